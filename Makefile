@@ -1,0 +1,43 @@
+# Everything runs in .venv, which the first target that needs it creates.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export UV_PROJECT_ENVIRONMENT := $(VENV)
+
+.PHONY: help demo test check format bench soak docs clean
+
+help:  ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/.ready: pyproject.toml requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+demo: $(VENV)/.ready  ## the main job on the embedded collection, ending in a report
+	$(BIN)/firstpage demo
+
+test: $(VENV)/.ready  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.ready  ## format, lint, types, import contract, tests
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	$(BIN)/python benchmarks/evaluate.py
+	$(BIN)/python benchmarks/parse.py
+
+soak: $(VENV)/.ready  ## long fuzzing of the readers, by hand
+	$(BIN)/python tests/soak/fuzz_readers.py
+
+docs: $(VENV)/.ready  ## write the generated pages of docs/
+	$(BIN)/python docs/generate.py
+
+clean:  ## remove the environment and everything made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,87 @@
+"""Firstpage: learning to rank for the results that people see.
+
+    import firstpage as fp
+
+    data = fp.read_letor("test.txt")
+    fp.evaluate(scores, data, measures=["NDCG@10", "kERR"])
+
+Importing this loads nothing: every name below is fetched from its room when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from firstpage.data.collection import stdlib_collection as stdlib_collection
+    from firstpage.data.dataset import Dataset as Dataset
+    from firstpage.data.describe import describe as describe
+    from firstpage.data.folds import Fold as Fold
+    from firstpage.data.folds import read_folds as read_folds
+    from firstpage.data.formats import read as read
+    from firstpage.data.formats import write as write
+    from firstpage.data.letor import read_letor as read_letor
+    from firstpage.data.letor import write_letor as write_letor
+    from firstpage.data.scores import read_scores as read_scores
+    from firstpage.data.scores import write_scores as write_scores
+    from firstpage.data.synthetic import Synthetic as Synthetic
+    from firstpage.data.transforms import MinMax as MinMax
+    from firstpage.data.transforms import Standardize as Standardize
+    from firstpage.data.transforms import transform_from_dict as transform_from_dict
+    from firstpage.data.trec import Qrels as Qrels
+    from firstpage.data.trec import Run as Run
+    from firstpage.data.trec import read_qrels as read_qrels
+    from firstpage.data.trec import read_run as read_run
+    from firstpage.data.trec import write_qrels as write_qrels
+    from firstpage.data.trec import write_run as write_run
+    from firstpage.data.truth import Truth as Truth
+    from firstpage.data.truth import intersect as intersect
+    from firstpage.errors import DataError as DataError
+    from firstpage.errors import FirstpageError as FirstpageError
+    from firstpage.errors import FirstpageWarning as FirstpageWarning
+    from firstpage.errors import MeasureError as MeasureError
+    from firstpage.measures.base import Measure as Measure
+    from firstpage.measures.compare import Comparison as Comparison
+    from firstpage.measures.compare import compare as compare
+    from firstpage.measures.conventions import Convention as Convention
+    from firstpage.measures.evaluate import Evaluation as Evaluation
+    from firstpage.measures.evaluate import evaluate as evaluate
+    from firstpage.measures.parse import measure as measure
+
+_ROOMS = {
+    "data.collection": ["stdlib_collection"],
+    "data.dataset": ["Dataset"],
+    "data.describe": ["describe"],
+    "data.folds": ["Fold", "read_folds"],
+    "data.formats": ["read", "write"],
+    "data.letor": ["read_letor", "write_letor"],
+    "data.scores": ["read_scores", "write_scores"],
+    "data.synthetic": ["Synthetic"],
+    "data.transforms": ["MinMax", "Standardize", "transform_from_dict"],
+    "data.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],
+    "data.truth": ["Truth", "intersect"],
+    "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
+    "measures.base": ["Measure"],
+    "measures.compare": ["Comparison", "compare"],
+    "measures.conventions": ["Convention"],
+    "measures.evaluate": ["Evaluation", "evaluate"],
+    "measures.parse": ["measure"],
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [*_ROOM_OF, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'firstpage' has no attribute {name!r}")
+    value = getattr(import_module(f"firstpage.{_ROOM_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOM_OF})

@@ -1,0 +1,5 @@
+"""`python -m firstpage`."""
+
+from firstpage.cli import main
+
+main()

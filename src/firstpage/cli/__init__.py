@@ -1,0 +1,59 @@
+"""The command line: one file a verb.  Errors of users end here, in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from firstpage import __version__
+from firstpage.cli import compare, convert, demo, describe, evaluate, measures, synthesize
+from firstpage.errors import FirstpageError, FirstpageWarning
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="firstpage %(version)s")
+def app() -> None:
+    """Learning to rank for the results that people see."""
+
+
+for _verb in (demo, describe, convert, evaluate, compare, measures, synthesize):
+    app.add_command(_verb.command)
+
+
+def _note(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Our warnings are notes to a person; those of libraries are not."""
+    if issubclass(category, FirstpageWarning):
+        print(f"firstpage: note: {message}", file=sys.stderr)
+
+
+def main() -> None:
+    """Run a command: exit 0 when done, 1 on a user's error, 2 on wrong usage."""
+    warnings.showwarning = _note
+    warnings.simplefilter("always", FirstpageWarning)
+    code: int | None = 0
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print("firstpage: stopped.", file=sys.stderr)
+        code = 130
+    except FirstpageError as error:
+        print(f"firstpage: error: {' '.join(str(error).split())}", file=sys.stderr)
+        code = 1
+    except BrokenPipeError:  # the reader, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        print(f"firstpage: error: {name}{error.strerror or error}.", file=sys.stderr)
+        code = 1
+    except MemoryError:
+        print("firstpage: error: not enough memory for these data.", file=sys.stderr)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,84 @@
+"""`firstpage compare`: several rankings, and whether they differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from firstpage.cli import options, shared
+
+
+@click.command("compare")
+@options.truth
+@click.option("--scores", type=options.FILE, multiple=True, help="Scores of DATA; repeat it.")
+@click.option("--run", type=options.FILE, multiple=True, help="A run in TREC form; repeat it.")
+@click.option("--baseline", metavar="NAME", help="Compare all with this one (file name or tag).")
+@click.option(
+    "--test", default="randomization", show_default=True, help="randomization, t or wilcoxon."
+)
+@click.option("--correction", default="holm", show_default=True, help="holm, bh or none.")
+@click.option("--rounds", default=100_000, show_default=True, type=click.IntRange(100))
+@options.meaning
+@options.results
+def command(
+    data: Path | None,
+    qrels: Path | None,
+    scores: tuple[Path, ...],
+    run: tuple[Path, ...],
+    baseline: str | None,
+    measures: tuple[str, ...],
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+    per_query: Path | None,
+    **settings: Any,
+) -> None:
+    """Compare rankings: DATA with several --scores, or --qrels with several --run."""
+    from firstpage.measures.compare import compare
+    from firstpage.measures.evaluate import DEFAULT_MEASURES
+    from firstpage.measures.parse import measures as parse
+    from firstpage.report.results import checked_format, render
+
+    if bool(scores) == bool(run) or len(scores) + len(run) < 2:
+        raise click.UsageError("give at least two rankings, all as --scores or all as --run.")
+    parse(measures or DEFAULT_MEASURES)
+    shown = checked_format(shared.chosen_format(format_, as_json, output))
+    truth: Any = shared.read_truth(data, qrels)
+    systems = _named([*scores, *run], truth, bool(run))
+    if run:
+        truth = shared.as_qrels(truth)
+    found = compare(
+        systems,
+        truth,
+        measures=measures or DEFAULT_MEASURES,
+        baseline=_full_name(baseline, systems),
+        **settings,
+    )
+    shared.write_per_query(list(found.evaluations), per_query)
+    shared.deliver(render(found, shown, (data or qrels or Path()).name), output)
+
+
+def _named(files: list[Path], truth: Any, runs: bool) -> dict[str, Any]:
+    """Each system under its file's name; where names repeat, with the folder."""
+    names = [f.name for f in files]
+    systems: dict[str, Any] = {}
+    for file in files:
+        name = file.name if names.count(file.name) == 1 else str(file)
+        number = 2
+        while name in systems:
+            name = f"{file} ({number})"
+            number += 1
+        systems[name] = shared.read_system(truth, *((None, file) if runs else (file, None)))
+    return systems
+
+
+def _full_name(given: str | None, systems: dict[str, Any]) -> str | None:
+    """A baseline may be named by its file, its file without suffix, or its tag."""
+    if given is None:
+        return None
+    for name, system in systems.items():
+        if given in (name, Path(name).name, Path(name).stem, getattr(system, "name", None)):
+            return name
+    return given

@@ -1,0 +1,116 @@
+"""`firstpage convert`: between file formats, and between kinds of truth."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from firstpage.cli import options, shared
+from firstpage.errors import FirstpageError
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.trec import Qrels, Run
+    from firstpage.data.truth import Truth
+
+FORMATS = "letor, qrels, run, parquet, csv, arrow or npz"
+
+
+@click.command("convert")
+@click.argument("source", type=options.FILE)
+@click.argument("target", type=options.FILE)
+@click.option("--from", "from_", metavar="FORMAT", help=f"{FORMATS}; else the file says it.")
+@click.option("--to", metavar="FORMAT", help="As --from, for TARGET.")
+@click.option(
+    "--truth",
+    type=click.Choice(["graded", "full-order", "top-k", "binary"]),
+    help="What the labels shall say.",
+)
+@click.option("--k", default=10, show_default=True, type=click.IntRange(1), help="Depth of top-k.")
+@click.option("--min-grade", type=float, help="Below it, nothing is in the top k.")
+@click.option("--rel", default=1.0, show_default=True, help="Binary: relevant from here on.")
+@click.option(
+    "--normalize", type=click.Choice(["minmax", "standard"]), help="Features, query by query."
+)
+@click.option("--scores", type=options.FILE, help="Scores of the documents: writes a run.")
+@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float32")
+@options.seed
+def command(
+    source: Path,
+    target: Path,
+    from_: str | None,
+    to: str | None,
+    truth: str | None,
+    k: int,
+    min_grade: float | None,
+    rel: float,
+    normalize: str | None,
+    scores: Path | None,
+    dtype: str,
+    seed: int,
+) -> None:
+    """Read SOURCE, convert its truth or features if asked, and write TARGET."""
+    from firstpage.data.formats import format_of, read, write
+    from firstpage.data.scores import read_scores
+    from firstpage.data.trec import run_of
+
+    kind = from_ or format_of(source)
+    to = to or format_of(target, writing=True)
+    read_options = {"dtype": dtype} if kind not in ("qrels", "run", "npz") else {}
+    with shared.reading(source) as progress:
+        data = read(source, kind, progress, **read_options)
+    if normalize is not None:
+        data = _normalized(_with_features(data, source), normalize)
+    if truth is not None and truth != "graded":
+        held = _truth_of(data, source)
+        if truth == "full-order":
+            held = held.full_order(seed)
+        elif truth == "top-k":
+            held = held.top_k(k, seed, min_grade)
+        else:
+            held = held.binary(rel)
+        data = _relabelled(data, held)
+    if scores is not None:
+        documents = _with_features(data, source)
+        data = run_of(documents, read_scores(scores, documents.n_docs), scores.stem)
+    write(data, target, to)
+    if str(target) != "-":
+        print(f"wrote {data} to {target}", file=sys.stderr)
+
+
+def _with_features(data: Dataset | Qrels | Run, source: Path) -> Dataset:
+    from firstpage.data.dataset import Dataset
+
+    if not isinstance(data, Dataset):
+        raise FirstpageError(f"{source}: is no data file with features.")
+    return data
+
+
+def _normalized(data: Dataset, how: str) -> Dataset:
+    from firstpage.data.transforms import MinMax, Standardize
+
+    return (MinMax() if how == "minmax" else Standardize()).apply(data)
+
+
+def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.trec import Run
+    from firstpage.data.truth import Truth
+
+    if isinstance(data, Run):
+        raise FirstpageError(f"{source}: is a run, which has no truth to convert.")
+    if isinstance(data, Dataset):
+        return data.truth
+    return Truth(data.values, data.offsets, data.queries)
+
+
+def _relabelled(data: Dataset | Qrels | Run, truth: Truth) -> Dataset | Qrels:
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.trec import Qrels
+
+    if isinstance(data, Dataset):
+        return data.with_labels(truth)
+    return Qrels(data.queries, data.offsets, data.docids, truth.labels, "", data.source)

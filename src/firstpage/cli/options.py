@@ -1,0 +1,65 @@
+"""Options that several verbs share, as decorators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+FILE = click.Path(path_type=Path)
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order in which help shows them."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+seed = click.option("--seed", default=0, show_default=True, help="For everything random.")
+
+truth = together(
+    click.argument("data", required=False, type=FILE),
+    click.option("--qrels", type=FILE, help="Judgments in TREC form, instead of DATA."),
+)
+
+meaning = together(
+    click.option(
+        "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
+        help="Such as NDCG@10 or kERR; may be repeated. `firstpage measures` lists all.",
+    ),
+    click.option(
+        "--convention", default="default", show_default=True, metavar="NAME",
+        help="default, trec or letor: what the measures mean.",
+    ),
+    click.option(
+        "--k", type=click.IntRange(1), help="First turn grades into a top-k truth of this depth."
+    ),
+    click.option("--ties", metavar="RULE", help="average, file, docid, shuffle or worst."),
+    click.option("--rel", type=float, help="Labels from this one on are relevant."),
+    click.option(
+        "--queries", metavar="WHICH", help="judged: all judged queries count; run: those it has."
+    ),
+    click.option("--depth", type=click.IntRange(1), help="Cut runs after this many documents."),
+    seed,
+)  # fmt: skip
+
+results = together(
+    as_json,
+    click.option(
+        "-f", "--format", "format_", metavar="NAME",
+        help="text, json, csv, markdown, latex or html.",
+    ),
+    click.option("-o", "--output", type=FILE, help="Write here; the suffix may say the format."),
+    click.option(
+        "--per-query", type=FILE, help="Write each query's values here (.csv, .tsv or .json)."
+    ),
+)  # fmt: skip

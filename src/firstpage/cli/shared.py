@@ -1,0 +1,121 @@
+"""What several verbs share: reading truth and systems, progress, writing results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.errors import FirstpageError
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.files import Progress
+    from firstpage.data.trec import Column
+
+BIG = 16 << 20  # bytes of a file from which on reading shows progress
+SUFFIX_FORMATS = {
+    ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".tex": "latex",
+    ".html": "html", ".htm": "html", ".txt": "text",
+}  # fmt: skip
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Progress | None]:
+    """A progress bar on standard error, for large files on a terminal."""
+    if not sys.stderr.isatty() or not path.is_file() or path.stat().st_size < BIG:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(path.name, total=path.stat().st_size)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def read_data(path: Path, **options: Any) -> Dataset:
+    """A dataset, or the error that says what else the file is."""
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.formats import read
+
+    with reading(path) as progress:
+        data = read(path, progress=progress, **options)
+    if not isinstance(data, Dataset):
+        kind = type(data).__name__.lower()
+        raise FirstpageError(f"{path}: holds {kind} lines; give it as --{kind}.")
+    return data
+
+
+def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column:
+    """From DATA or --qrels, whichever is given."""
+    if (data is None) == (qrels is None):
+        raise click.UsageError("give the truth once: a data file, or --qrels.")
+    if qrels is not None:
+        from firstpage.data.trec import read_qrels
+
+        return read_qrels(qrels)
+    assert data is not None
+    return read_data(data)
+
+
+def read_system(truth: Dataset | Column, scores: Path | None, run: Path | None) -> Any:
+    """Scores for a dataset, or a run for judgments."""
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.scores import read_scores
+    from firstpage.data.trec import read_run
+
+    if scores is not None:
+        if not isinstance(truth, Dataset):
+            raise click.UsageError("--scores go with a data file, whose documents they score.")
+        return read_scores(scores, truth.n_docs)
+    assert run is not None
+    return read_run(run)
+
+
+def as_qrels(truth: Dataset | Column) -> Column:
+    """Judgments for runs, also from a data file with document ids."""
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.trec import qrels_of
+
+    if not isinstance(truth, Dataset):
+        return truth
+    if truth.docids is None:
+        raise FirstpageError(
+            f"{truth.source}: has no document ids, so --run cannot be joined to it."
+        )
+    return qrels_of(truth)
+
+
+def chosen_format(given: str | None, as_json: bool, output: Path | None) -> str:
+    if as_json:
+        return "json"
+    if given is not None:
+        return given
+    return SUFFIX_FORMATS.get(output.suffix.lower(), "text") if output is not None else "text"
+
+
+def deliver(text: str, output: Path | None) -> None:
+    """To a file, or to standard output."""
+    if output is None:
+        print(text)
+        return
+    from firstpage.data.files import write_bytes
+
+    with write_bytes(output) as out:
+        out.write((text.rstrip("\n") + "\n").encode())
+    print(f"wrote {output}", file=sys.stderr)
+
+
+def write_per_query(evaluations: list[Any], path: Path | None) -> None:
+    if path is None:
+        return
+    from firstpage.report.results import per_query_text
+
+    deliver(per_query_text(evaluations, path.suffix.lower().lstrip(".")), path)

@@ -1,0 +1,217 @@
+"""Dataset: features, labels and names of documents, grouped by query.  Immutable."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from firstpage.data.groups import group_rows, rows_of
+from firstpage.data.ids import Ids
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from firstpage.data.truth import Truth
+
+    Features = Array | csr_array
+
+INTERLEAVED = "{what}: the rows of some queries do not stand together; they were regrouped."
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Documents of many queries.  Query q owns the rows offsets[q]:offsets[q+1].
+
+    `X` is a C-ordered float32 or float64 array, possibly memory-mapped, or a CSR array.  Labels
+    are float64, bigger is better.  `dataset[3]`, `dataset[2:8]`, `dataset[[5, 1]]` and
+    `dataset[mask]` pick queries; slices of neighbouring queries share memory.
+    """
+
+    X: Features
+    y: Floats
+    offsets: Ints
+    queries: Ids
+    docids: Ids | None = None
+    feature_names: tuple[str, ...] | None = None
+    source: str = field(default="data", repr=False)
+
+    def __post_init__(self) -> None:
+        rows = self.X.shape[0]
+        if not len(self.y) == rows == int(self.offsets[-1]):
+            raise DataError(
+                f"{self.source}: {rows} rows of features, {len(self.y)} labels and "
+                f"{int(self.offsets[-1])} documents in queries; the three must be equal."
+            )
+        if self.docids is not None and len(self.docids) != rows:
+            raise DataError(f"{self.source}: {len(self.docids)} document ids for {rows} documents.")
+        arrays = [self.y, self.offsets]
+        arrays += [self.X] if isinstance(self.X, np.ndarray) else [self.X.data]
+        for array in arrays:
+            array.setflags(write=False)
+
+    # --- making one
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: Any,
+        qid: Any,
+        docid: Iterable[object] | None = None,
+        feature_names: Iterable[str] | None = None,
+        source: str = "data",
+    ) -> Dataset:
+        """From one label and one query id a row; interleaved queries are regrouped."""
+        features = _as_features(X, source)
+        labels = np.array(y, np.float64).ravel()
+        queries, offsets, order = group_rows(qid, features.shape[0])
+        ids = None if docid is None else Ids.of(docid)
+        if order is not None:
+            warnings.warn(INTERLEAVED.format(what=source), FirstpageWarning, stacklevel=2)
+            features, labels = features[order], labels[order]
+            ids = None if ids is None else ids[order]
+        names = None if feature_names is None else tuple(feature_names)
+        return cls(features, labels, offsets, queries, ids, names, source)
+
+    # --- looking at it
+
+    def __len__(self) -> int:
+        """The number of queries."""
+        return len(self.queries)
+
+    @property
+    def n_docs(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        return not isinstance(self.X, np.ndarray)
+
+    @property
+    def lengths(self) -> Ints:
+        """Documents per query."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def qid(self) -> Array:
+        """The query id of every row: whole numbers as int64, else strings."""
+        return np.repeat(self.queries.to_array(), self.lengths)
+
+    @cached_property
+    def docid(self) -> Array | None:
+        """The document id of every row as strings, or None."""
+        return None if self.docids is None else np.array(list(self.docids), object)
+
+    @property
+    def truth(self) -> Truth:
+        """The labels as a ground truth that can be converted (`top_k`, `full_order`, ..)."""
+        from firstpage.data.truth import Truth
+
+        return Truth(self.y, self.offsets, self.queries)
+
+    def __repr__(self) -> str:
+        kind = "CSR" if self.is_sparse else "dense"
+        return (
+            f"Dataset({self.source}: {len(self)} queries, {self.n_docs} documents, "
+            f"{self.n_features} features, {kind} {self.X.dtype})"
+        )
+
+    # --- picking queries
+
+    def __getitem__(self, which: int | np.integer | slice | Iterable[Any]) -> Dataset:
+        if isinstance(which, (int, np.integer)):
+            index = int(which) + (len(self) if which < 0 else 0)
+            if not 0 <= index < len(self):
+                raise IndexError(f"query {which} of {len(self)}")
+            which = slice(index, index + 1)
+        if isinstance(which, slice):
+            start, stop, step = which.indices(len(self))
+            if step == 1:
+                return self._neighbours(start, max(start, stop))
+            which = range(start, stop, step)
+        picked = np.asarray(which if hasattr(which, "__array__") else list(which))
+        if picked.dtype == bool:
+            if len(picked) != len(self):
+                raise DataError(f"the mask has {len(picked)} entries for {len(self)} queries.")
+            picked = np.flatnonzero(picked)
+        picked = picked.astype(np.int64)
+        if ((picked < -len(self)) | (picked >= len(self))).any():
+            raise IndexError(f"there are {len(self)} queries, numbered from 0")
+        return self._picked(np.where(picked < 0, picked + len(self), picked))
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return (self[q] for q in range(len(self)))
+
+    def _neighbours(self, start: int, stop: int) -> Dataset:
+        lo, hi = int(self.offsets[start]), int(self.offsets[stop])
+        return replace(
+            self,
+            X=self.X[lo:hi],
+            y=self.y[lo:hi],
+            offsets=self.offsets[start : stop + 1] - lo,
+            queries=self.queries[start:stop],
+            docids=None if self.docids is None else self.docids[lo:hi],
+        )
+
+    def _picked(self, queries: Ints) -> Dataset:
+        rows = rows_of(self.offsets, queries)
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            offsets=np.concatenate([[0], np.cumsum(self.lengths[queries])]).astype(np.int64),
+            queries=self.queries[queries],
+            docids=None if self.docids is None else self.docids[rows],
+        )
+
+    def query(self, name: object) -> Dataset:
+        """The one query of this id."""
+        wanted = str(name)
+        for number, query in enumerate(self.queries):
+            if query == wanted:
+                return self[number]
+        raise DataError(f"{self.source}: there is no query {wanted!r}.")
+
+    # --- changing it: always a new dataset
+
+    def with_labels(self, y: Any) -> Dataset:
+        """The same documents under another truth."""
+        labels = np.array(y.labels if hasattr(y, "labels") else y, np.float64)
+        return replace(self, y=labels)
+
+    def with_features(self, X: Any, feature_names: Iterable[str] | None = None) -> Dataset:
+        """The same documents under other features."""
+        names = None if feature_names is None else tuple(feature_names)
+        return replace(self, X=_as_features(X, self.source), feature_names=names)
+
+    def dense(self) -> Dataset:
+        """With a dense feature array."""
+        return replace(self, X=self.X.toarray()) if self.is_sparse else self  # type: ignore[union-attr]
+
+
+def _as_features(X: Any, source: str) -> Features:
+    """A C-ordered float array or CSR array, without a copy where it already is one."""
+    if hasattr(X, "tocsr"):
+        from scipy.sparse import csr_array
+
+        return csr_array(X) if X.dtype.kind == "f" else csr_array(X, dtype=np.float32)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise DataError(f"{source}: features must be two-dimensional, and have {array.ndim}.")
+    if array.dtype not in (np.float32, np.float64):
+        try:
+            array = array.astype(np.float64 if array.dtype.kind in "iufb" else float)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{source}: features must be numbers ({error}).") from error
+    return np.ascontiguousarray(array)

@@ -1,0 +1,205 @@
+"""What is in a file: counts, label histogram, list lengths, features worth a second look."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.trec import Column, Run
+from firstpage.kernels.ids import hash_ids
+from firstpage.types import Array, Bools, Floats, Ints, Words
+
+BAR = 32  # characters of the longest bar
+BINS = 8
+
+
+@dataclass(frozen=True)
+class Description:
+    """Numbers about a collection; `str()` draws them for a terminal."""
+
+    source: str
+    kind: str
+    queries: int
+    documents: int
+    labels: dict[str, int]
+    lengths: dict[str, float]
+    length_bins: list[tuple[str, int]]
+    queries_without_relevant: int
+    single_document_queries: int
+    features: int = 0
+    dtype: str = ""
+    density: float | None = None
+    constant_features: tuple[int, ...] = ()
+    nan_features: tuple[int, ...] = ()
+    infinite_features: tuple[int, ...] = ()
+    constant_in_every_query: tuple[int, ...] = ()
+    repeated_ids: int = 0
+    repeated_rows: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`; features count from 1, as in the files."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+    def __str__(self) -> str:
+        n = self.lengths
+        lines = [
+            f"{self.source}  ({self.kind})",
+            f"  queries    {self.queries:>10,}",
+            f"  documents  {self.documents:>10,}   a query: {n['min']:g} to {n['max']:g}, "
+            f"median {n['median']:g}, mean {n['mean']:.1f}",
+        ]
+        if self.features:
+            density = "" if self.density is None else f", {100 * self.density:.2f} % filled"
+            lines.append(f"  features   {self.features:>10,}   {self.dtype}{density}")
+        lines += ["", "  documents a query", *_bars(self.length_bins)]
+        if self.labels:
+            lines += ["", "  labels", *_bars(list(self.labels.items()))]
+        notes = self._notes()
+        return "\n".join(lines + ([""] + [f"  {note}" for note in notes] if notes else []))
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.queries_without_relevant:
+            notes.append(f"{self.queries_without_relevant} queries have no label above 0")
+        if self.single_document_queries:
+            notes.append(f"{self.single_document_queries} queries have one document only")
+        for name, which in (
+            ("constant over all documents", self.constant_features),
+            ("constant inside every query (they cannot rank)", self.constant_in_every_query),
+            ("with missing values (NaN)", self.nan_features),
+            ("with infinite values", self.infinite_features),
+        ):
+            if which:
+                shown = ", ".join(map(str, which[:12])) + (", .." if len(which) > 12 else "")
+                notes.append(f"{len(which)} features {name}: {shown}")
+        if self.repeated_ids:
+            notes.append(f"{self.repeated_ids} document ids stand more than once in their query")
+        if self.repeated_rows:
+            notes.append(
+                f"{self.repeated_rows} documents repeat the features of another in their query"
+            )
+        return notes
+
+
+def _bars(rows: list[tuple[str, int]]) -> list[str]:
+    """`label  count  bar`, drawn in eighths of a character."""
+    most = max((count for _, count in rows), default=0) or 1
+    wide = max((len(label) for label, _ in rows), default=0)
+    lines = []
+    for label, count in rows:
+        eighths = round(8 * BAR * count / most)
+        bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+        lines.append(f"  {label:>{wide + 2}} {count:>10,}  {bar or ('▏' if count else '')}")
+    return lines
+
+
+def describe(data: Dataset | Column) -> Description:
+    """Look at a dataset, judgments or a run."""
+    offsets = data.offsets
+    values = data.y if isinstance(data, Dataset) else data.values
+    lengths = np.diff(offsets)
+    is_run = isinstance(data, Run)
+    kind = type(data).__name__.lower()
+    best = np.full(len(lengths), -np.inf)
+    np.maximum.at(best, np.repeat(np.arange(len(lengths)), lengths), values)
+    common: dict[str, Any] = {
+        "source": data.source or kind,
+        "kind": kind,
+        "queries": len(lengths),
+        "documents": len(values),
+        "labels": {} if is_run else _label_counts(values),
+        "lengths": {
+            "min": float(lengths.min(initial=0)) if not len(lengths) else float(lengths.min()),
+            "median": float(np.median(lengths)) if len(lengths) else 0.0,
+            "mean": float(lengths.mean()) if len(lengths) else 0.0,
+            "max": float(lengths.max(initial=0)),
+        },
+        "length_bins": _bins(lengths),
+        "queries_without_relevant": 0 if is_run else int((best <= 0).sum()),
+        "single_document_queries": int((lengths == 1).sum()),
+    }
+    ids = data.docids
+    if ids is not None:
+        named = ids.ends > ids.starts
+        common["repeated_ids"] = _repeats(ids.hashes, offsets, named)
+    if isinstance(data, Dataset):
+        common |= _features(data)
+    return Description(**common)
+
+
+def _label_counts(labels: Floats) -> dict[str, int]:
+    values, counts = np.unique(labels, return_counts=True)
+    if len(values) <= 24:
+        return {f"{v:g}": int(c) for v, c in zip(values, counts, strict=True)}
+    counts, edges = np.histogram(labels, BINS)
+    return {
+        f"{a:.4g} to {b:.4g}": int(c) for a, b, c in zip(edges[:-1], edges[1:], counts, strict=True)
+    }
+
+
+def _bins(lengths: Ints) -> list[tuple[str, int]]:
+    """Lists by length, in about `BINS` classes with whole bounds."""
+    if not len(lengths):
+        return []
+    low, high = int(lengths.min()), int(lengths.max())
+    step = max(1, -(-(high - low + 1) // BINS))
+    counts = np.bincount((lengths - low) // step)
+    found = []
+    for first, count in zip(range(low, high + 1, step), counts.tolist(), strict=True):
+        last = min(first + step - 1, high)
+        found.append((str(first) if first == last else f"{first}-{last}", count))
+    return found
+
+
+def _features(data: Dataset) -> dict[str, Any]:
+    X = data.X
+    found: dict[str, Any] = {"features": data.n_features, "dtype": str(X.dtype)}
+    if not isinstance(X, np.ndarray):
+        found["density"] = X.nnz / max(1, X.shape[0] * X.shape[1])
+        found["nan_features"] = _numbers(np.bincount(X.indices[np.isnan(X.data)]) > 0)
+        found["infinite_features"] = _numbers(np.bincount(X.indices[np.isinf(X.data)]) > 0)
+        return found
+    low, high, nan, inf = _column_ranges(X)
+    found["constant_features"] = _numbers((low == high) & ~nan)
+    found["nan_features"], found["infinite_features"] = _numbers(nan), _numbers(inf)
+    varies = np.zeros(data.n_features, bool)
+    for lo, hi in zip(data.offsets[:-1].tolist(), data.offsets[1:].tolist(), strict=True):
+        if hi - lo > 1 and not varies.all():
+            varies |= (X[lo:hi] != X[lo]).any(axis=0)
+    found["constant_in_every_query"] = _numbers(~varies & (low != high) & ~nan)
+    rows = np.ascontiguousarray(X)
+    size = rows.itemsize * data.n_features
+    starts = np.arange(data.n_docs, dtype=np.int64) * size
+    hashes = np.empty(data.n_docs, np.uint64)
+    hash_ids(rows.reshape(-1).view(np.uint8), starts, starts + size, hashes)
+    found["repeated_rows"] = _repeats(hashes, data.offsets, np.ones(data.n_docs, bool))
+    return found
+
+
+def _column_ranges(X: Array) -> tuple[Array, Array, Bools, Bools]:
+    """Least and greatest value of each column, and whether NaN or infinity occurs."""
+    d = X.shape[1]
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
+    nan, inf = np.zeros(d, bool), np.zeros(d, bool)
+    for at in range(0, len(X), 1 << 14):
+        part = X[at : at + (1 << 14)]
+        nan |= np.isnan(part).any(axis=0)
+        inf |= np.isinf(part).any(axis=0)
+        low, high = np.fmin(low, np.fmin.reduce(part)), np.fmax(high, np.fmax.reduce(part))
+    return low, high, nan, inf
+
+
+def _numbers(which: Bools) -> tuple[int, ...]:
+    """Feature numbers, from 1."""
+    return tuple((np.flatnonzero(which) + 1).tolist())
+
+
+def _repeats(hashes: Words, offsets: Ints, counted: Bools) -> int:
+    """How many rows equal an earlier one of their query (by a 64-bit hash)."""
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[counted]
+    order = np.lexsort((hashes[counted], query))
+    q, h = query[order], hashes[counted][order]
+    return int(((q[1:] == q[:-1]) & (h[1:] == h[:-1])).sum())

@@ -1,0 +1,127 @@
+"""Open what users have: plain or compressed files, one chunk at a time, with progress."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from firstpage.errors import DataError, at, need
+
+Progress = Callable[[int, int], None]
+"""Called with bytes done and bytes in all, of the file as it lies on disk."""
+
+BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+
+
+def suffix_of(path: Path) -> tuple[str, str]:
+    """(format, compression): `train.txt.gz` gives ('.txt', '.gz')."""
+    if path.suffix.lower() in (".gz", ".xz", ".zst"):
+        return Path(path.stem).suffix.lower(), path.suffix.lower()
+    return path.suffix.lower(), ""
+
+
+def check_readable(path: Path) -> None:
+    """One clear line where a file is missing, a folder, or not ours to read."""
+    if not path.exists():
+        near = _similar(path)
+        raise DataError(f"{path}: no such file." + (f" Did you mean {near}?" if near else ""))
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; name a file in it.")
+    if not os.access(path, os.R_OK):
+        raise DataError(f"{path}: no permission to read it.")
+
+
+def _similar(path: Path) -> str:
+    from difflib import get_close_matches
+
+    names = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    return ", ".join(str(path.parent / n) for n in get_close_matches(path.name, names, 1))
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
+    """The file's decompressed bytes, and how many of its bytes on disk were read so far."""
+    check_readable(path)
+    compression = suffix_of(path)[1]
+    with open(path, "rb") as raw:
+        stream: Any = raw
+        if compression == ".gz":
+            stream = gzip.open(raw)  # noqa: SIM115 (raw is what must be closed)
+        elif compression == ".xz":
+            stream = lzma.open(raw)  # noqa: SIM115
+        elif compression == ".zst":
+            stream = (
+                _zstandard(f"Reading {path}")
+                .ZstdDecompressor()
+                .stream_reader(raw, read_across_frames=True)
+            )
+        try:
+            yield stream, raw.tell
+        except BROKEN as error:
+            if compression:
+                raise DataError(
+                    f"{at(path)}: the {compression} file is damaged or cut short ({error})."
+                ) from error
+            raise
+        except Exception as error:
+            if type(error).__name__ == "ZstdError":
+                raise DataError(f"{at(path)}: the .zst file is damaged ({error}).") from error
+            raise
+
+
+def read_all(path: Path) -> bytes:
+    """The whole decompressed file."""
+    with open_bytes(path) as (stream, _):
+        data: bytes = stream.read()
+        return data
+
+
+def _zstandard(why: str) -> Any:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise need("zstandard", "zstd", why) from error
+    return zstandard
+
+
+@contextmanager
+def write_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears under its name only when it is complete; compressed by its suffix.
+
+    `-` writes to standard output.
+    """
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        return
+    compression = suffix_of(path)[1]
+    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        handle = open(part, "xb")  # noqa: SIM115 (closed below; here only its errors matter)
+    except OSError as error:
+        raise DataError(f"{path}: cannot write there ({error.strerror}).") from error
+    try:
+        with handle as raw:
+            if compression == ".gz":
+                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as out:
+                    yield cast("IO[bytes]", out)
+            elif compression == ".xz":
+                with lzma.open(raw, "wb") as out:
+                    yield out
+            elif compression == ".zst":
+                writer = _zstandard(f"Writing {path}").ZstdCompressor()
+                with writer.stream_writer(raw, closefd=False) as out:
+                    yield out
+            else:
+                yield raw
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,92 @@
+"""LETOR and MSLR folders: Fold1 .. Fold5, each with training, validation and test data."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.letor import read_letor
+from firstpage.errors import DataError
+
+# Both habits: LETOR 4 and MSLR say train, vali, test; LETOR 3 says trainingset and so on.
+NAMES = {
+    "train": ("train", "trainingset", "training"),
+    "vali": ("vali", "validationset", "validation", "valid"),
+    "test": ("test", "testset"),
+}
+ENDINGS = ("", ".txt", ".gz", ".xz", ".zst", ".txt.gz", ".txt.xz", ".txt.zst")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold; its parts are read when they are looked at."""
+
+    number: int
+    paths: dict[str, Path]
+    options: dict[str, Any]
+
+    @cached_property
+    def train(self) -> Dataset:
+        return read_letor(self.paths["train"], **self.options)
+
+    @cached_property
+    def vali(self) -> Dataset:
+        if "vali" not in self.paths:
+            raise DataError(f"fold {self.number} has no validation data.")
+        return read_letor(self.paths["vali"], **self.options)
+
+    @cached_property
+    def test(self) -> Dataset:
+        return read_letor(self.paths["test"], **self.options)
+
+
+def read_folds(folder: str | os.PathLike[str], **options: Any) -> list[Fold]:
+    """The folds of a folder, in order.  Options go to `read_letor`.
+
+    A folder with train and test but no Fold1 is one fold of its own.
+    """
+    base = Path(folder)
+    if not base.is_dir():
+        raise DataError(f"{base}: no such folder.")
+    folds = [_fold(number, path, options) for number, path in sorted(_fold_folders(base))]
+    if folds:
+        return folds
+    if _part(base, "train") is not None:
+        return [_fold(1, base, options)]
+    raise DataError(
+        f"{base}: holds neither Fold1, Fold2, .. nor train.txt and test.txt (LETOR and MSLR)."
+    )
+
+
+def _fold_folders(base: Path) -> Iterator[tuple[int, Path]]:
+    for path in base.iterdir():
+        match = re.fullmatch(r"fold[ _-]?(\d+)", path.name, re.IGNORECASE)
+        if match and path.is_dir():
+            yield int(match[1]), path
+
+
+def _fold(number: int, folder: Path, options: dict[str, Any]) -> Fold:
+    paths = {}
+    for part in NAMES:
+        path = _part(folder, part)
+        if path is not None:
+            paths[part] = path
+        elif part != "vali":  # some collections have none; asking for it then fails
+            wanted = " or ".join(f"{name}.txt" for name in NAMES[part][:2])
+            raise DataError(f"{folder}: lacks {wanted}.")
+    return Fold(number, paths, options)
+
+
+def _part(folder: Path, part: str) -> Path | None:
+    files = {path.name.lower(): path for path in folder.iterdir() if path.is_file()}
+    for name in NAMES[part]:
+        for ending in ENDINGS:
+            if name + ending in files:
+                return files[name + ending]
+    return None

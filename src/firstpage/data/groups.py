@@ -1,0 +1,63 @@
+"""Rows that belong to queries: from one query id a row to contiguous groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from firstpage.data.ids import Ids
+from firstpage.errors import DataError
+from firstpage.types import Ints
+
+
+def group_rows(qid: Ids | Iterable[object], rows: int) -> tuple[Ids, Ints, Ints | None]:
+    """(query ids, offsets, permutation): queries in order of first appearance.
+
+    The permutation regroups interleaved rows, keeping their order inside each query; it is
+    None where the rows already stand together.
+    """
+    names, number = _numbered(qid)
+    if len(number) != rows:
+        raise DataError(
+            f"qid has {len(number)} entries for {rows} documents; give one query id a document."
+        )
+    counts = np.bincount(number, minlength=len(names))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    together = bool(np.all(np.diff(number) >= 0)) if rows else True
+    return names, offsets, None if together else np.argsort(number, kind="stable")
+
+
+def _numbered(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
+    """Distinct ids by first appearance, and for each row the number of its id."""
+    if isinstance(qid, Ids):
+        keys: np.ndarray[tuple[int], np.dtype[np.generic]] = np.array(list(qid), object)
+    else:
+        keys = np.asarray(qid if hasattr(qid, "__array__") else list(qid))
+    if keys.ndim != 1:
+        raise DataError(f"qid must be one-dimensional, and has the shape {keys.shape}.")
+    if keys.dtype.kind == "f" and not np.isfinite(keys).all():
+        raise DataError(f"qid of row {int(np.argmin(np.isfinite(keys)))} is missing or infinite.")
+    if not len(keys):
+        return Ids.of([]), np.empty(0, np.int64)
+    if keys.dtype == object:  # np.unique would sort, and mixed types do not compare
+        seen: dict[object, int] = {}
+        number = np.array([seen.setdefault(key, len(seen)) for key in keys.tolist()], np.int64)
+        return Ids.of(seen), number
+    change = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    starts = np.concatenate([[0], change])
+    heads = keys[starts]
+    _, first, inverse = np.unique(heads, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    lengths = np.diff(np.concatenate([starts, [len(keys)]]))
+    return Ids.of(heads[np.sort(first)]), np.repeat(place[inverse], lengths)
+
+
+def rows_of(offsets: Ints, queries: Ints) -> Ints:
+    """Row numbers of the given queries, one query after the other."""
+    lengths = offsets[queries + 1] - offsets[queries]
+    ends = np.cumsum(lengths)
+    rows = np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
+    shift: Ints = np.repeat(offsets[queries] - (ends - lengths), lengths)
+    return rows + shift

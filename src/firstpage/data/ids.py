@@ -1,0 +1,118 @@
+"""Identifiers of queries and documents, kept as bytes.
+
+Millions of Python strings would cost more time and memory than the numbers they name, so a
+column of identifiers is one byte array with a start and an end for each.  An identifier
+becomes a `str` when somebody looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+
+from firstpage.kernels.ids import gather, hash_ids
+from firstpage.types import Array, Bytes, Ints, Words
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """A column of identifiers: `data[starts[i]:ends[i]]` is the i-th, in UTF-8."""
+
+    data: Bytes
+    starts: Ints
+    ends: Ints
+    known_hashes: Words | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.data, self.starts, self.ends):
+            array.setflags(write=False)
+
+    @classmethod
+    def of(cls, names: Ids | Iterable[object]) -> Ids:
+        """From any iterable of strings or numbers; whole floats are written as integers."""
+        if isinstance(names, Ids):
+            return names
+        if isinstance(names, np.ndarray):
+            names = names.tolist()
+        raw = [name if isinstance(name, bytes) else _text(name).encode() for name in names]
+        ends = np.cumsum([len(b) for b in raw], dtype=np.int64)
+        return cls.packed(np.frombuffer(b"".join(raw), np.uint8), ends)
+
+    @classmethod
+    def packed(cls, data: Bytes, ends: Ints) -> Ids:
+        """From identifiers that stand one after the other without gaps."""
+        starts = np.zeros_like(ends)
+        starts[1:] = ends[:-1]
+        return cls(data, starts, ends)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[str]:
+        data = self.data.tobytes()
+        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+            yield data[start:end].decode("utf-8", "replace")
+
+    @overload
+    def __getitem__(self, which: int | np.integer) -> str: ...
+    @overload
+    def __getitem__(self, which: slice | Ints) -> Ids: ...
+
+    def __getitem__(self, which: int | np.integer | slice | Ints) -> str | Ids:
+        if isinstance(which, (int, np.integer)):
+            start, end = self.starts[which], self.ends[which]
+            return bytes(self.data[start:end]).decode("utf-8", "replace")
+        hashes = None if self.known_hashes is None else self.known_hashes[which]
+        return Ids(self.data, self.starts[which], self.ends[which], hashes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ids):
+            return NotImplemented
+        return len(self) == len(other) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(self[i]) for i in range(min(3, len(self))))
+        return f"Ids({len(self)}: {shown}{', ..' if len(self) > 3 else ''})"
+
+    @cached_property
+    def hashes(self) -> Words:
+        """A 64-bit hash of each identifier, the same in every process."""
+        if self.known_hashes is not None:
+            return self.known_hashes
+        out = np.empty(len(self), np.uint64)
+        hash_ids(self.data, self.starts, self.ends, out)
+        return out
+
+    def compact(self) -> Ids:
+        """The same identifiers over a byte array that holds nothing else."""
+        ends = np.cumsum(self.ends - self.starts, dtype=np.int64)
+        out = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+        gather(self.data, self.starts, self.ends, out)
+        return Ids.packed(out, ends)
+
+    def repeated(self, times: Ints) -> Ids:
+        """Each identifier as often as `times` says, without copying its bytes."""
+        return Ids(self.data, np.repeat(self.starts, times), np.repeat(self.ends, times))
+
+    def to_array(self) -> Array:
+        """int64 where every identifier is a plain whole number, else Python strings."""
+        names = list(self)
+        if all(_is_plain_int(name) for name in names):
+            return np.array([int(name) for name in names], np.int64)
+        return np.array(names, object)
+
+
+def _text(name: object) -> str:
+    if isinstance(name, (float, np.floating)) and float(name).is_integer():
+        return str(int(name))
+    return str(name)
+
+
+def _is_plain_int(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) < 19 and (name == "0" or name[0] != "0")

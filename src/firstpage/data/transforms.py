@@ -1,0 +1,168 @@
+"""Feature scaling that can be stored with a model: per query or over all documents.
+
+A transform is a frozen value: `MinMax()` scales each query by itself and needs no fitting;
+`MinMax(per="global").fit(train)` remembers the training data's range.  `to_dict` and
+`transform_from_dict` carry it through a JSON model file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.errors import DataError
+from firstpage.types import Array, Floats, Ints
+
+ROWS = 1 << 16  # fitted and applied this many rows at a time, for data larger than memory
+Per = Literal["query", "global"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaling:
+    """Shared: values become (value - shift) / scale, column by column; NaN stays NaN."""
+
+    per: Per = "query"
+    shift: Floats | None = None
+    scale: Floats | None = None
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        if self.per not in ("query", "global"):
+            raise DataError(f"per must be 'query' or 'global'; got {self.per!r}.")
+
+    def fit(self, data: Dataset) -> Self:
+        """With the numbers of this data; per query there is nothing to remember."""
+        if self.per == "query":
+            return self
+        shift, spread = self._over_all(_dense(data, self.name))
+        return replace(self, shift=shift, scale=_no_zero(spread))
+
+    def apply(self, data: Dataset) -> Dataset:
+        """The data with scaled features; the type of the numbers stays."""
+        return data.with_features(
+            self.transform(_dense(data, self.name), data.offsets), data.feature_names
+        )
+
+    def transform(self, X: Array, offsets: Ints) -> Array:
+        """Scale an array whose rows are grouped by `offsets`."""
+        out = np.empty(X.shape, X.dtype)
+        if self.per == "global":
+            if self.shift is None or self.scale is None:
+                raise DataError(
+                    f"{self.name} over all documents must be fitted first: .fit(train)."
+                )
+            if len(self.shift) != X.shape[1]:
+                raise DataError(
+                    f"{self.name} was fitted to {len(self.shift)} features; these data have "
+                    f"{X.shape[1]}."
+                )
+            for lo in range(0, len(X), ROWS):
+                out[lo : lo + ROWS] = (X[lo : lo + ROWS] - self.shift) / self.scale
+            return out
+        for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            if hi > lo:
+                rows = X[lo:hi].astype(np.float64)
+                shift, spread = self._statistics(rows)
+                out[lo:hi] = (rows - shift) / _no_zero(spread)
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        found: dict[str, Any] = {"transform": self.name, "per": self.per}
+        if self.shift is not None and self.scale is not None:
+            found |= {"shift": self.shift.tolist(), "scale": self.scale.tolist()}
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _over_all(self, X: Array) -> tuple[Floats, Floats]:
+        raise AssertionError("a subclass says how")
+
+    def _statistics(self, rows: Floats) -> tuple[Floats, Floats]:
+        """(what to subtract, what to divide by) of some rows."""
+        raise AssertionError("a subclass says how")
+
+
+class MinMax(_Scaling):
+    """To [0, 1]: smallest value 0, greatest 1.  A constant feature becomes 0."""
+
+    name = "minmax"
+
+    def _statistics(self, rows: Floats) -> tuple[Floats, Floats]:
+        low, high = _quiet(np.fmin.reduce, rows), _quiet(np.fmax.reduce, rows)
+        return low, high - low
+
+    def _over_all(self, X: Array) -> tuple[Floats, Floats]:
+        low, high = np.full(X.shape[1], np.nan), np.full(X.shape[1], np.nan)
+        for lo in range(0, len(X), ROWS):
+            part = X[lo : lo + ROWS].astype(np.float64)
+            low = np.fmin(low, _quiet(np.fmin.reduce, part))
+            high = np.fmax(high, _quiet(np.fmax.reduce, part))
+        return low, high - low
+
+
+class Standardize(_Scaling):
+    """To mean 0 and standard deviation 1 (of the population).  A constant feature becomes 0."""
+
+    name = "standardize"
+
+    def _statistics(self, rows: Floats) -> tuple[Floats, Floats]:
+        count = np.maximum(np.count_nonzero(~np.isnan(rows), axis=0), 1)
+        mean = np.nansum(rows, axis=0) / count
+        return mean, np.sqrt(np.nansum((rows - mean) ** 2, axis=0) / count)
+
+    def _over_all(self, X: Array) -> tuple[Floats, Floats]:
+        # Two passes: the sum of squares around the true mean keeps all digits.
+        count, total = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        blocks = [X[lo : lo + ROWS] for lo in range(0, len(X), ROWS)]
+        for block in blocks:
+            part = block.astype(np.float64)
+            count += np.count_nonzero(~np.isnan(part), axis=0)
+            total += np.nansum(part, axis=0)
+        mean = total / np.maximum(count, 1)
+        squares = np.zeros(X.shape[1])
+        for block in blocks:
+            squares += np.nansum((block.astype(np.float64) - mean) ** 2, axis=0)
+        return mean, np.sqrt(squares / np.maximum(count, 1))
+
+
+TRANSFORMS: dict[str, type[_Scaling]] = {"minmax": MinMax, "standardize": Standardize}
+
+
+def transform_from_dict(stored: dict[str, Any]) -> MinMax | Standardize:
+    """The transform that `to_dict` wrote."""
+    name = stored.get("transform")
+    if name not in TRANSFORMS:
+        near = get_close_matches(str(name), TRANSFORMS, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise DataError(f"there is no transform {name!r}.{hint}")
+    numbers = {
+        key: np.array(stored[key], np.float64) for key in ("shift", "scale") if key in stored
+    }
+    return TRANSFORMS[name](per=stored.get("per", "query"), **numbers)  # type: ignore[return-value]
+
+
+def _quiet(reduce: Any, rows: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        found: Floats = reduce(rows, axis=0)
+    return found
+
+
+def _no_zero(spread: Floats) -> Floats:
+    """Divisors: a feature without spread is only shifted."""
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _dense(data: Dataset, name: str) -> Array:
+    if not isinstance(data.X, np.ndarray):
+        raise DataError(
+            f"{name} would fill a sparse matrix; use data.dense() first, if it fits into memory."
+        )
+    return data.X

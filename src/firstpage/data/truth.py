@@ -1,0 +1,222 @@
+"""Ground truth as an ordered partition: one number a document, bigger is better.
+
+Grades, a full order and a top-k truth are the same thing read differently: equal numbers
+mean "no preference".  A top-k truth numbers its documents k, k-1, .. 1 and all others 0, so
+that the first document has the number k in every query, however short.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.groups import group_rows
+from firstpage.data.ids import Ids
+from firstpage.errors import DataError
+from firstpage.kernels.order import order_ties_by_key, rank
+from firstpage.kernels.random import random_words
+from firstpage.types import Floats, Ints
+
+Kind = Literal["graded", "full order", "top-k"]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Labels of the documents of many queries, with conversions that never change the input."""
+
+    labels: Floats
+    offsets: Ints
+    queries: Ids
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != int(self.offsets[-1]):
+            raise DataError(
+                f"{len(self.labels)} labels for {int(self.offsets[-1])} documents in queries."
+            )
+        bad = ~np.isfinite(self.labels)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(
+                f"a label of query {self._query_of(row)!r} is {self.labels[row]}; "
+                "labels must be finite numbers."
+            )
+
+    @classmethod
+    def of(cls, labels: Any, qid: Any = None) -> Truth:
+        """From one label and one query id a document, in grouped rows; no qid: one query."""
+        values = np.asarray(labels, np.float64).ravel()
+        ids = np.zeros(len(values), np.int64) if qid is None else qid
+        queries, offsets, order = group_rows(ids, len(values))
+        if order is not None:
+            raise DataError(
+                "the rows of a query must stand together here; Dataset.from_arrays regroups them."
+            )
+        return cls(values, offsets, queries)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def _query_of(self, row: int) -> str:
+        return self.queries[int(np.searchsorted(self.offsets, row, side="right")) - 1]
+
+    # --- reading it
+
+    @property
+    def lengths(self) -> Ints:
+        return np.diff(self.offsets)
+
+    @cached_property
+    def _sorted(self) -> tuple[Ints, Floats]:
+        """Documents by label, downward and in file order inside a label; the labels so."""
+        return _ranked(self.labels, self.offsets)
+
+    @cached_property
+    def depth(self) -> Ints:
+        """For each query, how many first places the labels decide one by one.
+
+        n for a full order, k for a top-k truth, 0 where the best grade is shared.
+        """
+        keys = self._sorted[1]
+        depth = np.empty(len(self), np.int64)
+        for q, (lo, hi) in enumerate(self._bounds()):
+            same = keys[lo : hi - 1] == keys[lo + 1 : hi] if hi > lo else np.empty(0, bool)
+            depth[q] = int(np.argmax(same)) if same.any() else hi - lo
+        return depth
+
+    @property
+    def kind(self) -> Kind:
+        """What the labels can be read as; a full order is also a top-k truth."""
+        if (self.depth == self.lengths).all():
+            return "full order"
+        return "top-k" if self.top_k_depth is not None else "graded"
+
+    @cached_property
+    def top_k_depth(self) -> int | None:
+        """k, if the labels of every query are k, k-1, .. followed by zeros; else None."""
+        if not len(self.labels) or (top := self.labels.max()) < 1 or top != int(top):
+            return None
+        place = np.arange(len(self.labels)) - np.repeat(self.offsets[:-1], self.lengths)
+        want = np.maximum(top - place, 0)
+        return int(top) if np.array_equal(self._sorted[1], want) else None
+
+    # --- converting it
+
+    def full_order(self, seed: int = 0) -> Truth:
+        """Every document at a place of its own, labelled n-1 .. 0.
+
+        Documents of equal label are put in a random order that depends on the seed and the
+        query's id alone, so that adding or removing other queries changes nothing.
+        """
+        place = self._places(seed)
+        return self._with(np.repeat(self.lengths, self.lengths) - 1 - place)
+
+    def top_k(self, k: int, seed: int = 0, min_grade: float | None = None) -> Truth:
+        """The first k documents labelled k .. 1, the rest 0; random among equals as above.
+
+        With `min_grade`, documents below it are never in the top, even if it stays short.
+        """
+        if k < 1:
+            raise DataError(f"k must be at least 1, and is {k}.")
+        known = self.top_k_depth
+        if known is not None and k > known and (self.lengths > known).any():
+            raise DataError(
+                f"this truth knows the order of the top {known} only; it cannot give the top {k}."
+            )
+        labels = np.maximum(k - self._places(seed), 0).astype(np.float64)
+        if min_grade is not None:
+            labels[self.labels < min_grade] = 0
+        return self._with(labels)
+
+    def binary(self, level: float = 1) -> Truth:
+        """1 for labels of at least `level`, 0 for the others."""
+        return self._with((self.labels >= level).astype(np.float64))
+
+    def pairs(self, which: Literal["all", "cross"] = "all") -> tuple[Ints, Ints]:
+        """Row numbers (better, worse) of every preference.
+
+        "all": each pair of one query with different labels.  "cross": only those between the
+        documents with a positive label and the others, FocusedRank's T x F.
+        """
+        better, worse = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for lo, hi in self._bounds():
+            y = self.labels[lo:hi]
+            wins = y[:, None] > y[None, :]
+            if which == "cross":
+                wins &= (y[:, None] > 0) & (y[None, :] <= 0)
+            u, v = np.nonzero(wins)
+            better.append(u + lo)
+            worse.append(v + lo)
+        return np.concatenate(better), np.concatenate(worse)
+
+    def _with(self, labels: Any) -> Truth:
+        return Truth(np.asarray(labels, np.float64), self.offsets, self.queries)
+
+    def _bounds(self) -> list[tuple[int, int]]:
+        ends = self.offsets.tolist()
+        return list(itertools.pairwise(ends))
+
+    def _places(self, seed: int) -> Ints:
+        """The place of every document from 0, ties in seeded random order."""
+        order, keys = self._sorted[0].copy(), self._sorted[1]
+        order_ties_by_key(keys, self.offsets, order, random_keys(self.queries, self.offsets, seed))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order)) - np.repeat(self.offsets[:-1], self.lengths)
+        return place
+
+
+def random_keys(queries: Ids, offsets: Ints, seed: int) -> Floats:
+    """A number in [0, 1) a document, from the seed and the id of its query."""
+    words = np.empty(int(offsets[-1]), np.uint64)
+    mixed = np.uint64(seed % 2**64) * np.uint64(0x9E3779B97F4A7C15)
+    random_words(queries.hashes ^ mixed, offsets, words)
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _ranked(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
+    order, spare_items = np.empty((2, len(values)), np.int64)
+    keys, spare = np.empty((2, len(values)))
+    rank(np.ascontiguousarray(values, np.float64), offsets, order, keys, spare, spare_items)
+    return order, keys
+
+
+def intersect(graded: Dataset, ordered: Dataset) -> tuple[Dataset, Truth]:
+    """Documents that two collections share: features and grades of one, order of the other.
+
+    As MQ2007 with MQ2007-list: returns the shared part of `graded`, and the full order that
+    the labels of `ordered` (larger is nearer the top) give these documents.
+    """
+    if graded.docids is None or ordered.docids is None:
+        raise DataError("both collections need document ids to be intersected.")
+    numbers = {name: q for q, name in enumerate(ordered.queries)}
+    rows: list[int] = []
+    levels: list[float] = []
+    counts: list[int] = []
+    kept: list[int] = []
+    for q, name in enumerate(graded.queries):
+        if name not in numbers:
+            continue
+        other = ordered[numbers[name]]
+        assert other.docids is not None
+        level = dict(zip(other.docids, other.y.tolist(), strict=True))
+        lo, hi = int(graded.offsets[q]), int(graded.offsets[q + 1])
+        shared = [lo + i for i, doc in enumerate(graded.docids[slice(lo, hi)]) if doc in level]
+        if shared:
+            rows += shared
+            levels += [level[graded.docids[r]] for r in shared]
+            counts.append(len(shared))
+            kept.append(q)
+    if not rows:
+        raise DataError(f"{graded.source} and {ordered.source} share no document of any query.")
+    picked = np.array(rows, np.int64)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    queries, docids = graded.queries[np.array(kept, np.int64)], graded.docids[picked]
+    data = Dataset(
+        graded.X[picked], graded.y[picked], offsets, queries, docids,
+        graded.feature_names, f"{graded.source} and {ordered.source}",
+    )  # fmt: skip
+    return data, Truth(np.array(levels), offsets, queries).full_order()

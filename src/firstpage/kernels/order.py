@@ -1,0 +1,216 @@
+"""Order documents inside their queries: by score, by a rule for ties, by label."""
+
+from __future__ import annotations
+
+from firstpage.kernels.native import kernel, part
+from firstpage.types import Bytes, Floats, Ints
+
+RUN = 16  # merge sort starts from runs of this length, sorted by insertion
+
+
+@part
+def insertion_sort(keys: Floats, items: Ints, lo: int, hi: int) -> None:
+    """Sort keys[lo:hi] downward, items along; equal keys keep their order."""
+    for i in range(lo + 1, hi):
+        key, item = keys[i], items[i]
+        j = i - 1
+        while j >= lo and keys[j] < key:
+            keys[j + 1] = keys[j]
+            items[j + 1] = items[j]
+            j -= 1
+        keys[j + 1] = key
+        items[j + 1] = item
+
+
+@part
+def merge(
+    keys: Floats, items: Ints, lo: int, mid: int, hi: int, to_keys: Floats, to_items: Ints
+) -> None:
+    """Merge two neighbouring downward runs into the other pair of arrays."""
+    a, b = lo, mid
+    for out in range(lo, hi):
+        if a < mid and (b >= hi or keys[a] >= keys[b]):
+            to_keys[out] = keys[a]
+            to_items[out] = items[a]
+            a += 1
+        else:
+            to_keys[out] = keys[b]
+            to_items[out] = items[b]
+            b += 1
+
+
+@part
+def merge_pass(
+    keys: Floats, items: Ints, lo: int, hi: int, width: int, to_keys: Floats, to_items: Ints
+) -> None:
+    left = lo
+    while left < hi:
+        mid = min(left + width, hi)
+        right = min(mid + width, hi)
+        merge(keys, items, left, mid, right, to_keys, to_items)
+        left = right
+
+
+@part
+def sort_down(
+    keys: Floats, items: Ints, lo: int, hi: int, spare_keys: Floats, spare_items: Ints
+) -> None:
+    """Stable merge sort of keys[lo:hi], greatest first, with items along."""
+    left = lo
+    while left < hi:
+        insertion_sort(keys, items, left, min(left + RUN, hi))
+        left += RUN
+    width = RUN
+    while width < hi - lo:
+        # Two passes a round, there and back, so that the result ends where it began.
+        merge_pass(keys, items, lo, hi, width, spare_keys, spare_items)
+        merge_pass(spare_keys, spare_items, lo, hi, 2 * width, keys, items)
+        width *= 4
+
+
+@kernel
+def rank(
+    scores: Floats, offsets: Ints, order: Ints, keys: Floats, spare: Floats, spare_items: Ints
+) -> None:
+    """Write each query's documents into `order`, best score first, ties in file order.
+
+    `keys` receives the scores in that order.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        for i in range(lo, hi):
+            order[i] = i
+            keys[i] = scores[i]
+        sort_down(keys, order, lo, hi, spare, spare_items)
+
+
+@kernel
+def tie_blocks(keys: Floats, offsets: Ints, block: Ints) -> int:
+    """Write at the first place of every run of equal keys its length; returns the longest."""
+    longest = 1
+    for q in range(offsets.size - 1):
+        i, hi = offsets[q], offsets[q + 1]
+        while i < hi:
+            j = i + 1
+            while j < hi and keys[j] == keys[i]:
+                j += 1
+            block[i] = j - i
+            longest = max(longest, j - i)
+            i = j
+    return longest
+
+
+@kernel
+def number_ties(block: Ints, offsets: Ints, out: Ints) -> None:
+    """Give the documents of each tie one number, rising along the ranking."""
+    for q in range(offsets.size - 1):
+        i, hi = offsets[q], offsets[q + 1]
+        while i < hi:
+            for j in range(i, i + block[i]):
+                out[j] = i
+            i += block[i]
+
+
+@part
+def heap_sift(order: Ints, key: Floats, lo: int, at: int, size: int) -> None:
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and key[order[lo + child + 1]] > key[order[lo + child]]:
+            child += 1
+        if key[order[lo + child]] <= key[order[lo + at]]:
+            return
+        order[lo + child], order[lo + at] = order[lo + at], order[lo + child]
+        at = child
+
+
+@kernel
+def order_ties_by_key(keys: Floats, offsets: Ints, order: Ints, tie_key: Floats) -> None:
+    """Reorder documents of equal score by `tie_key`, smallest first (heap sort, in place)."""
+    for q in range(offsets.size - 1):
+        i, hi = offsets[q], offsets[q + 1]
+        while i < hi:
+            j = i + 1
+            while j < hi and keys[j] == keys[i]:
+                j += 1
+            size = j - i
+            for at in range(size // 2 - 1, -1, -1):
+                heap_sift(order, tie_key, i, at, size)
+            for end in range(size - 1, 0, -1):
+                order[i], order[i + end] = order[i + end], order[i]
+                heap_sift(order, tie_key, i, 0, end)
+            i = j
+
+
+@part
+def id_before(data: Bytes, starts: Ints, ends: Ints, a: int, b: int) -> bool:
+    """True if identifier a comes before b, byte by byte, the shorter first."""
+    size_a, size_b = ends[a] - starts[a], ends[b] - starts[b]
+    for i in range(min(size_a, size_b)):
+        x, y = data[starts[a] + i], data[starts[b] + i]
+        if x != y:
+            return x < y
+    return size_a < size_b
+
+
+@kernel
+def order_ties_by_id(
+    keys: Floats, offsets: Ints, order: Ints, data: Bytes, starts: Ints, ends: Ints, spare: Ints
+) -> None:
+    """Reorder documents of equal score by identifier, greatest first, as trec_eval does."""
+    for q in range(offsets.size - 1):
+        i, hi = offsets[q], offsets[q + 1]
+        while i < hi:
+            j = i + 1
+            while j < hi and keys[j] == keys[i]:
+                j += 1
+            width = 1
+            while width < j - i:  # bottom-up merge sort: long ties must not cost n^2
+                left = i
+                while left < j:
+                    mid, right = min(left + width, j), min(left + 2 * width, j)
+                    a, b = left, mid
+                    for out in range(left, right):
+                        first = a < mid
+                        if first and b < right:
+                            first = not id_before(data, starts, ends, order[a], order[b])
+                        if first:
+                            spare[out] = order[a]
+                            a += 1
+                        else:
+                            spare[out] = order[b]
+                            b += 1
+                    left = right
+                for at in range(i, j):
+                    order[at] = spare[at]
+                width *= 2
+            i = j
+
+
+@kernel
+def top_labels(labels: Floats, offsets: Ints, best_offsets: Ints, best: Floats) -> None:
+    """Each query's greatest labels, downward: as many as `best_offsets` leaves room for.
+
+    Insertion into a short sorted list: most labels are no better than its last one.
+    """
+    for q in range(offsets.size - 1):
+        start, room = best_offsets[q], best_offsets[q + 1] - best_offsets[q]
+        held = 0
+        for i in range(offsets[q], offsets[q + 1]):
+            label = labels[i]
+            if held == room:
+                if room == 0 or label <= best[start + room - 1]:
+                    continue
+                held -= 1
+            j = start + held - 1
+            while j >= start and best[j] < label:
+                best[j + 1] = best[j]
+                j -= 1
+            best[j + 1] = label
+            held += 1
+
+
+@kernel
+def sort_labels(labels: Floats, offsets: Ints, spare: Floats, items: Ints, spare2: Ints) -> None:
+    """Sort every query's labels downward, in place."""
+    for q in range(offsets.size - 1):
+        sort_down(labels, items, offsets[q], offsets[q + 1], spare, spare2)

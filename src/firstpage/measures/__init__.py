@@ -1,0 +1,1 @@
+"""Measures of rankings: each one a value with a text, computed over ranked lists."""

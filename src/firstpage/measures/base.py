@@ -1,0 +1,74 @@
+"""What a measure is: a frozen value with parameters, a text, and one number a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from firstpage.errors import MeasureError
+from firstpage.measures.conventions import Convention
+from firstpage.measures.lists import ALL, Lists
+from firstpage.types import Floats
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Base of all measures.  `str(measure)` is its canonical text, which `measure()` parses.
+
+    Subclasses declare parameters as fields; one called `cutoff` is written `@10`.
+    """
+
+    about: ClassVar[str] = ""  # one line, for the manual
+    lower_is_better: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def __str__(self) -> str:
+        given = [
+            f"{f.name}={_text(getattr(self, f.name))}"
+            for f in fields(self)
+            if f.name != "cutoff" and getattr(self, f.name) != f.default
+        ]
+        cutoff = getattr(self, "cutoff", None)
+        inside = f"({', '.join(given)})" if given else ""
+        return self.name + inside + (f"@{cutoff}" if cutoff is not None else "")
+
+    def __matmul__(self, cutoff: int) -> Self:
+        """`NDCG() @ 10`."""
+        if "cutoff" not in {f.name for f in fields(self)}:
+            raise MeasureError(f"{self.name} takes no cut-off.")
+        changes: dict[str, Any] = {"cutoff": cutoff}
+        return replace(self, **changes)
+
+    def __post_init__(self) -> None:
+        cutoff = getattr(self, "cutoff", None)
+        if cutoff is not None and (not isinstance(cutoff, (int, np.integer)) or cutoff < 1):
+            raise MeasureError(f"the cut-off of {self.name} must be at least 1; got {cutoff!r}.")
+
+    def values(self, lists: Lists, how: Convention) -> Floats:
+        """One number a query."""
+        raise AssertionError(f"{self.name} has no values")  # every subclass has its own
+
+
+def cut(cutoff: int | None) -> int:
+    """A cut-off as kernels take it."""
+    return ALL if cutoff is None else int(cutoff)
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """above / below, and 0 where below is 0."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_text(v) for v in value) + "]"
+    return str(value)

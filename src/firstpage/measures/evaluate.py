@@ -1,0 +1,145 @@
+"""evaluate(): measures of one system, per query and on average."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.ids import Ids
+from firstpage.errors import DataError, MeasureError
+from firstpage.kernels.resample import bootstrap_means
+from firstpage.measures.base import Measure
+from firstpage.measures.conventions import Convention, Queries, Ties
+from firstpage.measures.conventions import convention as named_convention
+from firstpage.measures.inputs import make_lists
+from firstpage.measures.lists import Lists
+from firstpage.measures.parse import measures as parse_measures
+from firstpage.types import Floats
+
+DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
+LEVEL = 0.95  # of confidence intervals
+ROUNDS = 10_000  # of resampling
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Means by measure (`found["NDCG@10"]`), values by query, confidence intervals if asked for.
+
+    Keys are the texts by which the measures were asked for.
+    """
+
+    texts: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    queries: Ids
+    values: Floats  # one row a measure, one column a query
+    convention: Convention
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    name: str = ""
+
+    def __getitem__(self, text: str) -> float:
+        return float(self.per_query(text).mean())
+
+    def per_query(self, text: str) -> Floats:
+        """The value of every query, in the order of `queries`."""
+        if text not in self.texts:
+            raise KeyError(f"{text!r} was not measured; {', '.join(self.texts)} were")
+        row: Floats = self.values[self.texts.index(text)]
+        return row
+
+    @property
+    def means(self) -> dict[str, float]:
+        return {text: self[text] for text in self.texts}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        found: dict[str, Any] = {
+            "measures": self.means,
+            "queries": len(self.queries),
+            "convention": self.convention.name,
+        }
+        if self.intervals:
+            found["ci"] = {text: list(bounds) for text, bounds in self.intervals.items()}
+        return found
+
+    def __str__(self) -> str:
+        width = max(len(text) for text in self.texts)
+        lines = [f"{len(self.queries)} queries, convention {self.convention.name}"]
+        for text, mean in self.means.items():
+            ci = ""
+            if text in self.intervals:
+                ci = "  [{:.4f}, {:.4f}]".format(*self.intervals[text])
+            lines.append(f"{text:<{width}}  {mean:.4f}{ci}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def evaluate(
+    system: Any,
+    truth: Any,
+    *,
+    qid: Any = None,
+    docid: Any = None,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    convention: str | Convention = "default",
+    k: int | None = None,
+    ties: Ties | None = None,
+    rel: float | None = None,
+    queries: Queries | None = None,
+    depth: int | None = None,
+    seed: int | None = None,
+    ci: bool = False,
+    name: str = "",
+) -> Evaluation:
+    """Measure a ranking against the truth.
+
+    system    scores, one a document; or a Run, or {query: {document: score}}
+    truth     labels, one a document, with `qid`; a Dataset; a Truth; or Qrels, or a dictionary
+    measures  texts such as "NDCG@10", "kERR", "AP(rel=2)"
+    k         first turn graded labels into a top-k truth of this depth
+    ci        add 95 % bootstrap intervals of the means
+
+    `convention` ("default", "trec", "letor") and the settings after it say what is meant; see
+    docs/conventions.md.  Higher is better for all but TopK01, Perm01 and WKT.
+    """
+    how = named_convention(convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed)
+    given = [measures] if isinstance(measures, (str, Measure)) else list(measures)
+    if not given:
+        raise MeasureError("name at least one measure, such as NDCG@10.")
+    parsed = tuple(parse_measures(given))
+    lists = make_lists(system, truth, how, qid, docid, k)
+    return evaluate_lists(lists, tuple(str(text) for text in given), parsed, how, ci, name)
+
+
+def evaluate_lists(
+    lists: Lists,
+    texts: tuple[str, ...],
+    measures: tuple[Measure, ...],
+    how: Convention,
+    ci: bool = False,
+    name: str = "",
+) -> Evaluation:
+    """The same for lists that are ranked already."""
+    if not len(lists):
+        raise DataError("there is no query to measure.")
+    kept = dict(zip(texts, measures, strict=True))  # a measure asked for twice counts once
+    values = np.array([m.values(lists, how) for m in kept.values()])
+    found = Evaluation(tuple(kept), tuple(kept.values()), lists.queries, values, how, {}, name)
+    if ci:
+        found.intervals.update(intervals(found, seed=how.seed))
+    return found
+
+
+def intervals(
+    found: Evaluation, level: float = LEVEL, rounds: int = ROUNDS, seed: int = 0
+) -> dict[str, tuple[float, float]]:
+    """Percentile bootstrap intervals of the means, over queries."""
+    means = np.empty((rounds, len(found.texts)))
+    picks = np.empty(len(found.queries), np.int64)
+    bootstrap_means(np.ascontiguousarray(found.values), seed, picks, means)
+    tail = 100 * (1 - level) / 2
+    low, high = np.percentile(means, [tail, 100 - tail], axis=0)
+    return {t: (float(a), float(b)) for t, a, b in zip(found.texts, low, high, strict=True)}

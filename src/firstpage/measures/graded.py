@@ -1,0 +1,170 @@
+"""Measures of graded relevance: DCG, NDCG, MeanNDCG, ERR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from firstpage.errors import MeasureError
+from firstpage.kernels import gain as kernel
+from firstpage.measures.base import Measure, cut, ratio
+from firstpage.measures.conventions import Convention
+from firstpage.measures.lists import ALL, Lists
+from firstpage.types import Floats
+
+Gain = str | tuple[float, ...]
+KINDS = {"exp": kernel.EXPONENTIAL, "linear": kernel.LINEAR}
+DISCOUNTS = ("log2", "letor")
+
+
+def discounts(kind: str, size: int) -> Floats:
+    """The discount of places 1..size: `log2` 1/log2(1+j); `letor` 1, 1, 1/log2(3), .."""
+    place = np.arange(1, size + 1, dtype=np.float64)
+    if kind == "letor":
+        return 1.0 / np.log2(np.maximum(place, 2.0))
+    return 1.0 / np.log2(1.0 + place)
+
+
+@dataclass(frozen=True)
+class _Discounted(Measure):
+    """Shared by the DCG family: which gain, which discount."""
+
+    gain: Gain | None = None
+    discount: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.gain, list):
+            object.__setattr__(self, "gain", tuple(self.gain))
+        if isinstance(self.gain, str) and self.gain not in KINDS:
+            raise MeasureError(
+                f"the gain of {self.name} must be exp, linear or a list such as [0, 1, 3]; "
+                f"got {self.gain!r}."
+            )
+        if self.discount is not None and self.discount not in DISCOUNTS:
+            raise MeasureError(
+                f"the discount of {self.name} must be log2 or letor; got {self.discount!r}."
+            )
+
+    def _gain(self, lists: Lists, how: Convention) -> tuple[int, Floats]:
+        """Kind and table for the kernel; a table must cover every label."""
+        gain = self.gain if self.gain is not None else how.gain
+        if isinstance(gain, str):
+            return KINDS[gain], np.empty(0)
+        for labels in (lists.pool, lists.labels):
+            judged = labels[~np.isnan(labels)]
+            off = judged[(judged != np.floor(judged)) | (judged >= len(gain))]
+            if len(off):
+                raise MeasureError(
+                    f"{self} has gains for the labels 0 to {len(gain) - 1}, and the data hold a "
+                    f"label {off[0]:g}."
+                )
+        return kernel.TABLE, np.array(gain, np.float64)
+
+    def _discount(self, lists: Lists, how: Convention) -> Floats:
+        longest = max(int(np.diff(o).max(initial=0)) for o in (lists.offsets, lists.pool_offsets))
+        return discounts(self.discount or how.discount, longest)
+
+    def _dcg(self, lists: Lists, how: Convention, top: Floats, cutoff: int) -> Floats:
+        out = np.empty(len(lists))
+        kind, table = self._gain(lists, how)
+        kernel.dcg(
+            lists.labels, lists.block, lists.offsets, top, kind, table,
+            self._discount(lists, how), cutoff, out,
+        )  # fmt: skip
+        return out
+
+    def _ideal_dcg(self, lists: Lists, how: Convention, top: Floats, cutoff: int) -> Floats:
+        best, offsets = lists.ideal(cutoff)
+        out = np.empty(len(lists))
+        kind, table = self._gain(lists, how)
+        singles = np.ones(len(best), np.int64)
+        kernel.dcg(
+            best, singles, offsets, top, kind, table, self._discount(lists, how), cutoff, out
+        )
+        return out
+
+
+@dataclass(frozen=True)
+class DCG(_Discounted):
+    """Sum over places of gain / log2(1 + place).  Gain 2^label - 1; 0 for labels up to 0."""
+
+    cutoff: int | None = None
+    about: ClassVar[str] = "discounted cumulative gain"
+
+    def values(self, lists: Lists, how: Convention) -> Floats:
+        return self._dcg(lists, how, np.zeros(len(lists)), cut(self.cutoff))
+
+
+@dataclass(frozen=True)
+class NDCG(_Discounted):
+    """DCG divided by the DCG of the ideal order; 0 where nothing has a positive label."""
+
+    cutoff: int | None = None
+    about: ClassVar[str] = "normalised DCG"
+
+    def values(self, lists: Lists, how: Convention) -> Floats:
+        cutoff = cut(self.cutoff)
+        got = self._dcg(lists, how, lists.top, cutoff)
+        value = ratio(got, self._ideal_dcg(lists, how, lists.top, cutoff))
+        if how.strict_cutoff and self.cutoff is not None:
+            value[lists.lengths < self.cutoff] = 0.0
+        return value
+
+
+@dataclass(frozen=True)
+class MeanNDCG(_Discounted):
+    """Mean of NDCG@1 .. NDCG@n over the places of a list, as LETOR's tool prints it."""
+
+    about: ClassVar[str] = "mean of NDCG over all cut-offs"
+
+    def values(self, lists: Lists, how: Convention) -> Floats:
+        best, offsets = lists.ideal(ALL)
+        out = np.empty(len(lists))
+        kind, table = self._gain(lists, how)
+        kernel.mean_ndcg(
+            lists.labels, lists.block, lists.offsets, best, offsets, lists.top, kind, table,
+            self._discount(lists, how), out,
+        )  # fmt: skip
+        return out
+
+
+@dataclass(frozen=True)
+class ERR(Measure):
+    """Expected reciprocal rank: readers stop at a label r with chance (2^r - 1) / 2^max.
+
+    `max` is the greatest grade of the scale: a number, "data" (the greatest label in the data,
+    the default) or "query" (in the query).
+    """
+
+    max: float | str | None = None
+    cutoff: int | None = None
+    about: ClassVar[str] = "expected reciprocal rank (Chapelle et al. 2009)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.max, str) and self.max not in ("data", "query"):
+            raise MeasureError(f"max of ERR must be a number, data or query; got {self.max!r}.")
+
+    def values(self, lists: Lists, how: Convention) -> Floats:
+        if self.max == "query":
+            top = lists.top
+        elif self.max is None or isinstance(self.max, str):
+            top = np.full(len(lists), lists.top.max(initial=0.0))
+        else:
+            if lists.top.max(initial=0.0) > self.max:
+                raise MeasureError(
+                    f"{self}: the data hold a label {lists.top.max():g}, above max={self.max:g}."
+                )
+            top = np.full(len(lists), float(self.max))
+        return err(lists, top, cut(self.cutoff))
+
+
+def err(lists: Lists, top: Floats, cutoff: int) -> Floats:
+    """ERR with the scale's greatest label given for each query."""
+    out = np.empty(len(lists))
+    work = np.empty(lists.longest_tie + 2)
+    kernel.err(lists.labels, lists.block, lists.offsets, top, cutoff, work, out)
+    return out

@@ -1,0 +1,174 @@
+"""From what users hold (arrays, runs, qrels, datasets, dictionaries) to ranked lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.groups import group_rows
+from firstpage.data.ids import Ids
+from firstpage.data.trec import Column, Qrels, Run
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.kernels.ids import join
+from firstpage.measures.conventions import Convention
+from firstpage.measures.lists import Lists, rank_lists
+from firstpage.types import Floats, Ints
+
+
+def make_lists(
+    system: Any,
+    truth: Any,
+    how: Convention,
+    qid: Any = None,
+    docid: Any = None,
+    k: int | None = None,
+) -> Lists:
+    """Rank what `system` says against `truth`.
+
+    Scores with labels (arrays, a Dataset or a Truth), or a run with qrels (objects or
+    dictionaries).  `k` first turns the labels into a top-k truth, by the convention's seed.
+    """
+    if isinstance(truth, Mapping):
+        truth = Qrels.from_dict(truth)
+    if isinstance(truth, Column):
+        run = Run.from_dict(system) if isinstance(system, Mapping) else system
+        if not isinstance(run, Column):
+            raise DataError(
+                "judgments (qrels) go with a run: a Run, or {query: {document: score}}; got "
+                f"{type(system).__name__}. Plain scores go with labels and qid."
+            )
+        return from_run(run, truth, how, k)
+    if isinstance(system, (Mapping, Column)):
+        raise DataError("a run goes with judgments (qrels), not with an array of labels.")
+    if isinstance(truth, Dataset):
+        labels, offsets, queries, ids = truth.y, truth.offsets, truth.queries, truth.docids
+        order = None
+    elif isinstance(truth, Truth):
+        labels, offsets, queries, ids = truth.labels, truth.offsets, truth.queries, None
+        order = None
+    else:
+        labels = _column(truth, "labels")
+        if qid is None:
+            raise DataError("scores and labels need qid: the query id of every document.")
+        queries, offsets, order = group_rows(qid, len(labels))
+        ids = None if docid is None else Ids.of(docid)
+    scores = _column(system, "scores")
+    if len(scores) != len(labels):
+        raise DataError(f"there are {len(scores)} scores for {len(labels)} documents.")
+    if order is not None:
+        scores, labels = scores[order], labels[order]
+        ids = None if ids is None else ids[order]
+    checked = Truth(labels, offsets, queries)  # refuses missing and infinite labels
+    if k is not None:
+        checked = checked.top_k(k, how.seed)
+    return rank_lists(scores, checked.labels, offsets, queries, how, ids)
+
+
+def _column(values: Any, what: str) -> Floats:
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must be numbers ({error}).") from error
+    if array.ndim == 2 and 1 in array.shape:
+        array = array.ravel()
+    if array.ndim != 1:
+        raise DataError(f"{what} must be one number a document; the shape is {array.shape}.")
+    return np.ascontiguousarray(array)
+
+
+def from_run(run: Column, qrels: Column, how: Convention, k: int | None = None) -> Lists:
+    """Join a run with judgments by query and document."""
+    labels = Truth(qrels.values, qrels.offsets, qrels.queries)
+    if k is not None:
+        labels = labels.top_k(k, how.seed)
+    partner = _partners(run.queries, qrels.queries)
+    if not (partner >= 0).any():
+        raise DataError(
+            f"{run.source or 'the run'} and {qrels.source or 'the judgments'} share no query: "
+            f"the run has {_some(run.queries)}, the judgments have {_some(qrels.queries)}."
+        )
+    found = _join(run, qrels, partner)
+    if how.negative_unjudged:
+        found[np.append(labels.labels < 0, False)[found]] = -1
+    judged = np.append(labels.labels, np.nan)[found]  # -1 takes the NaN
+    queries, picked = _chosen(qrels.queries, partner, how)
+    offsets, rows = _pick_rows(run.offsets, picked)
+    pool_offsets, pool_rows = _pick_rows(qrels.offsets, queries)
+    if how.negative_unjudged:
+        kept = labels.labels[pool_rows] >= 0
+        pool_offsets = np.concatenate([[0], np.cumsum(kept)])[pool_offsets]
+        pool_rows = pool_rows[kept]
+    new_row = np.full(len(qrels.values) + 1, -1, np.int64)
+    new_row[pool_rows] = np.arange(len(pool_rows))
+    return rank_lists(
+        run.values[rows],
+        judged[rows],
+        offsets,
+        qrels.queries[queries],
+        how,
+        run.docids[rows],
+        (labels.labels[pool_rows], pool_offsets, new_row[found[rows]]),
+    )
+
+
+def _some(queries: Ids) -> str:
+    return ", ".join(queries[i] for i in range(min(3, len(queries)))) + (
+        ", .." * (len(queries) > 3)
+    )
+
+
+def _partners(mine: Ids, theirs: Ids) -> Ints:
+    """For each of my queries its number among theirs, or -1."""
+    numbers = {name: q for q, name in enumerate(theirs)}
+    return np.array([numbers.get(name, -1) for name in mine], np.int64)
+
+
+def _chosen(judged: Ids, partner: Ints, how: Convention) -> tuple[Ints, Ints]:
+    """Judged queries to measure, and for each its number in the run (-1: not there)."""
+    in_run = np.full(len(judged), -1, np.int64)
+    in_run[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
+    queries = np.arange(len(judged)) if how.queries == "judged" else np.flatnonzero(in_run >= 0)
+    return queries, in_run[queries]
+
+
+def _pick_rows(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:
+    """New offsets and old row numbers of some queries; -1 is a query without rows."""
+    there = np.maximum(queries, 0)
+    lengths = np.where(queries >= 0, offsets[there + 1] - offsets[there], 0)
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    rows = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(
+        offsets[there] - starts, lengths
+    )
+    return np.concatenate([[0], ends]).astype(np.int64), rows
+
+
+def _join(run: Column, qrels: Column, partner: Ints) -> Ints:
+    """The row in the qrels of every document of the run, -1 where it is unjudged."""
+    sizes = np.diff(run.offsets)
+    other = np.where(partner >= 0, np.diff(qrels.offsets)[np.maximum(partner, 0)], 0)
+    room = 1 << max(4, (2 * int((sizes + other).max(initial=1)) - 1).bit_length())
+    table = np.full(room, -1, np.int64)
+    found = np.empty(len(run.values), np.int64)
+    mine, theirs = run.docids, qrels.docids
+    code = join(
+        mine.data, mine.starts, mine.ends, mine.hashes, run.offsets,
+        theirs.data, theirs.starts, theirs.ends, theirs.hashes, qrels.offsets,
+        partner, table, found,
+    )  # fmt: skip
+    if code >= 0:
+        raise _repeated(run, code, "the run")
+    if code <= -2:
+        raise _repeated(qrels, -2 - code, "the judgments")
+    return found
+
+
+def _repeated(column: Column, row: int, what: str) -> DataError:
+    query = column.queries[int(np.searchsorted(column.offsets, row, side="right")) - 1]
+    return DataError(
+        f"{column.source or what}: document {column.docids[row]!r} stands twice in query {query!r}."
+    )

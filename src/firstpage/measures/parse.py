@@ -1,0 +1,156 @@
+"""From a text such as `NDCG(gain=linear)@10` to a measure, and the list of all there are."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Iterable
+from dataclasses import Field, fields
+from difflib import get_close_matches
+from typing import Any, get_args, get_origin, get_type_hints
+
+from firstpage.errors import MeasureError
+from firstpage.measures.base import Measure
+from firstpage.measures.binary import (
+    AP,
+    RBP,
+    RR,
+    Judged,
+    P,
+    Recall,
+    Rprec,
+    SetF,
+    SetP,
+    SetR,
+    Success,
+    bpref,
+)
+from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG
+from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
+from firstpage.measures.topk import kERR, kNDCG
+
+MEASURES: tuple[type[Measure], ...] = (
+    NDCG, DCG, MeanNDCG, ERR, kNDCG, kERR,
+    AP, P, Recall, RR, Rprec, Success, bpref, Judged, RBP, SetP, SetR, SetF,
+    ppref, nwppref, Tau, PairAccuracy, RBO, WKT, TopK01, Perm01,
+)  # fmt: skip
+
+# Other tools' names for the same things.
+ALIASES = {
+    "map": "AP", "mrr": "RR", "mr": "RR", "reciprank": "RR", "precision": "P", "prec": "P",
+    "pre": "P", "r": "Recall", "hitrate": "Success", "hit": "Success", "rprecision": "Rprec",
+    "setrecall": "SetR", "setprecision": "SetP", "kappandcg": "kNDCG", "kappaerr": "kERR",
+    "kendall": "Tau", "kendalltau": "Tau", "compat": "RBO", "compatibility": "RBO",
+}  # fmt: skip
+TREC_CUT = re.compile(r"(ndcg_cut|map_cut|p|recall|success)_(\d+)", re.IGNORECASE)
+TREC_NAMES = {
+    "ndcg_cut": "NDCG",
+    "map_cut": "AP",
+    "p": "P",
+    "recall": "Recall",
+    "success": "Success",
+}
+FORM = re.compile(r"\s*([^\W\d][\w\-κ]*?)\s*(?:\((.*)\))?\s*(?:@\s*([^@()]*))?\s*", re.DOTALL)
+
+
+def _plain(name: str) -> str:
+    """Names are compared without case, hyphens and underscores."""
+    return name.replace("κ", "k").replace("-", "").replace("_", "").casefold()
+
+
+BY_NAME = {_plain(cls.__name__): cls for cls in MEASURES}
+BY_NAME |= {alias: BY_NAME[_plain(name)] for alias, name in ALIASES.items()}
+
+
+def measure(text: str | Measure) -> Measure:
+    """The measure that a text names, such as `NDCG@10`, `ERR`, `kNDCG(k=10)@5`, `ndcg_cut_10`."""
+    if isinstance(text, Measure):
+        return text
+    if match := TREC_CUT.fullmatch(text.strip()):
+        text = f"{TREC_NAMES[match[1].lower()]}@{match[2]}"
+    match = FORM.fullmatch(text)
+    if match is None:
+        raise MeasureError(
+            f"cannot read the measure {text!r}; it must look like NDCG@10 or NDCG(gain=linear)@10."
+        )
+    name, inside, cutoff = match.groups()
+    cls = BY_NAME.get(_plain(name))
+    if cls is None:
+        raise _unknown(name)
+    given = _parameters(cls, inside or "", text)
+    if cutoff is not None:
+        if not any(f.name == "cutoff" for f in fields(cls)):
+            raise MeasureError(f"{text!r}: {cls.__name__} takes no cut-off.")
+        given["cutoff"] = _whole(cutoff, text)
+    return cls(**given)
+
+
+def measures(texts: str | Measure | Iterable[str | Measure]) -> list[Measure]:
+    """Several at once."""
+    if isinstance(texts, (str, Measure)):
+        texts = [texts]
+    return [measure(text) for text in texts]
+
+
+def _unknown(name: str) -> MeasureError:
+    shown = {_plain(cls.__name__): cls.__name__ for cls in MEASURES}
+    near = get_close_matches(_plain(name), BY_NAME, 3, 0.5)
+    names = list(dict.fromkeys(shown.get(n) or BY_NAME[n].__name__ for n in near))
+    if names:
+        return MeasureError(f"there is no measure {name!r}. Nearest: {', '.join(names)}.")
+    return MeasureError(f"there is no measure {name!r}. There are: {', '.join(shown.values())}.")
+
+
+def _whole(text: str, whole: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise MeasureError(
+            f"{whole!r}: the cut-off must be a whole number; got {text!r}."
+        ) from None
+
+
+def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
+    """`gain=linear, rel=2` as arguments of the measure, converted by its field's types."""
+    known = {f.name: f for f in fields(cls) if f.name != "cutoff"}
+    hints = get_type_hints(cls)
+    given: dict[str, Any] = {}
+    for item in _split(inside):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or name not in known:
+            options = ", ".join(known) or "none"
+            raise MeasureError(
+                f"{whole!r}: {cls.__name__} has no parameter {name!r} (it has: {options}); "
+                "parameters read name=value."
+            )
+        if name in given:
+            raise MeasureError(f"{whole!r}: {name} is given twice.")
+        given[name] = _convert(value, hints[name], known[name], whole)
+    return given
+
+
+def _split(inside: str) -> list[str]:
+    """At commas, but not inside brackets."""
+    return [part for part in re.split(r",(?![^\[]*\])", inside) if part.strip()]
+
+
+def _convert(value: str, hint: Any, field: Field[Any], whole: str) -> Any:
+    options = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value.startswith("[") and any(get_origin(o) is tuple for o in options):
+        try:
+            return tuple(float(v) for v in value.strip("[]").split(","))
+        except ValueError:
+            raise MeasureError(f"{whole!r}: {value} is not a list of numbers.") from None
+    if bool in options:
+        if value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        raise MeasureError(f"{whole!r}: {field.name} must be true or false; got {value!r}.")
+    for kind in (int, float):
+        if kind in options:
+            try:
+                return kind(value)
+            except ValueError:
+                continue
+    if str in options:
+        return value
+    raise MeasureError(f"{whole!r}: {field.name} must be a number; got {value!r}.")

@@ -1,0 +1,1 @@
+"""Results for people: tables in several notations, drawings, one self-contained page."""

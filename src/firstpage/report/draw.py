@@ -1,0 +1,135 @@
+"""Small drawings as inline SVG: no library, no script, colours from the page's style."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from firstpage.types import Floats
+
+WIDTH, ROW, LABEL = 640, 26, 190
+
+
+def _svg(height: float, body: str, title: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title, True)}" '
+        f'xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>{body}</svg>'
+    )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """About five round numbers from low to high."""
+    span = max(high - low, 1e-12)
+    step = 10 ** np.floor(np.log10(span / 4))
+    for factor in (1, 2, 5, 10):
+        if span / (step * factor) <= 6:
+            step *= factor
+            break
+    first = np.ceil(low / step - 1e-9) * step
+    return [float(t) for t in np.arange(first, high + step * 1e-6, step)]
+
+
+class _Axis:
+    """A horizontal scale from low to high between the labels and the right edge."""
+
+    def __init__(self, low: float, high: float, bottom: float) -> None:
+        pad = 0.04 * max(high - low, 1e-9)
+        self.low, self.high, self.bottom = low - pad, high + pad, bottom
+
+    def x(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return LABEL + share * (WIDTH - LABEL - 20)
+
+    def draw(self) -> str:
+        parts = []
+        for tick in _ticks(self.low, self.high):
+            x = self.x(tick)
+            parts.append(
+                f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{self.bottom:g}"/>'
+                f'<text class="tick" x="{x:.1f}" y="{self.bottom + 14:g}" text-anchor="middle">'
+                f"{tick:.4g}</text>"
+            )
+        return "".join(parts)
+
+
+def _label(text: str, y: float) -> str:
+    shown = text if len(text) <= 28 else text[:13] + "…" + text[-13:]
+    return f'<text x="{LABEL - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
+
+
+def intervals(
+    rows: Sequence[tuple[str, float, float, float]], title: str, zero: bool = False
+) -> str:
+    """One line a row: a dot at the value, a bar from low to high; `zero` marks no difference."""
+    low = min([r[2] for r in rows] + ([0.0] if zero else []))
+    high = max([r[3] for r in rows] + ([0.0] if zero else []))
+    bottom = ROW * len(rows) + 6
+    axis = _Axis(low, high, bottom)
+    parts = [axis.draw()]
+    if zero:
+        x = axis.x(0.0)
+        parts.append(f'<line class="zero" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{bottom}"/>')
+    for i, (name, value, lo, hi) in enumerate(rows):
+        y = ROW * (i + 0.5) + 4
+        strong = zero and (lo > 0 or hi < 0)
+        kind = "mark strong" if strong else "mark"
+        parts.append(
+            _label(name, y) + f'<line class="{kind}" x1="{axis.x(lo):.1f}" x2="{axis.x(hi):.1f}" '
+            f'y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<circle class="{kind}" cx="{axis.x(value):.1f}" cy="{y:.1f}" r="5">'
+            f"<title>{escape(name)}: {value:.4f} [{lo:.4f}, {hi:.4f}]</title></circle>"
+        )
+    return _svg(bottom + 22, "".join(parts), title)
+
+
+def histogram(values: Floats, title: str, bins: int = 20) -> str:
+    """How many queries have which value."""
+    counts, edges = np.histogram(values, bins)
+    height = 120
+    most = max(int(counts.max()), 1)
+    left, right = 40, WIDTH - 20
+    wide = (right - left) / bins
+    parts = []
+    for i, count in enumerate(counts.tolist()):
+        tall = height * count / most
+        tip = f"{edges[i]:.3g} to {edges[i + 1]:.3g}: {count}"
+        parts.append(
+            f'<rect class="bar" x="{left + i * wide + 1:.1f}" y="{height + 8 - tall:.1f}" '
+            f'width="{wide - 2:.1f}" height="{tall:.1f}"><title>{tip}</title></rect>'
+        )
+    parts += [
+        f'<text class="tick" x="{left + i * wide:.1f}" y="{height + 24}" '
+        f'text-anchor="middle">{edges[i]:.3g}</text>'
+        for i in range(0, bins + 1, 5)
+    ]
+    parts.append(
+        f'<text class="tick" x="{left - 6}" y="16" text-anchor="end">{most}</text>'
+        f'<line class="zero" x1="{left}" x2="{right}" y1="{height + 8}" y2="{height + 8}"/>'
+    )
+    return _svg(height + 30, "".join(parts), title)
+
+
+def outcomes(rows: Sequence[tuple[str, int, int, int]], title: str) -> str:
+    """Wins, ties and losses as one divided bar a row."""
+    parts = []
+    for i, (name, *counts) in enumerate(rows):
+        y = ROW * i + 6
+        total = max(sum(counts), 1)
+        x = float(LABEL)
+        parts.append(_label(name, y + 8))
+        for kind, count in zip(("win", "tie", "loss"), counts, strict=True):
+            wide = (WIDTH - LABEL - 20) * count / total
+            if count:
+                parts.append(
+                    f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{wide:.1f}" height="16">'
+                    f"<title>{kind}: {count}</title></rect>"
+                )
+                if wide > 24:
+                    parts.append(
+                        f'<text class="in" x="{x + wide / 2:.1f}" y="{y + 12}" '
+                        f'text-anchor="middle">{count}</text>'
+                    )
+            x += wide
+    return _svg(ROW * len(rows) + 6, "".join(parts), title)

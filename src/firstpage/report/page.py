@@ -1,0 +1,55 @@
+"""One HTML page that needs nothing but itself: no script, no request, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from firstpage import __version__
+
+STYLE = """
+:root { color-scheme: light dark; --ink:#1b1f24; --soft:#667; --line:#d8dde3; --back:#fff;
+  --mark:#8a97a6; --strong:#0b66c3; --win:#2a8f5c; --tie:#c3c9d1; --loss:#c8553d; }
+@media (prefers-color-scheme: dark) { :root { --ink:#e6e9ed; --soft:#9aa4b0; --line:#333b45;
+  --back:#14181d; --mark:#7d8896; --strong:#58a6ff; --win:#3fb27a; --tie:#4a525d; --loss:#e0735a; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back);
+  max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+p.lead { color: var(--soft); margin-top: .2rem; } p.note, figcaption { color: var(--soft);
+  font-size: .88rem; } figure { margin: 1rem 0; }
+table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabular-nums;
+  font-size: .95rem; display: block; overflow-x: auto; }
+caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
+th, td { padding: .28rem .8rem .28rem 0; text-align: left; border-bottom: 1px solid var(--line);
+  white-space: nowrap; } .n { text-align: right; }
+svg { width: 100%; max-width: 44rem; font: 12px system-ui, sans-serif; }
+svg text { fill: var(--ink); }
+svg .tick { fill: var(--soft); font-size: 11px; } svg .grid { stroke: var(--line); }
+svg .zero { stroke: var(--soft); } svg line.mark { stroke: var(--mark); stroke-width: 3; }
+svg circle.mark { fill: var(--mark); } svg line.strong { stroke: var(--strong); }
+svg circle.strong { fill: var(--strong); } svg .bar { fill: var(--strong); }
+svg .win { fill: var(--win); }
+svg .tie { fill: var(--tie); } svg .loss { fill: var(--loss); }
+svg .in { fill: #fff; font-size: 11px; }
+"""
+
+
+def page(title: str, lead: str, sections: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Title, one sentence, then sections of ready HTML parts (tables, figures)."""
+    body = "".join(f"<h2>{escape(head)}</h2>{''.join(parts)}" for head, parts in sections)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
+        f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{body}'
+        f'<p class="note">Firstpage {__version__}</p></body></html>\n'
+    )
+
+
+def figure(drawing: str, caption: str) -> str:
+    return f"<figure>{drawing}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
