@@ -19,7 +19,7 @@ from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.order import order_ties_by_key, rank
-from firstpage.kernels.random import random_words
+from firstpage.kernels.random import STEP, random_words
 from firstpage.types import Floats, Ints
 
 Kind = Literal["graded", "full order", "top-k"]
@@ -172,8 +172,8 @@ class Truth:
 def random_keys(queries: Ids, offsets: Ints, seed: int) -> Floats:
     """A number in [0, 1) a document, from the seed and the id of its query."""
     words = np.empty(int(offsets[-1]), np.uint64)
-    mixed = np.uint64(seed % 2**64) * np.uint64(0x9E3779B97F4A7C15)
-    random_words(queries.hashes ^ mixed, offsets, words)
+    spread = np.uint64(seed * int(STEP) % 2**64)  # neighbouring seeds differ in every bit
+    random_words(queries.hashes ^ spread, offsets, words)
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

@@ -1,0 +1,62 @@
+"""Shared by all tests: a kernel cache of their own, compiled kernels, the real data if there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from firstpage.kernels import native
+
+settings.register_profile(
+    "default",
+    max_examples=60,
+    deadline=None,  # a first call may compile a kernel
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    derandomize=True,
+    database=None,
+)
+settings.load_profile("default")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Kept between runs, so that kernels are compiled once; never the user's own cache.
+    assert config.cache is not None
+    os.environ["FIRSTPAGE_CACHE"] = str(config.cache.mkdir("firstpage"))
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests mean the machine code; those of the interpreter say so."""
+    monkeypatch.setattr(native, "LIGHT", 0)
+
+
+def _shared_data() -> Path | None:
+    if given := os.environ.get("FIRSTPAGE_DATA"):
+        return Path(given)
+    packed = Path(__file__).parents[2] / "shared" / "data"
+    return packed if (packed / "unpack").exists() else None
+
+
+@pytest.fixture(scope="session")
+def real_data(pytestconfig: pytest.Config) -> Path:
+    """The real collections, unpacked; the test is skipped, and says so, without them."""
+    found = _shared_data()
+    if found is None:
+        pytest.skip("no real data: set FIRSTPAGE_DATA to the folder that holds them")
+    if (found / "mq2008").is_dir():
+        return found
+    assert pytestconfig.cache is not None
+    unpacked = pytestconfig.cache.mkdir("real-data")
+    if not (unpacked / "complete").exists():
+        subprocess.run([str(found / "unpack"), str(unpacked)], check=True, capture_output=True)
+        (unpacked / "complete").touch()
+    return unpacked
+
+
+def pytest_report_header() -> str:
+    found = _shared_data()
+    return f"real data: {'yes' if found else 'none; tests on them are skipped (FIRSTPAGE_DATA)'}"

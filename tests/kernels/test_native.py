@@ -1,0 +1,159 @@
+"""The compiler's cache: made once, loaded without Numba, never trusted blindly."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firstpage.kernels import native
+from firstpage.kernels.native import kernel, part
+from firstpage.types import Floats, Ints
+
+FACTOR = 3
+
+
+@part
+def tripled(x: float) -> float:
+    return FACTOR * x
+
+
+@kernel
+def add_tripled(values: Floats, out: Floats) -> int:
+    total = 0
+    for i in range(values.size):
+        out[i] += tripled(values[i])
+        total += 1
+    return total
+
+
+@kernel
+def fill(out: Ints, value: int) -> None:
+    for i in range(out.size):
+        out[i] = value
+
+
+@kernel
+def row_sums(table: Floats, weight: float, out: Floats) -> float:
+    for i in range(table.shape[0]):
+        out[i] = 0.0
+        for j in range(table.shape[1]):
+            out[i] += weight * table[i, j]
+    return out[0]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path))
+    for function in (add_tripled, fill, row_sums):
+        monkeypatch.setattr(function, "_versions", {})
+        monkeypatch.setattr(function, "_interpreted", 0)
+    return tmp_path / "kernels"
+
+
+def test_kernels_call_parts_and_return_numbers(cache: Path) -> None:
+    out = np.ones(3)
+    assert add_tripled(np.array([1.0, 2.0, 3.0]), out) == 3
+    assert out.tolist() == [4, 7, 10]
+    numbers = np.zeros(2, np.int64)
+    assert fill(numbers, 7) is None  # type: ignore[func-returns-value]
+    assert numbers.tolist() == [7, 7]
+    sums = np.empty(2)
+    assert row_sums(np.array([[1.0, 2.0], [3.0, 4.0]]), 2.0, sums) == 6
+    assert sums.tolist() == [6, 14]
+    assert len(list(cache.glob("*.o"))) == 3
+
+
+def test_one_version_for_each_type(cache: Path) -> None:
+    out32 = np.ones(2, np.float32)
+    add_tripled(np.ones(2, np.float32), out32)  # type: ignore[arg-type]
+    add_tripled(np.ones(2), np.ones(2))
+    assert out32.tolist() == [4, 4]
+    assert len(list(cache.glob("add_tripled-*.o"))) == 2
+
+
+def test_a_damaged_or_cut_cache_file_is_made_again(cache: Path, monkeypatch) -> None:
+    add_tripled(np.ones(1), np.ones(1))
+    (file,) = cache.glob("add_tripled-*.o")
+    whole = file.read_bytes()
+    for damaged in (whole[:-7], whole[:-1] + b"\x00", b"", b"junk\n", whole.replace(b"{", b"[", 1)):
+        file.write_bytes(damaged)
+        monkeypatch.setattr(add_tripled, "_versions", {})
+        out = np.zeros(1)
+        add_tripled(np.ones(1), out)
+        assert out[0] == 3
+        assert native._load(file) is not None
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, monkeypatch) -> None:
+    blocked = tmp_path / "a file, not a folder"
+    blocked.write_text("")
+    monkeypatch.setenv("FIRSTPAGE_CACHE", str(blocked))
+    monkeypatch.setattr(add_tripled, "_versions", {})
+    out = np.zeros(1)
+    add_tripled(np.ones(1), out)
+    assert out[0] == 3
+
+
+def test_the_cache_key_follows_the_code_of_every_part_and_constant() -> None:
+    before = native._fingerprint(add_tripled, ("float64:1", "float64:1"))
+    scope = dict(tripled.python.__globals__, FACTOR=4)
+    changed = native.Part(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
+    outer = dict(add_tripled.python.__globals__, tripled=changed)
+    other = native.Kernel(type(tripled.python)(add_tripled.python.__code__, outer, "add_tripled"))
+    assert native._fingerprint(other, ("float64:1", "float64:1")) != before
+    assert native._fingerprint(add_tripled, ("float64:1", "float32:1")) != before
+
+
+def test_small_jobs_without_machine_code_are_interpreted(cache: Path, monkeypatch) -> None:
+    monkeypatch.setattr(native, "LIGHT", 25)
+    out = np.zeros(5)
+    add_tripled(np.ones(5), out)  # 10 elements
+    add_tripled(np.ones(5), out)  # 20
+    assert not cache.exists()
+    assert out.tolist() == [6] * 5
+    add_tripled(np.ones(5), out)  # 30: now compiling pays
+    assert len(list(cache.glob("*.o"))) == 1
+    assert out.tolist() == [9] * 5
+
+
+def test_many_threads_may_ask_for_a_kernel_at_once(cache: Path) -> None:
+    def job(i: int) -> float:
+        out = np.zeros(100)
+        add_tripled(np.full(100, float(i)), out)
+        return float(out.sum())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(job, range(40))) == [300.0 * i for i in range(40)]
+
+
+def test_only_c_ordered_arrays_are_taken(cache: Path) -> None:
+    with pytest.raises(AssertionError, match="C-ordered"):
+        add_tripled(np.ones(6)[::2], np.ones(3))
+
+
+SCRIPT = """
+import sys
+import firstpage as fp
+found = fp.evaluate([2.0, 1.0] * 30000, [0, 1] * 30000, qid=sorted(list(range(30000)) * 2),
+                    measures=["NDCG@10", "AP", "RR", "P@5"])
+print(round(found["RR"], 6), [m for m in ("numba", "scipy", "sklearn", "rich") if m in sys.modules])
+"""
+
+
+def test_later_processes_need_no_compiler(tmp_path: Path) -> None:
+    """Two at once, then a third, in a fresh cache: all agree and the third loads no Numba."""
+    env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", SCRIPT]
+    pipes = [
+        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    first = [p.communicate(timeout=300)[0] for p in pipes]
+    assert all(text.startswith("0.5 ") for text in first)
+    third = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    assert third.stdout.strip() == "0.5 []"

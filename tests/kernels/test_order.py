@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firstpage.kernels.order import order_ties_by_key, rank, tie_blocks, top_labels
+from firstpage.kernels.random import random_words
+
+groups = st.lists(
+    st.lists(st.one_of(st.integers(0, 3), st.floats(allow_nan=False)), max_size=70), max_size=4
+)
+
+
+def flat(lists):
+    offsets = np.concatenate([[0], np.cumsum([len(g) for g in lists])]).astype(np.int64)
+    return np.array([x for g in lists for x in g], float), offsets
+
+
+def ranked(values, offsets):
+    n = len(values)
+    order, keys = np.empty(n, np.int64), np.empty(n)
+    rank(values, offsets, order, keys, np.empty(n), np.empty(n, np.int64))
+    return order, keys
+
+
+@given(groups)
+def test_rank_sorts_every_group_downward_and_keeps_ties_in_place(lists) -> None:
+    values, offsets = flat(lists)
+    order, keys = ranked(values, offsets)
+    for lo, hi in zip(offsets[:-1], offsets[1:], strict=True):
+        want = sorted(range(lo, hi), key=lambda i: -values[i])
+        assert order[lo:hi].tolist() == want
+        assert np.array_equal(keys[lo:hi], values[want])
+
+
+def test_rank_of_long_lists() -> None:
+    rng = np.random.default_rng(0)
+    for n in (15, 16, 17, 31, 64, 65, 1000, 4097):
+        values = rng.integers(0, 50, n).astype(float)
+        order, _ = ranked(values, np.array([0, n]))
+        assert np.array_equal(order, np.argsort(-values, kind="stable"))
+
+
+@given(groups, st.randoms(use_true_random=False))
+def test_ties_are_found_and_reordered_by_key_alone(lists, random) -> None:
+    values, offsets = flat(lists)
+    order, keys = ranked(values, offsets)
+    block = np.ones(len(values), np.int64)
+    longest = tie_blocks(keys, offsets, block)
+    tie_key = np.array(random.sample(range(len(values)), len(values)), float)
+    order_ties_by_key(keys, offsets, order, tie_key)
+    seen = 1
+    for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        want = sorted(range(lo, hi), key=lambda i: (-values[i], tie_key[i]))
+        assert order[lo:hi].tolist() == want
+        at = lo
+        while at < hi:
+            run = block[at]
+            assert len(set(keys[at : at + run].tolist())) == 1
+            assert at + run == hi or keys[at + run] != keys[at]
+            seen = max(seen, run)
+            at += run
+    assert longest == seen
+
+
+@given(groups, st.integers(1, 20))
+def test_top_labels(lists, depth: int) -> None:
+    values, offsets = flat(lists)
+    room = np.minimum(np.diff(offsets), depth)
+    best_offsets = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+    best = np.empty(int(best_offsets[-1]))
+    top_labels(values, offsets, best_offsets, best)
+    for q, group in enumerate(lists):
+        got = best[best_offsets[q] : best_offsets[q + 1]]
+        assert got.tolist() == sorted(map(float, group), reverse=True)[:depth]
+
+
+def test_random_words_depend_on_their_own_seed_only() -> None:
+    seeds = np.array([1, 2, 3], np.uint64)
+    a = np.empty(9, np.uint64)
+    random_words(seeds, np.array([0, 3, 6, 9]), a)
+    b = np.empty(5, np.uint64)
+    random_words(seeds[[2, 0]], np.array([0, 3, 5]), b)
+    assert a[6:9].tolist() == b[:3].tolist()
+    assert a[:2].tolist() == b[3:].tolist()
+    many = np.empty(100_000, np.uint64)
+    random_words(np.array([7], np.uint64), np.array([0, 100_000]), many)
+    share = (many >> np.uint64(40)).astype(float) / 2**24
+    assert abs(share.mean() - 0.5) < 0.005
+    assert len(np.unique(many)) == len(many)

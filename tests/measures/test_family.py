@@ -1,0 +1,141 @@
+"""One table for the whole family: each measure against its plain reference.
+
+With tied scores the value must be the exact mean over all orders of the tied documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firstpage as fp
+from tests.measures import reference as ref
+
+# text -> value of one strict order (ranked labels, pool)
+CASES: dict[str, Callable[[list[float], list[float]], float]] = {
+    "DCG@3": lambda r, p: ref.dcg(r, 3),
+    "DCG": lambda r, p: ref.dcg(r, 99),
+    "DCG(gain=linear)@4": lambda r, p: ref.dcg(r, 4, ref.linear),
+    "NDCG@1": lambda r, p: ref.ndcg(r, p, 1),
+    "NDCG@3": lambda r, p: ref.ndcg(r, p, 3),
+    "NDCG": lambda r, p: ref.ndcg(r, p, 99),
+    "NDCG(gain=linear)@5": lambda r, p: ref.ndcg(r, p, 5, ref.linear),
+    "NDCG(gain=[0, 1, 5, 6])@4": lambda r, p: ref.ndcg(
+        r, p, 4, lambda x: [0, 1, 5, 6][int(x or 0)]
+    ),
+    "MeanNDCG": ref.mean_ndcg,
+    "ERR(max=3)": lambda r, p: ref.err(r, 3, 99),
+    "ERR(max=query)@2": lambda r, p: ref.err(r, max(p), 2),
+    "P@1": lambda r, p: ref.hits(r, 1),
+    "P@4": lambda r, p: ref.hits(r, 4) / 4,
+    "P(rel=2)@3": lambda r, p: ref.hits(r, 3, 2) / 3,
+    "Recall@3": lambda r, p: ref.hits(r, 3) / (ref.relevant(p) or 1),
+    "Rprec": lambda r, p: ref.hits(r, ref.relevant(p)) / (ref.relevant(p) or 1),
+    "AP": lambda r, p: ref.ap(r, p, 99),
+    "AP@2": lambda r, p: ref.ap(r, p, 2),
+    "AP(rel=2)": lambda r, p: ref.ap(r, p, 99, 2),
+    "RR": lambda r, p: ref.rr(r, 99),
+    "RR@2": lambda r, p: ref.rr(r, 2),
+    "Success@2": lambda r, p: float(ref.hits(r, 2) > 0),
+    "bpref": ref.bpref,
+    "RBP(p=0.7)": lambda r, p: ref.rbp(r, 0.7),
+    "SetP": lambda r, p: ref.hits(r, 99) / len(r),
+    "PairAccuracy": lambda r, p: ref.pair_accuracy(r),
+    "WKT@2": lambda r, p: ref.wkt(r, 2),
+    "WKT": lambda r, p: ref.wkt(r, 99),
+    "TopK01@2": lambda r, p: ref.top_wrong(r, 2),
+    "Perm01": lambda r, p: ref.top_wrong(r, 99),
+    "RBO": lambda r, p: ref.rbo(r, p, 0.9, 99),
+    "RBO(p=0.6)@3": lambda r, p: ref.rbo(r, p, 0.6, 3),
+}
+
+lists = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0]), st.sampled_from([0.1, 0.2, 0.3, 0.5])),
+    min_size=1,
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("text", CASES)
+@given(docs=lists)
+def test_value_is_the_mean_over_all_orders_of_ties(text: str, docs) -> None:
+    labels, scores = (list(x) for x in zip(*docs, strict=True))
+    found = fp.evaluate(scores, labels, qid=[1] * len(docs), measures=text)
+    values = [CASES[text]([labels[i] for i in order], labels) for order in ref.orders(scores)]
+    assert found[text] == pytest.approx(fmean(values), abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@given(docs=lists, k=st.integers(1, 7))
+def test_preferences_are_expected_kept_over_expected_decided(weighted: bool, docs, k: int) -> None:
+    labels, scores = (list(x) for x in zip(*docs, strict=True))
+    text = f"{'nwppref' if weighted else 'ppref'}@{k}"
+    weight = ref.discount if weighted else (lambda place: 1.0)
+    sums = [
+        ref.preference_sums([labels[i] for i in order], k, weight) for order in ref.orders(scores)
+    ]
+    kept, decided = (fmean(column) for column in zip(*sums, strict=True))
+    found = fp.evaluate(scores, labels, qid=[1] * len(docs), measures=text)
+    assert found[text] == pytest.approx(kept / decided if decided else 0.0, abs=1e-12)
+
+
+@given(docs=lists)
+def test_tau_is_scipys_tau_b(docs) -> None:
+    from scipy.stats import kendalltau
+
+    labels, scores = (list(x) for x in zip(*docs, strict=True))
+    found = fp.evaluate(scores, labels, qid=[1] * len(docs), measures="Tau")["Tau"]
+    with np.errstate(all="ignore"):
+        want = kendalltau(scores, labels).statistic if len(docs) > 1 else np.nan
+    assert found == pytest.approx(0.0 if np.isnan(want) else want, abs=1e-12)
+
+
+# --- runs with unjudged documents and judged ones that were not retrieved
+
+documents = st.dictionaries(
+    st.sampled_from([f"d{i}" for i in range(7)]),
+    st.tuples(
+        st.sampled_from([None, 0, 1, 2, 3]),  # label; None: unjudged
+        st.sampled_from([None, 0.1, 0.2, 0.4]),  # score; None: not retrieved
+    ),
+    min_size=1,
+)
+ON_RUNS = [t for t in CASES if not t.startswith(("WKT", "TopK", "Perm", "Pair", "Mean", "NDCG(gain=["))]
+
+
+@pytest.mark.parametrize("text", ON_RUNS)
+@given(docs=documents)
+def test_runs_count_missing_and_unjudged_documents(text: str, docs) -> None:
+    qrels = {d: label for d, (label, _) in docs.items() if label is not None}
+    run = {d: score for d, (_, score) in docs.items() if score is not None}
+    if not qrels or not run:
+        return
+    names = list(run)
+    found = fp.evaluate({"q": run}, {"q": qrels}, measures=text)
+    pool = list(qrels.values())
+    values = [
+        CASES[text]([qrels.get(names[i]) for i in order], pool)  # type: ignore[misc]
+        for order in ref.orders([run[d] for d in names])
+    ]
+    assert found[text] == pytest.approx(fmean(values), abs=1e-12)
+
+
+@pytest.mark.parametrize("text", ["PairAccuracy", "TopK01@2", "WKT@2"])
+@given(docs=documents)
+def test_order_measures_see_judged_documents_and_put_missing_ones_last(text: str, docs) -> None:
+    qrels = {d: float(label) for d, (label, _) in docs.items() if label is not None}
+    run = {d: score for d, (_, score) in docs.items() if score is not None}
+    if not qrels or not run:
+        return
+    names = list(qrels)
+    found = fp.evaluate({"q": run}, {"q": qrels}, measures=text)
+    values = [
+        CASES[text]([qrels[names[i]] for i in order], [])
+        for order in ref.orders([run.get(d, -1.0) for d in names])
+    ]
+    assert found[text] == pytest.approx(fmean(values), abs=1e-12)

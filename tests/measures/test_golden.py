@@ -1,0 +1,163 @@
+"""Against numbers that other programs printed: recorded ones here, files where they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+TREC = {
+    "map": "AP", "Rprec": "Rprec", "bpref": "bpref", "recip_rank": "RR", "ndcg": "NDCG",
+    "set_P": "SetP", "set_recall": "SetR", "set_F": "SetF",
+}  # fmt: skip
+
+
+def ours(name: str) -> str | None:
+    """Our text for a measure of trec_eval, if we share it."""
+    if re.fullmatch(r"(P|recall|ndcg_cut|map_cut|success)_\d+", name):
+        return name
+    return TREC.get(name)
+
+
+def cases(file: str) -> list[dict]:
+    held: list[dict] = json.loads((GOLDEN / file).read_text())["cases"]
+    return held
+
+
+@pytest.mark.parametrize("case", cases("pytrec_eval.json"), ids=lambda c: c["name"])
+def test_every_value_of_pytrec_eval(case: dict) -> None:
+    """Ties by id, float32 scores, missing queries, no relevant ones, negative grades, levels."""
+    names = sorted({m for row in case["values"].values() for m in row if ours(m)})
+    assert len(names) > 20
+    found = fp.evaluate(
+        case["run"], case["qrels"], measures=[ours(m) for m in names], convention="trec",
+        rel=case.get("level"),
+    )  # fmt: skip
+    queries = list(found.queries)
+    assert set(queries) == set(case["values"])
+    for name in names:
+        want = [case["values"][q][name] for q in queries]
+        assert found.per_query(ours(name)).tolist() == pytest.approx(want, abs=1e-12), name
+
+
+PEERS = {  # (tool, its measure): ours
+    ("ranx", "ndcg@5"): "NDCG(gain=linear)@5",
+    ("ranx", "ndcg@10"): "NDCG(gain=linear)@10",
+    ("ranx", "ndcg_burges@5"): "NDCG@5",
+    ("ranx", "ndcg_burges@10"): "NDCG@10",
+    ("ranx", "ndcg_burges"): "NDCG",
+    ("ranx", "map"): "AP",
+    ("ranx", "mrr"): "RR",
+    ("ranx", "precision@5"): "P@5",
+    ("ranx", "precision@10"): "P@10",
+    ("ranx", "recall@10"): "Recall@10",
+    ("ranx", "hit_rate@5"): "Success@5",
+    ("ir_measures", "Compat(p=0.9)"): "RBO(p=0.9)",
+    ("ir_measures", "Compat(p=0.8)"): "RBO(p=0.8)",
+    ("ir_measures", "Judged@5"): "Judged@5",
+    ("ir_measures", "Judged@10"): "Judged@10",
+    ("ir_measures", "ERR@5"): "ERR(max=4)@5",
+    ("ir_measures", "ERR@10"): "ERR(max=4)@10",
+    ("ir_measures", "RR@10"): "RR@10",
+    ("pytrec_eval on gains 2^label-1", "ndcg_cut_5"): "NDCG@5",
+    ("pytrec_eval on gains 2^label-1", "ndcg"): "NDCG",
+}
+
+
+@pytest.mark.parametrize("case", cases("peers.json"), ids=lambda c: c["name"])
+@pytest.mark.parametrize("theirs", PEERS, ids=" ".join)
+def test_every_value_of_ranx_and_ir_measures(case: dict, theirs: tuple[str, str]) -> None:
+    tool, name = theirs
+    if name not in case[tool]:
+        pytest.skip(f"{tool} has no {name} on this case")
+    found = fp.evaluate(case["run"], case["qrels"], measures=PEERS[theirs])
+    want = [case[tool][name][q] for q in found.queries]
+    tolerance = 5e-6 if name.startswith("ERR") else 1e-9  # gdeval prints five decimals
+    assert found.values[0].tolist() == pytest.approx(want, abs=tolerance)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("peers.json") if "top" in c["name"]],
+                         ids=lambda c: c["name"])  # fmt: skip
+def test_kappa_ndcg_is_ndcg_burges_and_ndcg_of_gains_on_position_aware_labels(case: dict) -> None:
+    for cutoff in (5, 10):
+        found = fp.evaluate(case["run"], case["qrels"], measures=f"kNDCG@{cutoff}")
+        for tool, name in (
+            ("ranx", f"ndcg_burges@{cutoff}"),
+            ("pytrec_eval on gains 2^label-1", f"ndcg_cut_{cutoff}"),
+        ):
+            want = [case[tool][name][q] for q in found.queries]
+            assert found.values[0].tolist() == pytest.approx(want, abs=1e-9), tool
+
+
+# --- files of the real tools
+
+OUTPUTS = [  # trec_eval's own tests: expected output, judgments, run, what its flags mean here
+    ("out.test", "qrels.test", "results.test", {}),
+    ("out.test.a", "qrels.test", "results.test", {}),
+    ("out.test.aq", "qrels.test", "results.test", {}),
+    ("out.test.aqc", "qrels.test", "results.trunc", {"queries": "judged"}),
+    ("out.test.aqcM", "qrels.test", "results.trunc", {"queries": "judged", "depth": 100}),
+    ("out.test.aql", "qrels.rel_level", "results.test", {"rel": 2}),
+]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda o: o[0])
+def test_every_shared_number_of_trec_evals_own_tests(output, real_data: Path) -> None:
+    expected, qrels, run, options = output
+    folder = real_data / "trec_eval"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fp.FirstpageWarning)  # results.trunc is interleaved
+        system, truth = fp.read_run(folder / run), fp.read_qrels(folder / qrels)
+    rows = [line.split() for line in (folder / expected).read_text().splitlines()]
+    rows = [row for row in rows if len(row) == 3]
+    names = sorted({ours(name) for name, _, _ in rows if ours(name)})
+    if "rel" not in options:  # with a level, trec_eval's rbp weighs grades
+        names.append("RBP(p=0.9)")
+    found = fp.evaluate(system, truth, measures=names, convention="trec", **options)
+    queries = list(found.queries)
+    checked = 0
+    for name, query, number in rows:
+        text = "RBP(p=0.9)" if name == "rbp" else ours(name)
+        if text not in names:
+            continue
+        value = found[text] if query == "all" else found.per_query(text)[queries.index(query)]
+        assert f"{value:.4f}" == number, (name, query)
+        checked += 1
+    assert checked >= 12
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["LETOR1", "LETOR_NN1", "RankLib1", "RankLib2", "ltr4l1"])
+def test_every_number_of_the_letor_tool(name: str, real_data: Path) -> None:
+    folder = real_data / "mq2008"
+    data = fp.read_letor(folder / "Fold1" / "test.txt")
+    scores = fp.read_scores(folder / "eval-tool" / f"pred_test_{name}.txt", data.n_docs)
+    printed = (folder / "eval-tool" / f"perf_test_{name}.txt").read_text().splitlines()
+    rows = [line.split("\t") for line in printed if line.startswith("Average")]
+    want = [v for row in rows for v in row[1:] if v]
+    places = range(1, 11)
+    texts = [*(f"P@{k}" for k in places), "MAP", *(f"NDCG@{k}" for k in places), "MeanNDCG"]
+    found = fp.evaluate(scores, data, measures=texts, convention="letor")
+    assert [f"{found[t]:.4f}" for t in texts] == want
+    assert len(want) == 22
+    assert len(found.queries) == 156
+
+
+@pytest.mark.data
+def test_a_constant_scorer_on_real_data_is_far_from_good(real_data: Path) -> None:
+    data = fp.read_letor(real_data / "ohsumed" / "Fold1" / "test.txt")
+    sorted_rows = np.lexsort((-data.y, np.repeat(np.arange(len(data)), data.lengths)))
+    stored_in_true_order = data.y[sorted_rows]
+    constant = np.zeros(data.n_docs)
+    leaked = fp.evaluate(constant, stored_in_true_order, qid=data.qid, measures="NDCG@10")
+    honest = fp.evaluate(constant, data, measures="NDCG@10")
+    assert leaked["NDCG@10"] == pytest.approx(honest["NDCG@10"], abs=1e-12)
+    assert honest["NDCG@10"] < 0.4

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firstpage as fp
+from firstpage.measures.binary import AP, P
+from firstpage.measures.graded import ERR, NDCG
+from firstpage.measures.parse import MEASURES
+from firstpage.measures.topk import kNDCG
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("NDCG@10", "NDCG@10"),
+        ("ndcg @ 10", "NDCG@10"),
+        ("nDCG@10", "NDCG@10"),
+        ("ndcg_cut_10", "NDCG@10"),
+        ("NDCG(gain=linear)@10", "NDCG(gain=linear)@10"),
+        ("NDCG(gain=[0,1,3], discount=letor)@5", "NDCG(gain=[0, 1, 3], discount=letor)@5"),
+        ("map", "AP"),
+        ("map_cut_5", "AP@5"),
+        ("MRR@10", "RR@10"),
+        ("recip_rank", "RR"),
+        ("P_10", "P@10"),
+        ("precision@3", "P@3"),
+        ("recall_100", "Recall@100"),
+        ("R@5", "Recall@5"),
+        ("k-NDCG(k=10)@5", "kNDCG(k=10)@5"),
+        ("κ-ERR", "kERR"),
+        ("Rprec", "Rprec"),
+        ("AP(rel=2)", "AP(rel=2)"),
+        ("RBO(p=0.95)", "RBO(p=0.95)"),
+        ("RBO(p=0.9)", "RBO"),
+        ("WKT(norm=true)@10", "WKT(norm=true)@10"),
+        ("ERR(max=query)@5", "ERR(max=query)@5"),
+        ("ERR(max=4)", "ERR(max=4)"),
+        ("mean-ndcg", "MeanNDCG"),
+    ],
+)
+def test_text_to_measure_to_canonical_text(text: str, canonical: str) -> None:
+    measure = fp.measure(text)
+    assert str(measure) == canonical
+    assert fp.measure(canonical) == measure
+    assert hash(fp.measure(canonical)) == hash(measure)
+
+
+@given(cutoff=st.one_of(st.none(), st.integers(1, 10**6)), data=st.data())
+def test_every_measure_round_trips(cutoff: int | None, data) -> None:
+    kind = data.draw(st.sampled_from(MEASURES))
+    names = kind.__dataclass_fields__
+    given_: dict = {}
+    if "cutoff" in names:
+        given_["cutoff"] = cutoff or (10 if kind.__name__ in ("P", "Success", "TopK01") else None)
+    if "rel" in names:
+        given_["rel"] = data.draw(st.sampled_from([None, 1.0, 2.0, 0.5]))
+    if "gain" in names:
+        given_["gain"] = data.draw(st.sampled_from([None, "exp", "linear", (0.0, 1.5, 3.0)]))
+    measure = kind(**given_)
+    assert fp.measure(str(measure)) == measure
+
+
+def test_measures_are_values() -> None:
+    assert NDCG() @ 10 == NDCG(cutoff=10) == fp.measure("NDCG@10")
+    assert {P(cutoff=5), P(cutoff=5)} == {fp.measure("P@5")}
+    assert AP(rel=2) != AP()
+    assert kNDCG(k=3) @ 5 == fp.measure("kNDCG(k=3)@5")
+    with pytest.raises(AttributeError):
+        NDCG().cutoff = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("NDGC@10", "no measure 'NDGC'. Nearest: NDCG"),
+        ("nonsense", "There are: NDCG"),
+        ("NDCG@ten", "cut-off must be a whole number; got 'ten'"),
+        ("NDCG@0", "cut-off of NDCG must be at least 1"),
+        ("NDCG@-3", "at least 1"),
+        ("Tau@5", "Tau takes no cut-off"),
+        ("NDCG(rel=2)", "NDCG has no parameter 'rel' .it has: gain, discount."),
+        ("AP(rel=two)", "rel must be a number; got 'two'"),
+        ("AP(rel=1, rel=2)", "rel is given twice"),
+        ("NDCG(linear)", "parameters read name=value"),
+        ("NDCG(gain=cubic)", "gain of NDCG must be exp, linear or a list"),
+        ("NDCG(gain=[1,x])", "not a list of numbers"),
+        ("NDCG(discount=none)", "discount of NDCG must be log2 or letor"),
+        ("WKT(norm=maybe)", "norm must be true or false"),
+        ("RBO(p=1.5)", "p of RBO must lie between 0 and 1"),
+        ("RBP(p=0)", "p of RBP must lie between 0 and 1"),
+        ("kNDCG(k=0)", "k of kNDCG must be at least 1"),
+        ("ERR(max=high)", "max of ERR must be a number, data or query"),
+        ("P", "P needs a cut-off"),
+        ("Success", "Success needs a cut-off"),
+        ("TopK01", "TopK01 needs a cut-off"),
+        ("NDCG@10@5", "cannot read the measure"),
+        ("", "cannot read the measure"),
+        ("@10", "cannot read the measure"),
+    ],
+)
+def test_bad_texts_are_answered(text: str, says: str) -> None:
+    with pytest.raises(fp.MeasureError, match=says):
+        fp.measure(text)
+
+
+@given(text=st.text(max_size=20))
+def test_any_text_is_a_measure_or_a_measure_error(text: str) -> None:
+    try:
+        found = fp.measure(text)
+    except fp.MeasureError:
+        return
+    assert fp.measure(str(found)) == found
+
+
+def test_keys_are_the_texts_that_were_typed() -> None:
+    found = fp.evaluate([1, 0], [1, 0], qid=[1, 1], measures=["map", ERR(), "ndcg_cut_5"])
+    assert list(found.means) == ["map", "ERR", "ndcg_cut_5"]
+    assert list(found.to_dict()["measures"]) == ["map", "ERR", "ndcg_cut_5"]
+    with pytest.raises(KeyError, match="'AP' was not measured"):
+        found.per_query("AP")

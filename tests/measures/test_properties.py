@@ -1,0 +1,173 @@
+"""Bounds, invariances and extremes, for all measures at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firstpage as fp
+from firstpage.measures.parse import MEASURES
+
+TEXTS = [
+    "NDCG@5", "NDCG", "NDCG(gain=linear)@3", "MeanNDCG", "ERR", "ERR@2", "AP", "AP@3", "P@5",
+    "Recall@4", "RR", "Rprec", "Success@2", "bpref", "Judged@5", "RBP", "SetP", "SetR", "SetF",
+    "ppref@3", "nwppref", "PairAccuracy", "RBO", "TopK01@2", "Perm01",
+]  # fmt: skip
+EVERY = [*TEXTS, "Tau", "WKT@3", "WKT(norm=true)", "DCG@3"]
+
+collections = st.lists(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.integers(-3, 3)),
+        min_size=1,
+        max_size=12,
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def flat(lists):
+    labels = np.array([y for docs in lists for y, _ in docs], float)
+    scores = np.array([s for docs in lists for _, s in docs], float)
+    qid = np.repeat(np.arange(len(lists)), [len(docs) for docs in lists])
+    return scores, labels, qid
+
+
+def test_every_measure_is_in_a_table_of_tests() -> None:
+    named = {str(fp.measure(t)).split("@")[0].split("(")[0] for t in EVERY}
+    assert named | {"kNDCG", "kERR"} == {m.__name__ for m in MEASURES}
+
+
+@given(lists=collections)
+def test_values_lie_between_0_and_1(lists) -> None:
+    scores, labels, qid = flat(lists)
+    found = fp.evaluate(scores, labels, qid=qid, measures=TEXTS)
+    assert (found.values >= -1e-12).all()
+    assert (found.values <= 1 + 1e-12).all()
+
+
+@given(lists=collections, scale=st.sampled_from([1e-6, 3.0, 1e9]), shift=st.integers(-5, 5))
+def test_only_the_order_of_scores_matters(lists, scale: float, shift: int) -> None:
+    scores, labels, qid = flat(lists)
+    a = fp.evaluate(scores, labels, qid=qid, measures=EVERY)
+    b = fp.evaluate(scale * scores + shift * scale, labels, qid=qid, measures=EVERY)
+    assert np.array_equal(a.values, b.values)
+
+
+@given(lists=collections, seed=st.integers(0, 99))
+def test_the_order_of_rows_does_not_matter(lists, seed: int) -> None:
+    """Not inside queries, and not when queries come interleaved."""
+    scores, labels, qid = flat(lists)
+    order = np.random.default_rng(seed).permutation(len(qid))
+    a = fp.evaluate(scores, labels, qid=qid, measures=EVERY)
+    b = fp.evaluate(scores[order], labels[order], qid=qid[order], measures=EVERY)
+    place = [list(b.queries).index(q) for q in a.queries]
+    assert a.values == pytest.approx(b.values[:, place], abs=1e-12)
+
+
+@given(lists=collections)
+def test_sorting_by_the_labels_is_perfect(lists) -> None:
+    _, labels, qid = flat(lists)
+    found = fp.evaluate(labels, labels, qid=qid, measures=["NDCG@3", "NDCG", "AP", "RBO"])
+    some = np.array([max(y for y, _ in docs) > 0 for docs in lists])
+    assert found.values[:, some] == pytest.approx(1.0)
+    assert not found.values[:, ~some].any()
+    losses = fp.evaluate(labels, labels, qid=qid, measures=["WKT@4", "TopK01@3", "Perm01"])
+    unequal = losses.values[:, [len({y for y, _ in d}) == len(d) for d in lists]]
+    assert not unequal.any()
+
+
+@given(lists=collections, k=st.integers(1, 6))
+def test_lans_bound_holds_in_expectation(lists, k: int) -> None:
+    """1 - NDCG@k <= WKT@k / N_k (Lan et al. 2013, theorem 1), also with ties here."""
+    scores, labels, qid = flat(lists)
+    texts = [f"NDCG@{k}", f"WKT(norm=true)@{k}"]
+    found = fp.evaluate(scores, labels, qid=qid, measures=texts)
+    some = np.array([max(y for y, _ in docs) > 0 for docs in lists])
+    ndcg, wkt = found.values[:, some]
+    assert (1 - ndcg <= wkt + 1e-12).all()
+
+
+@given(lists=collections)
+def test_dictionaries_give_the_same_as_arrays(lists) -> None:
+    scores, labels, qid = flat(lists)
+    names = [f"d{i}" for i in range(len(qid))]
+    qrels: dict[str, dict[str, float]] = {}
+    run: dict[str, dict[str, float]] = {}
+    for q, d, y, s in zip(qid.tolist(), names, labels.tolist(), scores.tolist(), strict=True):
+        qrels.setdefault(str(q), {})[d] = y
+        run.setdefault(str(q), {})[d] = s
+    a = fp.evaluate(scores, labels, qid=qid, measures=EVERY)
+    b = fp.evaluate(run, qrels, measures=EVERY)
+    assert a.values == pytest.approx(b.values, abs=1e-12)
+
+
+@pytest.mark.parametrize("text", [*EVERY, "kNDCG@3", "kERR"])
+def test_extreme_lists(text: str) -> None:
+    """One document, no positive label, a cut-off past the list, very large scores."""
+    one = fp.evaluate([1e308], [1], qid=[1], measures=text)
+    assert np.isfinite(one.values).all()
+    none = fp.evaluate([1, -1e308, np.inf], [0, 0, 0], qid=[1, 1, 1], measures=text)
+    assert np.isfinite(none.values).all()
+    with_cut = text.split("@")[0] + "@1000"
+    if "@" in text:
+        assert np.isfinite(fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures=with_cut).values).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: fp.evaluate([1, 2], [0], qid=[1]), "2 scores for 1 documents"),
+        (lambda: fp.evaluate([1], [0]), "need qid"),
+        (lambda: fp.evaluate([1, 2], [0, 1], qid=[1]), "one query id a document"),
+        (lambda: fp.evaluate([1], [np.nan], qid=[1]), "label of query '1' is nan"),
+        (lambda: fp.evaluate([1], ["x"], qid=[1]), "labels must be numbers"),
+        (lambda: fp.evaluate([], [], qid=[]), "no query to measure"),
+        (lambda: fp.evaluate([1], [1], qid=[np.nan]), "qid of row 0 is missing"),
+        (lambda: fp.evaluate([1], [1], qid=[1], measures=[]), "at least one measure"),
+        (lambda: fp.evaluate([1], [1], qid=[1], ties="guess"), "ties must be one of"),
+        (lambda: fp.evaluate([1], [1], qid=[1], convention="trek"), "Did you mean 'trec'"),
+        (lambda: fp.evaluate([1], [1], qid=[1], convention="trec"), "need document ids"),
+        (lambda: fp.evaluate({"a": {"d": 1}}, {"b": {"d": 1}}), "share no query"),
+        (lambda: fp.evaluate([1], {"b": {"d": 1}}), r"go with a run.*got list"),
+        (lambda: fp.evaluate({"a": {"d": 1}}, [1]), "goes with judgments"),
+        (lambda: fp.evaluate({"a": {"d": "x"}}, {"a": {"d": 1}}), "score must be a number"),
+        (lambda: fp.evaluate([5], [5], qid=[1], measures="ERR(max=4)"), "label 5, above max=4"),
+        (lambda: fp.evaluate([5], [5], qid=[1], measures="NDCG(gain=[0, 1])"), "hold a label 5"),
+        (lambda: fp.evaluate([1], [2000], qid=[1], measures="WKT"), r"take WKT\(norm=true\)"),
+        (lambda: fp.evaluate([1], [1], qid=[1], depth=0), "depth must be at least 1"),
+    ],
+)
+def test_bad_input_says_what_is_wrong(call, says: str) -> None:
+    with pytest.raises(fp.FirstpageError, match=says):
+        call()
+
+
+def test_documents_that_stand_twice_are_refused() -> None:
+    run = fp.Run.from_arrays(["q", "q"], ["d", "d"], [2, 1])
+    qrels = fp.Qrels.from_arrays(["q", "q"], ["d", "e"], [1, 0])
+    with pytest.raises(fp.DataError, match="'d' stands twice in query 'q'"):
+        fp.evaluate(run, qrels)
+    with pytest.raises(fp.DataError, match="judgments: document 'd' stands twice"):
+        fp.evaluate(fp.Run.from_dict({"q": {"e": 1}}), fp.Qrels.from_arrays(*run_columns()))
+
+
+def run_columns():
+    return ["q", "q"], ["d", "d"], [1, 0]
+
+
+def test_intervals_hold_the_mean_and_shrink_with_more_queries() -> None:
+    rng = np.random.default_rng(0)
+    widths = []
+    for queries in (20, 2000):
+        labels = rng.integers(0, 2, queries * 5)
+        qid = np.repeat(np.arange(queries), 5)
+        found = fp.evaluate(rng.random(queries * 5), labels, qid=qid, measures="AP", ci=True)
+        low, high = found.intervals["AP"]
+        assert low < found["AP"] < high
+        widths.append(high - low)
+        sd = found.per_query("AP").std() / np.sqrt(queries)
+        assert high - low == pytest.approx(2 * 1.96 * sd, rel=0.1)
+    assert widths[1] < widths[0] / 5
