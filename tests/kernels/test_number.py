@@ -89,7 +89,9 @@ def test_other_spellings(text: str, value: float) -> None:
     assert same(read(text), value)
 
 
-@pytest.mark.parametrize("text", ["", ".", "-", "e5", "1e", "1e+", "--1", "1_000", "nul", "x", "+-1"])
+@pytest.mark.parametrize(
+    "text", ["", ".", "-", "e5", "1e", "1e+", "--1", "1_000", "nul", "x", "+-1"]
+)
 def test_what_is_no_number(text: str) -> None:
     assert read(text) is None
 

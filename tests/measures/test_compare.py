@@ -142,9 +142,7 @@ def test_a_baseline_halves_the_comparisons() -> None:
     named, labels, qid = systems()
     found = fp.compare(named, labels, qid=qid, measures="AP", baseline="bad", test="t")
     assert [(d.system, d.against) for d in found.differences] == [("good", "bad"), ("again", "bad")]
-    assert found.differences[0].p == pytest.approx(
-        stats.ttest_rel(*found.values("AP")[:2]).pvalue
-    )
+    assert found.differences[0].p == pytest.approx(stats.ttest_rel(*found.values("AP")[:2]).pvalue)
 
 
 def test_runs_are_compared_on_the_queries_they_share() -> None:

@@ -105,7 +105,9 @@ documents = st.dictionaries(
     ),
     min_size=1,
 )
-ON_RUNS = [t for t in CASES if not t.startswith(("WKT", "TopK", "Perm", "Pair", "Mean", "NDCG(gain=["))]
+ON_RUNS = [
+    t for t in CASES if not t.startswith(("WKT", "TopK", "Perm", "Pair", "Mean", "NDCG(gain=["))
+]
 
 
 @pytest.mark.parametrize("text", ON_RUNS)

@@ -279,6 +279,9 @@ def _documents() -> Iterator[tuple[str, str]]:
         for name, thing in _public(module):
             if not (inspect.isclass(thing) or inspect.isroutine(thing)) or id(thing) in seen:
                 continue
+            home = getattr(thing, "__module__", None)
+            if home in MODULES and home != module_name:  # only borrowed here
+                continue
             seen.add(id(thing))
             if text := _doc(thing):
                 yield f"{module_name}.{name}", text
@@ -313,7 +316,7 @@ def _doc(thing: object) -> str:
     raw = getattr(thing, "__doc__", None)
     text = inspect.cleandoc(raw) if isinstance(raw, str) else ""
     words = text.split()
-    return " ".join(words[:WORDS_KEPT]) if len(words) >= 4 else ""
+    return " ".join(words[:WORDS_KEPT]) if len(words) >= 3 else ""
 
 
 def _terms(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import os
 import secrets
@@ -58,11 +59,7 @@ def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
         elif compression == ".xz":
             stream = lzma.open(raw)  # noqa: SIM115
         elif compression == ".zst":
-            stream = (
-                _zstandard(f"Reading {path}")
-                .ZstdDecompressor()
-                .stream_reader(raw, read_across_frames=True)
-            )
+            stream = io.BufferedReader(_ZstdReader(raw, _zstandard(f"Reading {path}")))
         try:
             yield stream, raw.tell
         except BROKEN as error:
@@ -71,10 +68,6 @@ def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
                     f"{at(path)}: the {compression} file is damaged or cut short ({error})."
                 ) from error
             raise
-        except Exception as error:
-            if type(error).__name__ == "ZstdError":
-                raise DataError(f"{at(path)}: the .zst file is damaged ({error}).") from error
-            raise
 
 
 def read_all(path: Path) -> bytes:
@@ -82,6 +75,38 @@ def read_all(path: Path) -> bytes:
     with open_bytes(path) as (stream, _):
         data: bytes = stream.read()
         return data
+
+
+class _ZstdReader(io.RawIOBase):
+    """Decompressed bytes of all frames; unlike the library's reader it notices a missing end."""
+
+    def __init__(self, raw: IO[bytes], library: Any) -> None:
+        self._raw = raw
+        self._library = library
+        self._frame: Any = None
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            rest = self._frame.unused_data if self._frame is not None and self._frame.eof else b""
+            packed = rest or self._raw.read(1 << 17)
+            if not packed:
+                if self._frame is not None and not self._frame.eof:
+                    raise EOFError("the last frame has no end")
+                return 0
+            if self._frame is None or self._frame.eof:
+                self._frame = self._library.ZstdDecompressor().decompressobj()
+            try:
+                self._ready = self._frame.decompress(packed)
+            except self._library.ZstdError as error:
+                raise EOFError(str(error)) from error
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
 
 
 def _zstandard(why: str) -> Any:

@@ -230,7 +230,8 @@ class LetorReader:
 
     def _raise_value(self, b: _Buffers, size: int, value: int, says: str) -> NoReturn:
         """Fail at the value-th feature of the chunk."""
-        row = int(np.searchsorted(b.row_ends, value, side="right"))
+        rows = int(self.state[kernel.ROWS])
+        row = int(np.searchsorted(b.row_ends[:rows], value, side="right"))
         line, start = self._row_place(b.text, size, row)
         text = bytes(b.text[start:size]).split(b"\n", 1)[0].decode("utf-8", "replace")
         column = text.find(f" {b.indices[value]}:") + 2

@@ -18,8 +18,8 @@ QUESTIONS: tuple[Question, ...] = (
         },
     ),
     (
-        "read a csv file into dictionaries",
-        {3: ("csv.DictReader",), 2: ("csv.reader",), 1: ("csv.Sniffer", "csv.DictWriter")},
+        "read the rows of a csv file",
+        {3: ("csv.reader",), 1: ("csv.Sniffer", "csv.writer")},
     ),
     (
         "parse command line arguments",

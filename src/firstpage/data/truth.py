@@ -123,7 +123,8 @@ class Truth:
         if k < 1:
             raise DataError(f"k must be at least 1, and is {k}.")
         known = self.top_k_depth
-        if known is not None and k > known and (self.lengths > known).any():
+        # A single 1 among zeros reads as a grade, of which a top k can be drawn; 2, 1, 0, 0 not.
+        if known is not None and known > 1 and (self.depth < np.minimum(k, self.lengths)).any():
             raise DataError(
                 f"this truth knows the order of the top {known} only; it cannot give the top {k}."
             )

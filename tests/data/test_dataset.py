@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firstpage as fp
+
+RNG = np.random.default_rng(0)
+DATA = fp.Dataset.from_arrays(
+    RNG.normal(size=(9, 3)),
+    range(9),
+    list("aabbbbccd"),
+    [f"d{i}" for i in range(9)],
+    ["x", "y", "z"],
+)
+
+
+def test_shape_and_names() -> None:
+    assert (len(DATA), DATA.n_docs, DATA.n_features) == (4, 9, 3)
+    assert DATA.lengths.tolist() == [2, 4, 2, 1]
+    assert DATA.qid.tolist() == list("aabbbbccd")
+    assert DATA.docid.tolist() == [f"d{i}" for i in range(9)]
+    assert DATA.feature_names == ("x", "y", "z")
+    assert "4 queries, 9 documents, 3 features, dense float64" in repr(DATA)
+
+
+def test_picking_queries() -> None:
+    assert DATA[1].y.tolist() == [2, 3, 4, 5]
+    assert DATA[-1].y.tolist() == [8]
+    assert DATA[1:3].y.tolist() == [2, 3, 4, 5, 6, 7]
+    assert DATA[1:3].offsets.tolist() == [0, 4, 6]
+    assert np.shares_memory(DATA[1:3].X, DATA.X)
+    assert DATA[::2].y.tolist() == [0, 1, 6, 7]
+    assert DATA[[3, 0]].y.tolist() == [8, 0, 1]
+    assert list(DATA[[3, 0]].queries) == ["d", "a"]
+    assert list(DATA[[3, -4]].docids) == ["d8", "d0", "d1"]
+    assert DATA[np.array([True, False, False, True])].y.tolist() == [0, 1, 8]
+    assert DATA.query("c").y.tolist() == [6, 7]
+    assert len(DATA[2:2]) == 0
+    assert [q.n_docs for q in DATA] == [2, 4, 2, 1]
+    with pytest.raises(IndexError):
+        DATA[4]
+    with pytest.raises(IndexError):
+        DATA[[9]]
+    with pytest.raises(fp.DataError, match="mask has 2 entries for 4 queries"):
+        DATA[np.array([True, False])]
+    with pytest.raises(fp.DataError, match="no query 'zz'"):
+        DATA.query("zz")
+
+
+def test_it_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        DATA.X[0, 0] = 1  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        DATA.y = np.zeros(9)  # type: ignore[misc]
+
+
+def test_interleaved_rows_are_regrouped() -> None:
+    with pytest.warns(fp.FirstpageWarning, match="regrouped"):
+        data = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [1, 2, 3], [5, 6, 5], ["p", "q", "r"])
+    assert data.X[:, 0].tolist() == [1, 3, 2]
+    assert list(data.docids) == ["p", "r", "q"]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "qid", "says"),
+    [
+        ([1.0], [1], [1], "two-dimensional"),
+        ([[1.0]], [1, 2], [1], "the three must be equal"),
+        ([["a"]], [1], [1], "must be numbers"),
+        ([[1.0]], [1], [1, 2], "one query id a document"),
+        ([[1.0]], [1], [[1]], "one-dimensional"),
+    ],
+)
+def test_arrays_that_do_not_fit(X, y, qid, says: str) -> None:
+    with pytest.raises(fp.DataError, match=says):
+        fp.Dataset.from_arrays(X, y, qid)
+
+
+def test_query_ids_of_all_kinds() -> None:
+    for qid, names in (
+        ([3, 3, 1], ["3", "1"]),
+        (["x", "x", 7], ["x", "7"]),
+        (np.array([2.0, 2.0, 5.0]), ["2", "5"]),
+        (np.array(["é", "é", "ü"]), ["é", "ü"]),
+    ):
+        data = fp.Dataset.from_arrays(np.zeros((3, 1)), [0, 0, 0], qid)
+        assert list(data.queries) == names
+    assert fp.Dataset.from_arrays(np.zeros((1, 1)), [0], ["007"]).qid.tolist() == ["007"]
+
+
+def test_pandas_and_polars_columns_are_taken() -> None:
+    import pandas as pd
+    import polars as pl
+
+    frame = {"a": [1.0, 2.0], "b": [3.0, 4.0]}
+    for table, series in ((pd.DataFrame(frame), pd.Series), (pl.DataFrame(frame), pl.Series)):
+        data = fp.Dataset.from_arrays(table, series([1, 0]), series(["q", "q"]))
+        assert data.X.tolist() == [[1, 3], [2, 4]]
+        found = fp.evaluate(
+            series([1.0, 2.0]), series([1, 0]), qid=series(["q", "q"]), measures="RR"
+        )
+        assert found["RR"] == 0.5
+
+
+# --- transforms
+
+
+groups = st.lists(
+    st.lists(
+        st.lists(st.floats(-100, 100, width=32), min_size=2, max_size=2), min_size=1, max_size=5
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def dataset(lists) -> fp.Dataset:
+    X = np.array([row for rows in lists for row in rows], np.float64)
+    qid = np.repeat(np.arange(len(lists)), [len(rows) for rows in lists])
+    return fp.Dataset.from_arrays(X, np.zeros(len(X)), qid)
+
+
+@given(groups)
+def test_minmax_and_standardize_per_query(lists) -> None:
+    data = dataset(lists)
+    for q, rows in enumerate(lists):
+        low = fp.MinMax().apply(data)[q].X
+        assert (low >= -1e-12).all()
+        assert (low <= 1 + 1e-12).all()
+        std = fp.Standardize().apply(data)[q].X
+        spread = np.array(rows).std(axis=0)
+        assert std.mean(axis=0) == pytest.approx(0, abs=1e-6)
+        assert std.std(axis=0)[spread > 1e-3] == pytest.approx(1.0)
+
+
+@given(groups)
+def test_global_transforms_are_scikit_learns(lists) -> None:
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+    data = dataset(lists)
+    for ours, theirs in ((fp.MinMax, MinMaxScaler), (fp.Standardize, StandardScaler)):
+        fitted = ours(per="global").fit(data)
+        # scikit-learn treats a spread of rounding size as none; so small ones are left out
+        wide = np.ptp(data.X, axis=0) > 1e-3
+        want = theirs().fit_transform(data.X)
+        assert fitted.apply(data).X[:, wide] == pytest.approx(want[:, wide], abs=1e-6)
+
+
+def test_constant_features_become_zero_and_nan_stays() -> None:
+    data = fp.Dataset.from_arrays([[5.0, np.nan], [5.0, 1.0], [5.0, 3.0]], [0, 0, 0], [1, 1, 1])
+    for kind in (fp.MinMax, fp.Standardize):
+        for per in ("query", "global"):
+            X = kind(per=per).fit(data).apply(data).X  # type: ignore[arg-type]
+            assert X[:, 0].tolist() == [0, 0, 0]
+            assert np.isnan(X[0, 1])
+            assert X[1, 1] < X[2, 1]
+
+
+def test_transforms_are_stored_as_json() -> None:
+    for made in (
+        fp.MinMax(),
+        fp.Standardize(per="global").fit(DATA),
+        fp.MinMax(per="global").fit(DATA),
+    ):
+        again = fp.transform_from_dict(json.loads(json.dumps(made.to_dict())))
+        assert again == made
+        assert np.array_equal(again.apply(DATA).X, made.apply(DATA).X)
+        assert again.apply(DATA).feature_names == DATA.feature_names
+
+
+def test_transforms_that_cannot_be() -> None:
+    with pytest.raises(fp.DataError, match="must be fitted first"):
+        fp.MinMax(per="global").apply(DATA)
+    with pytest.raises(fp.DataError, match="fitted to 3 features; these data have 1"):
+        other = fp.Dataset.from_arrays([[1.0]], [0], [1])
+        fp.MinMax(per="global").fit(DATA).apply(other)
+    with pytest.raises(fp.DataError, match="'query' or 'global'"):
+        fp.MinMax(per="document")  # type: ignore[arg-type]
+    with pytest.raises(fp.DataError, match="no transform 'minmaxx'. Did you mean 'minmax'"):
+        fp.transform_from_dict({"transform": "minmaxx"})
+    from scipy.sparse import csr_array
+
+    with pytest.raises(fp.DataError, match=r"use data.dense\(\) first"):
+        fp.MinMax().apply(DATA.with_features(csr_array(np.eye(9, 3))))

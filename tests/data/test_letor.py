@@ -1,0 +1,320 @@
+"""LETOR files: every habit of writing them, every mistake, the cache."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firstpage as fp
+from firstpage.data import letor, letor_reader
+
+PLAIN = """\
+2 qid:10 1:0.03 2:0.2 3:-1e3 # docid = GX001-1
+0 qid:10 1:0.5 3:2e8 #docid = GX001-2 inc = 1
+1 qid:11 1:1 2:2 3:3
+"""
+
+
+def write(folder: Path, text: str | bytes, name: str = "data.txt") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_the_usual_file(tmp_path: Path) -> None:
+    data = fp.read_letor(write(tmp_path, PLAIN))
+    assert data.X.dtype == np.float32
+    assert data.X.tolist() == [[np.float32(0.03), np.float32(0.2), -1000], [0.5, 0, 2e8], [1, 2, 3]]
+    assert data.y.tolist() == [2, 0, 1]
+    assert data.offsets.tolist() == [0, 2, 3]
+    assert list(data.queries) == ["10", "11"]
+    assert data.qid.tolist() == [10, 10, 11]
+    assert list(data.docids) == ["GX001-1", "GX001-2", ""]
+    assert not data.X.flags.writeable
+    assert not data.y.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.replace("\n", "\r\n"),
+        lambda t: t.replace("\n", "  \t \n"),
+        lambda t: t.replace(" ", "\t  "),
+        lambda t: t[:-1],  # no final newline
+        lambda t: "# a comment\n\n" + t + "\n\n# the end",
+        lambda t: t.replace("0.5", "5e-1").replace("2e8", "+200000000.000"),
+        lambda t: t.replace("1:0.5 3:2e8", "3:2e8 1:0.5"),  # features in any order
+    ],
+)
+def test_habits_of_writing_make_no_difference(tmp_path: Path, change) -> None:
+    want = fp.read_letor(write(tmp_path, PLAIN))
+    data = fp.read_letor(write(tmp_path, change(PLAIN), "other.txt"))
+    assert np.array_equal(data.X, want.X)
+    assert np.array_equal(data.y, want.y)
+    assert data.queries == want.queries
+    assert data.docids == want.docids
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_compressed_files(tmp_path: Path, suffix: str) -> None:
+    import zstandard
+
+    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
+    path = write(tmp_path, pack(PLAIN.encode()), f"data.txt{suffix}")
+    assert fp.read_letor(path).y.tolist() == [2, 0, 1]
+    path.write_bytes(pack(PLAIN.encode() * 50)[:-9])
+    with pytest.raises(fp.DataError, match=f"data.txt{suffix}.*(damaged|cut short)"):
+        fp.read_letor(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "says"),
+    [
+        ("x qid:1 1:1\n", "1:1", "begin with a number, the label, and begins with 'x'"),
+        ("1 qid:1 1:1\n\n2 1:1\n", "3:3", "'qid:' must follow, and '1:1' does"),
+        ("1\n", "1:2", "'qid:' must follow, and 'the end of the line' does"),
+        ("1 qid: 1:1\n", "1:7", "no id after it"),
+        ("1 qid:1 a:1\n", "1:9", "must read 'number:value', and reads 'a:1'"),
+        ("1 qid:1 1\n", "1:9", "must read 'number:value', and reads '1'"),
+        ("1 qid:1 1:x\n", "1:11", "must be a number, and is 'x'"),
+        ("1 qid:1 1:\n", "1:11", "must be a number"),
+        ("1 qid:1 1:1.2.3\n", "1:11", "must be a number, and is '1.2.3'"),
+        ("1 qid:1 1:1 2:1 1:2\n", "1:17", "'1:2' stands twice"),
+        ("1 qid:1 99999999999:1\n", "1:9", "larger than 2147483647"),
+        ("1 qid:1 -1:1\n", "1:9", "must read 'number:value'"),
+        ("1 qid:1 1:1\nnan qid:1 1:1\n", "2:1", "label is nan, and must be finite"),
+        ("1 qid:1 1:1\n1e999 qid:1 1:1\n", "2:1", "label is inf"),
+        ("1 qid:1 1:1\n1 qid:1 2:1e300\n", "2:9", "does not fit into float32.*float64"),
+        ("1 qid:1 1:1_0\n", "1:11", "must be a number, and is '1_0'"),
+        ("1 qid:1 1:1\x002:2\n", "1:11", "must be a number"),
+    ],
+)
+def test_mistakes_name_file_line_and_column(tmp_path: Path, text, place, says) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(fp.DataError, match=says) as caught:
+        fp.read_letor(path)
+    assert str(caught.value).startswith(f"{path}:{place}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_empty_missing_and_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(fp.DataError, match="there is no document in it"):
+        fp.read_letor(write(tmp_path, "# nothing\n\n"))
+    with pytest.raises(fp.DataError, match=r"no such file\. Did you mean .*data\.txt"):
+        fp.read_letor(tmp_path / "dta.txt")
+    with pytest.raises(fp.DataError, match="is a folder"):
+        fp.read_letor(tmp_path)
+
+
+def test_missing_values_are_nan(tmp_path: Path) -> None:
+    data = fp.read_letor(write(tmp_path, "1 qid:1 1:NULL 2:nan 3:-inf\n"))
+    assert np.isnan(data.X[0, :2]).all()
+    assert data.X[0, 2] == -np.inf
+
+
+def test_interleaved_queries_are_regrouped_stably_with_a_note(tmp_path: Path) -> None:
+    text = "".join(f"{i} qid:{q} 1:{i} # d{i}\n" for i, q in enumerate("abacbcab"))
+    with pytest.warns(fp.FirstpageWarning, match="regrouped"):
+        data = fp.read_letor(write(tmp_path, text))
+    assert list(data.queries) == ["a", "b", "c"]
+    assert data.y.tolist() == [0, 2, 6, 1, 4, 7, 3, 5]
+    assert data.X[:, 0].tolist() == data.y.tolist()
+    assert list(data.docids) == [f"d{int(y)}" for y in data.y]
+    assert data.qid.tolist() == list("aaabbbcc")
+
+
+def test_features_may_count_from_zero(tmp_path: Path) -> None:
+    zero = fp.read_letor(write(tmp_path, "1 qid:1 0:5 2:7\n"))
+    assert zero.X.tolist() == [[5, 0, 7]]
+    late = fp.read_letor(write(tmp_path, "1 qid:1 1:6\n" * 3 + "1 qid:1 0:5\n", "late.txt"))
+    assert late.X.tolist() == [[0, 6]] * 3 + [[5, 0]]
+    forced = fp.read_letor(write(tmp_path, "1 qid:1 1:6\n"), zero_based=True)
+    assert forced.X.tolist() == [[0, 6]]
+    with pytest.raises(fp.DataError, match=r":2:9: there is a feature 0"):
+        fp.read_letor(write(tmp_path, "1 qid:1 1:6\n1 qid:1 0:5\n"), zero_based=False)
+
+
+def test_the_number_of_features_can_be_given(tmp_path: Path) -> None:
+    path = write(tmp_path, PLAIN)
+    assert fp.read_letor(path, n_features=5).X.shape == (3, 5)
+    with pytest.raises(fp.DataError, match=r":1:25: there is a feature 3, and n_features=2"):
+        fp.read_letor(path, n_features=2)
+
+
+def test_sparse_reading(tmp_path: Path) -> None:
+    path = write(tmp_path, PLAIN)
+    data = fp.read_letor(path, sparse=True)
+    assert data.is_sparse
+    assert np.array_equal(data.X.toarray(), fp.read_letor(path).X)
+    wide = write(tmp_path, "".join(f"1 qid:{i} {1 + i * 997}:1\n" for i in range(900)), "wide.txt")
+    found = fp.read_letor(wide)
+    assert found.is_sparse  # 900 x 900,000 dense would be 3 GB
+    assert found.X.nnz == 900
+    with pytest.raises(fp.DataError, match="too many for a dense array"):
+        fp.read_letor(wide, sparse=False)
+
+
+def test_lines_longer_than_a_chunk_and_rows_that_grow_wider(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(letor_reader, "CHUNK", 64)
+    rng = np.random.default_rng(0)
+    rows = [np.round(rng.normal(size=1 + (i * 7) % 60), 4) for i in range(80)]
+    lines = [
+        f"{i % 3} qid:{i // 9} "
+        + " ".join(f"{j + 1}:{v}" for j, v in enumerate(row))
+        + f" # x{i}\n"
+        for i, row in enumerate(rows)
+    ]
+    data = fp.read_letor(write(tmp_path, "".join(lines)), dtype="float64")
+    assert list(data.docids) == [f"x{i}" for i in range(80)]
+    for row, got in zip(rows, data.X, strict=True):
+        assert np.array_equal(got[: len(row)], row)
+        assert not got[len(row) :].any()
+    with pytest.raises(fp.DataError, match=r"data.txt:41:\d+: "):
+        bad = [*lines[:40], lines[40].replace("1:", "1:?", 1), *lines[41:]]
+        fp.read_letor(write(tmp_path, "".join(bad)))
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.lists(numbers, min_size=3, max_size=3)),
+                  min_size=1, max_size=12),
+    sparse=st.booleans(),
+)  # fmt: skip
+def test_what_is_written_reads_back_to_the_last_bit(tmp_path: Path, rows, sparse) -> None:
+    rows.sort(key=lambda r: r[1])
+    labels, qid, X = zip(*rows, strict=True)
+    ids = [f"d{i}" for i in range(len(rows))]
+    made = fp.Dataset.from_arrays(np.array(X, np.float32), labels, qid, ids)
+    if sparse:
+        from scipy.sparse import csr_array
+
+        made = made.with_features(csr_array(made.X))
+    path = tmp_path / "round.txt"
+    fp.write_letor(made, path)
+    data = fp.read_letor(path, n_features=3, zero_based=False)
+    assert np.array_equal(data.X, made.dense().X)
+    assert np.array_equal(data.y, made.y)
+    assert np.array_equal(data.offsets, made.offsets)
+    assert data.docids == made.docids
+
+
+def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
+    from sklearn.datasets import load_svmlight_file
+
+    made = fp.Synthetic(queries=20, docs="uniform(1, 30)", features=7).dataset()
+    path = tmp_path / "made.txt"
+    fp.write_letor(made, path)
+    X, y, qid = load_svmlight_file(str(path), query_id=True)
+    for dtype in ("float32", "float64"):
+        data = fp.read_letor(path, dtype=dtype)
+        assert np.array_equal(data.X, X.toarray().astype(dtype))
+        assert np.array_equal(data.y, y)
+        assert np.array_equal(data.qid, qid)
+
+
+# --- the cache
+
+
+@pytest.fixture
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(letor, "CACHED_FROM", 0)
+    monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "data"
+
+
+def no_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("the cache should have answered")
+
+    monkeypatch.setattr(letor_reader.LetorReader, "read", never)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_second_reading_is_mapped(tmp_path, cached, monkeypatch, sparse) -> None:
+    path = write(tmp_path, PLAIN)
+    first = fp.read_letor(path, sparse=sparse)
+    no_parsing(monkeypatch)
+    again = fp.read_letor(path, sparse=sparse)
+    assert np.array_equal(first.dense().X, again.dense().X)
+    assert again.docids == first.docids
+    assert again.queries == first.queries
+    if not sparse:
+        assert isinstance(again.X, np.memmap)
+        assert not again.X.flags.writeable
+    with pytest.raises(AssertionError, match="cache should have"):
+        fp.read_letor(path, sparse=sparse, dtype="float64")  # another way of reading
+
+
+def test_a_changed_file_is_read_again_and_the_old_entry_goes(tmp_path, cached) -> None:
+    path = write(tmp_path, PLAIN)
+    fp.read_letor(path)
+    (old,) = cached.iterdir()
+    write(tmp_path, PLAIN.replace("2 qid", "3 qid"))
+    os.utime(path, ns=(1, 1))
+    assert fp.read_letor(path).y[0] == 3
+    (new,) = cached.iterdir()
+    assert new != old
+
+
+def test_a_damaged_entry_is_made_again(tmp_path, cached) -> None:
+    path = write(tmp_path, PLAIN)
+    fp.read_letor(path)
+    (entry,) = cached.iterdir()
+    for name in ("X.npy", "entry.json"):
+        (entry / name).write_bytes((entry / name).read_bytes()[:-3])
+        assert fp.read_letor(path).y.tolist() == [2, 0, 1]
+        (entry,) = cached.iterdir()
+
+
+def test_other_places_for_the_cache(tmp_path, cached) -> None:
+    path = write(tmp_path, PLAIN)
+    fp.read_letor(path, cache="beside")
+    assert (tmp_path / ".firstpage").is_dir()
+    fp.read_letor(path, cache=tmp_path / "mine")
+    assert (tmp_path / "mine").is_dir()
+    fp.read_letor(path, cache=False)
+    assert not cached.exists()
+
+
+def test_a_cache_that_cannot_be_written_is_skipped_quietly(tmp_path, cached, monkeypatch) -> None:
+    blocked = write(tmp_path, "", "not a folder")
+    monkeypatch.setenv("FIRSTPAGE_CACHE", str(blocked))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fp.read_letor(write(tmp_path, PLAIN)).y.tolist() == [2, 0, 1]
+
+
+def test_two_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
+    """Both threads parse before either saves; one entry remains and is whole."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    made = fp.Synthetic(queries=50).dataset()
+    path = tmp_path / "made.txt"
+    fp.write_letor(made, path)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: fp.read_letor(path), range(8)))
+    assert all(np.array_equal(d.X, made.X) for d in found)
+    assert len([p for p in cached.iterdir() if not p.name.startswith(".")]) == 1
+    assert not list(cached.glob(".draft-*"))
+
+
+def test_progress_runs_to_the_end(tmp_path: Path) -> None:
+    made = fp.Synthetic(queries=200, features=40).dataset()
+    path = tmp_path / "made.txt"
+    fp.write_letor(made, path)
+    seen: list[tuple[int, int]] = []
+    fp.read_letor(path, progress=lambda done, total: seen.append((done, total)), cache=False)
+    size = path.stat().st_size
+    assert len(seen) > 2
+    assert seen == sorted(seen)
+    assert seen[-1] == (size, size)

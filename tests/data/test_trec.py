@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firstpage as fp
+
+QRELS = "1 0 a 2\n1 0 b 0\n2 0 a 1\n"
+RUN = "1 Q0 b 1 0.9 tag\n1 Q0 a 2 0.5 tag\n2 Q0 a 1 -1e-3 tag\n"
+
+
+def write(folder: Path, text: str, name: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_reading(tmp_path: Path) -> None:
+    qrels = fp.read_qrels(write(tmp_path, QRELS, "q"))
+    run = fp.read_run(write(tmp_path, RUN, "r"))
+    assert qrels.to_dict() == {"1": {"a": 2, "b": 0}, "2": {"a": 1}}
+    assert run.to_dict() == {"1": {"b": 0.9, "a": 0.5}, "2": {"a": -0.001}}
+    assert run.name == "tag"
+    assert qrels.labels.tolist() == [2, 0, 1]
+    assert run.scores.tolist() == [0.9, 0.5, -0.001]
+    assert len(run) == 2
+
+
+def test_habits_of_writing(tmp_path: Path) -> None:
+    odd = "\n\t1\tQ0  b 1 0.9 tag more junk\r\n1 Q0 a 2 0.5\r\n\n2 Q0 a 1 -1e-3 tag"
+    assert (
+        fp.read_run(write(tmp_path, odd, "r")).to_dict()
+        == fp.read_run(write(tmp_path, RUN, "r2")).to_dict()
+    )
+
+
+def test_interleaved_queries(tmp_path: Path) -> None:
+    text = "1 0 a 1\n2 0 a 1\n1 0 b 0\n"
+    with pytest.warns(fp.FirstpageWarning, match="regrouped"):
+        qrels = fp.read_qrels(write(tmp_path, text, "q"))
+    assert qrels.to_dict() == {"1": {"a": 1, "b": 0}, "2": {"a": 1}}
+    assert list(qrels.queries) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "says"),
+    [
+        ("read_qrels", "1 0 a\n", ":1:6: the line has 3 fields and must have 4: query iteration"),
+        ("read_qrels", "1 0 a 1\n1 0 b x\n", ":2:7: the grade must be a number, and is 'x'"),
+        ("read_qrels", "1 0 a 1x\n", ":1:7: the grade must be a number, and is '1x'"),
+        ("read_qrels", "\n\n", "there is no grade in it"),
+        ("read_run", "1 Q0 a 1\n", ":1:9: the line has 4 fields and must have 6"),
+        ("read_run", "1 Q0 a 1 nan t\n", ":1: the score is not a number"),
+        ("read_run", "1 Q0 a 1 . t\n", ":1:10: the score must be a number, and is '.'"),
+        ("read_run", "1 Q0 a 1 1_0 t\n", "the score must be a number"),
+    ],
+)
+def test_mistakes_name_their_place(tmp_path: Path, reader: str, text: str, says: str) -> None:
+    path = write(tmp_path, text, "file")
+    with pytest.raises(fp.DataError, match=says):
+        getattr(fp, reader)(path)
+
+
+ids = st.text(st.characters(blacklist_categories=["Z", "C"]), min_size=1, max_size=6)
+tables = st.dictionaries(
+    ids,
+    st.dictionaries(ids, st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(table=tables)
+def test_runs_round_trip(tmp_path: Path, table) -> None:
+    fp.write_run(fp.Run.from_dict(table, "me"), tmp_path / "x.run")
+    back = fp.read_run(tmp_path / "x.run")
+    assert back.to_dict() == table
+    assert back.name == "me"
+    ranks = [line.split()[3] for line in (tmp_path / "x.run").read_text().splitlines()]
+    assert ranks == [str(i + 1) for docs in table.values() for i in range(len(docs))]
+
+
+@given(table=tables)
+def test_qrels_round_trip(tmp_path: Path, table) -> None:
+    fp.write_qrels(fp.Qrels.from_dict(table), tmp_path / "x.qrels")
+    assert fp.read_qrels(tmp_path / "x.qrels").to_dict() == table
+
+
+def test_from_arrays_groups_rows() -> None:
+    run = fp.Run.from_arrays(["b", "a", "b"], ["x", "y", "z"], [1, 2, 3])
+    assert run.to_dict() == {"b": {"x": 1, "z": 3}, "a": {"y": 2}}
+    with pytest.raises(fp.DataError, match="one query id a document"):
+        fp.Run.from_arrays(["b"], ["x", "y"], [1, 2])
+    with pytest.raises(fp.DataError, match="score of document 'x' in query 'b' is not a number"):
+        fp.Run.from_arrays(["b"], ["x"], [np.nan])
+
+
+def test_documents_without_ids_are_called_by_their_place() -> None:
+    data = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [1, 0, 2], [7, 7, 8])
+    from firstpage.data.trec import qrels_of, run_of
+
+    assert qrels_of(data).to_dict() == {"7": {"7-1": 1, "7-2": 0}, "8": {"8-1": 2}}
+    assert run_of(data, [3, 2, 1], "x").to_dict()["7"] == {"7-1": 3, "7-2": 2}
