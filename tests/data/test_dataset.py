@@ -181,7 +181,7 @@ def test_transforms_that_cannot_be() -> None:
         fp.MinMax(per="global").fit(DATA).apply(other)
     with pytest.raises(fp.DataError, match="'query' or 'global'"):
         fp.MinMax(per="document")  # type: ignore[arg-type]
-    with pytest.raises(fp.DataError, match="no transform 'minmaxx'. Did you mean 'minmax'"):
+    with pytest.raises(fp.DataError, match=r"no transform 'minmaxx'\. Did you mean 'minmax'"):
         fp.transform_from_dict({"transform": "minmaxx"})
     from scipy.sparse import csr_array
 

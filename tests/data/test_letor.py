@@ -145,7 +145,7 @@ def test_features_may_count_from_zero(tmp_path: Path) -> None:
 def test_the_number_of_features_can_be_given(tmp_path: Path) -> None:
     path = write(tmp_path, PLAIN)
     assert fp.read_letor(path, n_features=5).X.shape == (3, 5)
-    with pytest.raises(fp.DataError, match=r":1:25: there is a feature 3, and n_features=2"):
+    with pytest.raises(fp.DataError, match=r":1:23: there is a feature 3, and n_features=2"):
         fp.read_letor(path, n_features=2)
 
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.kernels.order import order_ties_by_key, rank, tie_blocks, top_labels
+from firstpage.data.ranking import ranked, ranked_labels
+from firstpage.kernels.order import MANY, order_ties_by_key, tie_blocks, top_labels
 from firstpage.kernels.random import random_words
 
 groups = st.lists(
@@ -17,18 +20,11 @@ def flat(lists):
     return np.array([x for g in lists for x in g], float), offsets
 
 
-def ranked(values, offsets):
-    n = len(values)
-    order, keys = np.empty(n, np.int64), np.empty(n)
-    rank(values, offsets, order, keys, np.empty(n), np.empty(n, np.int64))
-    return order, keys
-
-
 @given(groups)
 def test_rank_sorts_every_group_downward_and_keeps_ties_in_place(lists) -> None:
     values, offsets = flat(lists)
     order, keys = ranked(values, offsets)
-    for lo, hi in zip(offsets[:-1], offsets[1:], strict=True):
+    for lo, hi in itertools.pairwise(offsets):
         want = sorted(range(lo, hi), key=lambda i: -values[i])
         assert order[lo:hi].tolist() == want
         assert np.array_equal(keys[lo:hi], values[want])
@@ -40,6 +36,30 @@ def test_rank_of_long_lists() -> None:
         values = rng.integers(0, 50, n).astype(float)
         order, _ = ranked(values, np.array([0, n]))
         assert np.array_equal(order, np.argsort(-values, kind="stable"))
+
+
+def test_scores_that_differ_only_in_their_last_bits() -> None:
+    """The packed words cannot tell them apart; the mending can, few or many, with ties."""
+    rng = np.random.default_rng(1)
+    for n in (5, MANY, MANY + 1, 300):
+        for base in (1.0, -3e9, 1e-300):
+            steps = rng.integers(0, n // 2 + 1, n)
+            values = np.full(n, base)
+            for _ in range(int(steps.max())):
+                values = np.where(steps > 0, np.nextafter(values, np.inf), values)
+                steps = steps - 1
+            offsets = np.array([0, n])
+            assert np.array_equal(ranked(values, offsets)[0], np.argsort(-values, kind="stable"))
+            labels, _, longest = ranked_labels(values, np.arange(float(n)), offsets)
+            assert np.array_equal(labels, np.argsort(-values, kind="stable"))
+            assert longest == np.unique(values, return_counts=True)[1].max()
+
+
+def test_signed_zeros_tie_and_infinities_rank() -> None:
+    values = np.array([0.0, -np.inf, -0.0, np.inf, 5e-324, -5e-324])
+    order, _ = ranked(values, np.array([0, 6]))
+    assert order.tolist() == [3, 4, 0, 2, 5, 1]
+    assert ranked_labels(values, values, np.array([0, 6]))[2] == 2
 
 
 @given(groups, st.randoms(use_true_random=False))

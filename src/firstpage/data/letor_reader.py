@@ -59,8 +59,14 @@ class _Buffers:
 
 
 def _whole_lines(text: Bytes, held: int) -> int:
-    """The length of the whole lines in text[:held]."""
-    return text[:held].tobytes().rfind(b"\n") + 1
+    """The length of the whole lines in text[:held], looked for from the end."""
+    window = 4096
+    while True:
+        start = max(held - window, 0)
+        found = text[start:held].tobytes().rfind(b"\n")
+        if found >= 0 or start == 0:
+            return start + found + 1 if found >= 0 else 0
+        window *= 4
 
 
 class LetorReader:
@@ -95,7 +101,7 @@ class LetorReader:
     def read(self, progress: Progress | None) -> Dataset:
         with open_bytes(self.path) as (stream, position):
             total = self.path.stat().st_size
-            buffers = _Buffers(CHUNK)
+            buffers = _Buffers(min(CHUNK, max(total, 64)))  # a small file needs little room
             held = 0
             while True:
                 if held == buffers.size:  # one line is longer than the chunk
@@ -179,7 +185,7 @@ class LetorReader:
             )  # fmt: skip
 
     def _take_queries(self, b: _Buffers, count: int) -> None:
-        names = b.query_names.tobytes() if count else b""
+        names = b.query_names[: self.state[kernel.QID_BYTES]].tobytes()
         start = 0
         for row, end in zip(
             b.query_rows[:count].tolist(), b.query_ends[:count].tolist(), strict=True

@@ -21,17 +21,6 @@ def too_wide(rows: int, width: int, values: int) -> bool:
     return dense * 4 > ROOMY and dense > 20 * values
 
 
-def _cast(values: Floats, dtype: np.dtype[Any]) -> tuple[Array, int | None]:
-    """The values as `dtype`, and the first finite one that became infinite, if any."""
-    with np.errstate(over="ignore"):
-        cast = values.astype(dtype)
-    if dtype == np.float32:
-        lost = np.isinf(cast) & np.isfinite(values)
-        if lost.any():
-            return cast, int(np.argmax(lost))
-    return cast, None
-
-
 class DenseSink:
     """Rows of a C-ordered array that is enlarged in place, so that it never exists twice."""
 
@@ -49,16 +38,13 @@ class DenseSink:
 
     def add(self, row_ends: Ints, columns: Ints, values: Floats, width: int) -> int | None:
         """Append rows; returns the number of a value that overflows the type, if any."""
-        cast, lost = _cast(values, self.dtype)
-        if lost is not None:
-            return lost
         if width > self.width:
             self._widen(width)
         self._reserve(self.rows + len(row_ends))
-        scatter(self._flat, self.rows, self.width, row_ends, columns, cast)
+        lost = scatter(self._flat, self.rows, self.width, row_ends, columns, values)
         self.rows += len(row_ends)
         self.values += len(values)
-        return None
+        return lost if lost >= 0 else None
 
     def shift(self) -> None:
         """Put an empty column in front."""
@@ -117,9 +103,11 @@ class SparseSink:
 
     def add(self, row_ends: Ints, columns: Ints, values: Floats, width: int) -> int | None:
         """Append rows; returns the number of a value that overflows the type, if any."""
-        cast, lost = _cast(values, self.dtype)
-        if lost is not None:
-            return lost
+        with np.errstate(over="ignore"):
+            cast = values.astype(self.dtype)
+        lost = np.isinf(cast) & np.isfinite(values)
+        if lost.any():
+            return int(np.argmax(lost))
         self._ends.append(row_ends + self.values)
         self._columns.append(columns.astype(np.int32))
         self._data.append(cast)

@@ -17,8 +17,9 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
+from firstpage.data.ranking import ranked
 from firstpage.errors import DataError
-from firstpage.kernels.order import order_ties_by_key, rank
+from firstpage.kernels.order import order_ties_by_key
 from firstpage.kernels.random import STEP, random_words
 from firstpage.types import Floats, Ints
 
@@ -73,7 +74,7 @@ class Truth:
     @cached_property
     def _sorted(self) -> tuple[Ints, Floats]:
         """Documents by label, downward and in file order inside a label; the labels so."""
-        return _ranked(self.labels, self.offsets)
+        return ranked(self.labels, self.offsets)
 
     @cached_property
     def depth(self) -> Ints:
@@ -176,13 +177,6 @@ def random_keys(queries: Ids, offsets: Ints, seed: int) -> Floats:
     spread = np.uint64(seed * int(STEP) % 2**64)  # neighbouring seeds differ in every bit
     random_words(queries.hashes ^ spread, offsets, words)
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _ranked(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
-    order, spare_items = np.empty((2, len(values)), np.int64)
-    keys, spare = np.empty((2, len(values)))
-    rank(np.ascontiguousarray(values, np.float64), offsets, order, keys, spare, spare_items)
-    return order, keys
 
 
 def intersect(graded: Dataset, ordered: Dataset) -> tuple[Dataset, Truth]:

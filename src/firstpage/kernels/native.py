@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FORMAT = 2  # of the cached files; raise it when their meaning changes
-LIGHT = 40_000  # array elements that a kernel may go through before it is worth compiling
+LIGHT = 100_000  # array elements that a kernel may go through before it is worth compiling
 _lock = threading.RLock()
 
 

@@ -2,86 +2,245 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from firstpage.kernels.native import kernel, part
-from firstpage.types import Bytes, Floats, Ints
+from firstpage.types import Bytes, Floats, Ints, Words
 
-RUN = 16  # merge sort starts from runs of this length, sorted by insertion
+RUN = 8  # merge sort starts from sorted runs of this length
+MANY = 32  # scores alike in their leading bits that are still sorted by insertion
+ZERO, ONE, SIGN, S63 = np.uint64(0), np.uint64(1), np.uint64(1 << 63), np.uint64(63)
+
+
+# Sorting by score is most of the time of an evaluation.  Moving scores and document numbers
+# side by side costs twice, and branches on random scores cannot be predicted.  So a score's
+# leading bits, in an order that unsigned numbers share, and the document's number in the bits
+# that remain make one word; such words are all different and are merged without branches.
+# What the cut bits would have said is mended afterwards, where leading bits are alike.
 
 
 @part
-def insertion_sort(keys: Floats, items: Ints, lo: int, hi: int) -> None:
-    """Sort keys[lo:hi] downward, items along; equal keys keep their order."""
-    for i in range(lo + 1, hi):
-        key, item = keys[i], items[i]
+def pack(bits: Words, lo: int, size: int, mask: np.uint64, words: Words) -> None:
+    """Words that sort as the scores do; among equal ones the first document is greatest."""
+    for i in range(size):
+        u = bits[lo + i]
+        u = ZERO if u == SIGN else u  # -0.0 is 0.0
+        u = u ^ (SIGN | (ZERO - (u >> S63)))
+        words[i] = (u & ~mask) | (mask - np.uint64(i))
+
+
+@part
+def place_run(words: Words, start: int, out: Words) -> None:
+    """Sort RUN words by counting, for each, the greater ones: fixed loops, no branch."""
+    for i in range(RUN):
+        mine = words[start + i]
+        place = 0
+        for j in range(RUN):
+            place += words[start + j] > mine
+        out[start + place] = mine
+
+
+@part
+def insert_run(words: Words, start: int, end: int, out: Words) -> None:
+    """The same for a shorter run, by insertion."""
+    for i in range(start, end):
+        mine = words[i]
         j = i - 1
-        while j >= lo and keys[j] < key:
-            keys[j + 1] = keys[j]
-            items[j + 1] = items[j]
+        while j >= start and out[j] < mine:
+            out[j + 1] = out[j]
             j -= 1
-        keys[j + 1] = key
-        items[j + 1] = item
+        out[j + 1] = mine
 
 
 @part
-def merge(
-    keys: Floats, items: Ints, lo: int, mid: int, hi: int, to_keys: Floats, to_items: Ints
-) -> None:
-    """Merge two neighbouring downward runs into the other pair of arrays."""
+def merge_twins(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
+    """Merge two neighbouring runs of one length, from both ends at once.
+
+    Neither end can run out of its half, so nothing is checked; the choices are selections.
+    """
+    a, b, x, y = np.uint64(lo), np.uint64(mid), np.uint64(mid - 1), np.uint64(hi - 1)
+    front, back = np.uint64(lo), np.uint64(hi - 1)
+    for _ in range(mid - lo):
+        u, v = words[a], words[b]
+        out[front] = u if u > v else v
+        a += np.uint64(u > v)
+        b += np.uint64(u <= v)
+        u, v = words[x], words[y]
+        out[back] = u if u < v else v
+        x -= np.uint64(u < v)
+        y -= np.uint64(u >= v)
+        front += ONE
+        back -= ONE
+
+
+@part
+def merge_any(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
     a, b = lo, mid
-    for out in range(lo, hi):
-        if a < mid and (b >= hi or keys[a] >= keys[b]):
-            to_keys[out] = keys[a]
-            to_items[out] = items[a]
+    for at in range(lo, hi):
+        if a < mid and (b >= hi or words[a] > words[b]):
+            out[at] = words[a]
             a += 1
         else:
-            to_keys[out] = keys[b]
-            to_items[out] = items[b]
+            out[at] = words[b]
             b += 1
 
 
 @part
-def merge_pass(
-    keys: Floats, items: Ints, lo: int, hi: int, width: int, to_keys: Floats, to_items: Ints
-) -> None:
-    left = lo
-    while left < hi:
-        mid = min(left + width, hi)
-        right = min(mid + width, hi)
-        merge(keys, items, left, mid, right, to_keys, to_items)
+def merge_pass(words: Words, size: int, width: int, out: Words) -> None:
+    left = 0
+    while left < size:
+        mid = min(left + width, size)
+        right = min(mid + width, size)
+        if right - left == 2 * width:
+            merge_twins(words, left, mid, right, out)
+        else:
+            merge_any(words, left, mid, right, out)
         left = right
 
 
 @part
-def sort_down(
-    keys: Floats, items: Ints, lo: int, hi: int, spare_keys: Floats, spare_items: Ints
-) -> None:
-    """Stable merge sort of keys[lo:hi], greatest first, with items along."""
-    left = lo
-    while left < hi:
-        insertion_sort(keys, items, left, min(left + RUN, hi))
-        left += RUN
-    width = RUN
+def merge_items(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> None:
+    """Stable merge sort of items[lo:hi] by their scores, downward."""
+    width = 1
     while width < hi - lo:
-        # Two passes a round, there and back, so that the result ends where it began.
-        merge_pass(keys, items, lo, hi, width, spare_keys, spare_items)
-        merge_pass(spare_keys, spare_items, lo, hi, 2 * width, keys, items)
-        width *= 4
+        left = lo
+        while left < hi:
+            mid, right = min(left + width, hi), min(left + 2 * width, hi)
+            a, b = left, mid
+            for out in range(left, right):
+                if a < mid and (b >= right or scores[items[a]] >= scores[items[b]]):
+                    spare[out] = items[a]
+                    a += 1
+                else:
+                    spare[out] = items[b]
+                    b += 1
+            left = right
+        for at in range(lo, hi):
+            items[at] = spare[at]
+        width *= 2
+
+
+@part
+def mend(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> None:
+    """Order the items lo..hi, whose scores agree in their leading bits, by the whole scores."""
+    if hi - lo > MANY:
+        merge_items(scores, items, lo, hi, spare)
+        return
+    for i in range(lo + 1, hi):
+        item = items[i]
+        j = i - 1
+        while j >= lo and scores[items[j]] < scores[item]:
+            items[j + 1] = items[j]
+            j -= 1
+        items[j + 1] = item
+
+
+@part
+def sort_down(
+    scores: Floats,
+    bits: Words,
+    lo: int,
+    hi: int,
+    items: Ints,
+    words: Words,
+    spare_words: Words,
+    spare: Ints,
+) -> int:
+    """Row numbers of scores[lo:hi], greatest first and stable, into items[:hi - lo].
+
+    `bits` are the same scores, read as words.  Returns 1 if two scores may be equal, else 0.
+    """
+    size = hi - lo
+    mask = ONE
+    while mask < np.uint64(size):
+        mask = mask << ONE
+    mask = mask - ONE
+    passes, width = 0, RUN
+    while width < size:
+        passes += 1
+        width *= 2
+    here, there = words, spare_words
+    if passes % 2 == 0:  # so that the last pass, or the runs, end in `words`
+        here, there = spare_words, words
+    pack(bits, lo, size, mask, here)
+    whole = size - size % RUN
+    for start in range(0, whole, RUN):
+        place_run(here, start, there)
+    insert_run(here, whole, size, there)
+    width = RUN
+    for _ in range(passes):
+        here, there = there, here
+        merge_pass(here, size, width, there)
+        width *= 2
+    alike, first = 0, 0
+    for i in range(size):
+        items[i] = lo + np.int64(mask - (words[i] & mask))
+        if (words[i] ^ words[first]) & ~mask != ZERO:
+            if i - first > 1:
+                mend(scores, items, first, i, spare)
+            first = i
+        elif i > first:
+            alike = 1
+    if size - first > 1:
+        mend(scores, items, first, size, spare)
+    return alike
 
 
 @kernel
 def rank(
-    scores: Floats, offsets: Ints, order: Ints, keys: Floats, spare: Floats, spare_items: Ints
+    scores: Floats,
+    bits: Words,
+    offsets: Ints,
+    words: Words,
+    spare_words: Words,
+    spare: Ints,
+    order: Ints,
+    keys: Floats,
 ) -> None:
     """Write each query's documents into `order`, best score first, ties in file order.
 
-    `keys` receives the scores in that order.
+    `bits` are the scores as words; `words`, `spare_words` and `spare` have room for the longest
+    query.  `keys` receives the scores in order.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
+        sort_down(scores, bits, lo, hi, order[lo:hi], words, spare_words, spare)
         for i in range(lo, hi):
-            order[i] = i
-            keys[i] = scores[i]
-        sort_down(keys, order, lo, hi, spare, spare_items)
+            keys[i] = scores[order[i]]
+
+
+@kernel
+def rank_labels(
+    scores: Floats,
+    bits: Words,
+    labels: Floats,
+    offsets: Ints,
+    items: Ints,
+    words: Words,
+    spare_words: Words,
+    spare: Ints,
+    ranked: Floats,
+    block: Ints,
+) -> int:
+    """The labels in the order of the scores, and the lengths of ties; returns the longest.
+
+    What `rank` and `tie_blocks` do, without writing down who stands where.
+    """
+    longest = 1
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        alike = sort_down(scores, bits, lo, hi, items, words, spare_words, spare)
+        for i in range(hi - lo):
+            ranked[lo + i] = labels[items[i]]
+            block[lo + i] = 1
+        if alike:
+            start = 0
+            for i in range(1, hi - lo + 1):
+                if i == hi - lo or scores[items[i]] != scores[items[start]]:
+                    block[lo + start] = i - start
+                    longest = max(longest, i - start)
+                    start = i
+    return longest
 
 
 @kernel
@@ -194,23 +353,15 @@ def top_labels(labels: Floats, offsets: Ints, best_offsets: Ints, best: Floats) 
     """
     for q in range(offsets.size - 1):
         start, room = best_offsets[q], best_offsets[q + 1] - best_offsets[q]
-        held = 0
+        held, least = 0, -np.inf
         for i in range(offsets[q], offsets[q + 1]):
             label = labels[i]
-            if held == room:
-                if room == 0 or label <= best[start + room - 1]:
-                    continue
-                held -= 1
-            j = start + held - 1
+            if label <= least and held == room:
+                continue
+            j = start + min(held, room - 1) - 1
             while j >= start and best[j] < label:
                 best[j + 1] = best[j]
                 j -= 1
             best[j + 1] = label
-            held += 1
-
-
-@kernel
-def sort_labels(labels: Floats, offsets: Ints, spare: Floats, items: Ints, spare2: Ints) -> None:
-    """Sort every query's labels downward, in place."""
-    for q in range(offsets.size - 1):
-        sort_down(labels, items, offsets[q], offsets[q + 1], spare, spare2)
+            held = min(held + 1, room)
+            least = best[start + held - 1]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.native import kernel, part
-from firstpage.kernels.order import sort_down
 from firstpage.types import Floats, Ints
 
 
@@ -52,15 +51,7 @@ def tied_pairs(sorted_labels: Floats, lo: int, hi: int) -> float:
 
 
 @kernel
-def concordance(
-    labels: Floats,
-    block: Ints,
-    offsets: Ints,
-    spare: Floats,
-    items: Ints,
-    items2: Ints,
-    out: Floats,
-) -> None:
+def concordance(labels: Floats, block: Ints, offsets: Ints, spare: Floats, out: Floats) -> None:
     """Per query: pairs in right order, in wrong order, tied in score, tied in label.
 
     `out` has four numbers a query; the pairs tied in both stand in the last two.
@@ -74,7 +65,7 @@ def concordance(
         while i < hi:
             size = block[i]
             if size > 1:  # downward inside a tie: then it holds no inversion
-                sort_down(labels, items, i, i + size, spare, items2)
+                count_inversions(labels, i, i + size, spare)
                 tied_scores += size * (size - 1) / 2.0
                 tied_both += tied_pairs(labels, i, i + size)
             i += size

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from firstpage.data.ids import Ids
+from firstpage.data.ranking import ranked, ranked_labels
 from firstpage.data.truth import random_keys
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.hits import count_relevant
@@ -19,8 +20,6 @@ from firstpage.kernels.order import (
     number_ties,
     order_ties_by_id,
     order_ties_by_key,
-    rank,
-    sort_labels,
     tie_blocks,
     top_labels,
 )
@@ -86,9 +85,7 @@ class Lists:
 
     def _best(self, depth: int) -> tuple[Floats, Ints]:
         if depth == ALL:
-            best = self.pool.copy()
-            spare, items = np.empty(len(best)), np.empty((2, len(best)), np.int64)
-            sort_labels(best, self.pool_offsets, spare, items[0], items[1])
+            _, best = ranked(self.pool, self.pool_offsets)
             return best, self.pool_offsets
         room = np.minimum(np.diff(self.pool_offsets), depth)
         offsets = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
@@ -142,16 +139,17 @@ def rank_lists(
     if how.single:
         with np.errstate(over="ignore"):
             scores = scores.astype(np.float32).astype(np.float64)
-    order, spare_items = np.empty((2, len(scores)), np.int64)
-    keys, spare = np.empty((2, len(scores)))
-    rank(scores, offsets, order, keys, spare, spare_items)
+    if how.ties in ("average", "file") and how.depth is None and pool is None:
+        return _rank_labels(scores, labels, offsets, queries, how)
+    order, keys = ranked(scores, offsets)
     if how.ties == "docid":
         if docids is None:
             raise MeasureError(
                 "ties by document id need document ids, and these lists have none. "
                 "Choose another rule with ties= (--ties), such as average or file."
             )
-        order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, spare_items)
+        spare = np.empty(len(order), np.int64)
+        order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, spare)
     elif how.ties == "shuffle":
         order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, how.seed))
     elif how.ties == "worst":
@@ -166,6 +164,16 @@ def rank_lists(
     if how.ties == "average":
         longest = tie_blocks(keys, offsets, block)
     return Lists(queries, offsets, labels[order], block, longest, pool_offsets, pool_labels, origin)
+
+
+def _rank_labels(
+    scores: Floats, labels: Floats, offsets: Ints, queries: Ids, how: Convention
+) -> Lists:
+    """The usual case, where nobody asks which document stands where: labels are enough."""
+    found, block, longest = ranked_labels(scores, labels, offsets)
+    if how.ties == "file":
+        block[:], longest = 1, 1
+    return Lists(queries, offsets, found, block, longest, offsets, labels, None)
 
 
 def _cut(

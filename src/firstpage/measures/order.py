@@ -24,11 +24,8 @@ def _concordance(lists: Lists) -> tuple[Floats, ...]:
     """Pairs (right, wrong, tied in score, tied in label) of each query."""
     lists = lists.judged_only
     labels = lists.labels.copy()
-    items = np.empty((2, len(labels)), np.int64)
     out = np.empty(4 * len(lists))
-    kernel.concordance(
-        labels, lists.block, lists.offsets, np.empty(len(labels)), items[0], items[1], out
-    )
+    kernel.concordance(labels, lists.block, lists.offsets, np.empty(len(labels)), out)
     return tuple(out.reshape(-1, 4).T)
 
 

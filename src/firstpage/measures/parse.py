@@ -7,6 +7,7 @@ import types
 from collections.abc import Iterable
 from dataclasses import Field, fields
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from firstpage.errors import MeasureError
@@ -113,7 +114,7 @@ def _whole(text: str, whole: str) -> int:
 def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
     """`gain=linear, rel=2` as arguments of the measure, converted by its field's types."""
     known = {f.name: f for f in fields(cls) if f.name != "cutoff"}
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     given: dict[str, Any] = {}
     for item in _split(inside):
         name, equals, value = (part.strip() for part in item.partition("="))
@@ -127,6 +128,11 @@ def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
             raise MeasureError(f"{whole!r}: {name} is given twice.")
         given[name] = _convert(value, hints[name], known[name], whole)
     return given
+
+
+@cache
+def _hints(cls: type[Measure]) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def _split(inside: str) -> list[str]:

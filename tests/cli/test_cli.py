@@ -1,0 +1,341 @@
+"""The command line as a user meets it: results, JSON alone, one-line errors, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.cli import main
+
+MADE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3).dataset()
+RECIPE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3)
+GOOD = RECIPE.true_utility(MADE.X)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """firstpage(..): (exit code, standard output, standard error)."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["firstpage", *map(str, args)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out, err = capsys.readouterr()
+        return int(stop.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    from firstpage.data.trec import run_of
+
+    fp.write_letor(MADE, tmp_path / "data.txt")
+    fp.write_qrels(MADE, tmp_path / "data.qrels")
+    rng = np.random.default_rng(0)
+    for name, scores in (("good", GOOD), ("noise", rng.random(MADE.n_docs)), ("good2", GOOD + 1)):
+        fp.write_scores(scores, tmp_path / f"{name}.scores")
+        fp.write_run(run_of(MADE, scores, name), tmp_path / f"{name}.run")
+    return tmp_path
+
+
+def test_evaluate_scores(run, files) -> None:
+    code, out, err = run("evaluate", files / "data.txt", "--scores", files / "good.scores")
+    assert (code, err) == (0, "")
+    assert "25 queries" in out
+    want = fp.evaluate(GOOD, MADE)
+    for text, mean in want.means.items():
+        assert f"{text} " in out
+        assert f"{mean:.4f}" in out
+
+
+def test_json_is_alone_on_standard_output_with_the_keys_typed(run, files) -> None:
+    code, out, _ = run(
+        "evaluate", "--qrels", files / "data.qrels", "--run", files / "good.run",
+        "-m", "ndcg_cut_10", "-m", "map", "--json", "--ci",
+    )  # fmt: skip
+    assert code == 0
+    found = json.loads(out)
+    want = fp.evaluate(GOOD, MADE, measures=["NDCG@10", "AP"])
+    assert found["measures"] == pytest.approx({"ndcg_cut_10": want["NDCG@10"], "map": want["AP"]})
+    assert found["queries"] == 25
+    assert set(found["ci"]) == {"ndcg_cut_10", "map"}
+
+
+def test_scores_runs_and_python_agree(run, files) -> None:
+    ways = [
+        (files / "data.txt", "--scores", files / "noise.scores"),
+        ("--qrels", files / "data.qrels", "--run", files / "noise.run"),
+        (files / "data.txt", "--run", files / "noise.run"),
+    ]
+    means = [json.loads(run("evaluate", *way, "--json")[1])["measures"] for way in ways]
+    assert means[0] == pytest.approx(means[1])
+    assert means[0] == pytest.approx(means[2])
+
+
+def test_settings_reach_the_measures(run, files) -> None:
+    base = ["evaluate", files / "data.txt", "--scores", files / "noise.scores", "--json"]
+
+    def value(*more: object) -> float:
+        return float(next(iter(json.loads(run(*base, *more)[1])["measures"].values())))
+
+    assert value("-m", "kNDCG@5", "--k", 5) == pytest.approx(
+        fp.evaluate(
+            fp.read_scores(files / "noise.scores"), MADE, measures="kNDCG@5", k=5
+        )["kNDCG@5"]
+    )  # fmt: skip
+    assert value("-m", "AP", "--rel", 2) != value("-m", "AP")
+    assert value("-m", "NDCG@20", "--convention", "letor") < value("-m", "NDCG@20")
+    assert value("-m", "RR", "--depth", 1) <= value("-m", "RR")
+    assert value("-m", "kERR", "--k", 3, "--seed", 1) != value("-m", "kERR", "--k", 3)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json"])
+def test_per_query_values(run, files, suffix) -> None:
+    target = files / f"values.{suffix}"
+    code, _, err = run(
+        "evaluate", files / "data.txt", "--scores", files / "good.scores", "-m", "AP", "-m", "RR",
+        "--per-query", target,
+    )  # fmt: skip
+    assert code == 0
+    assert str(target) in err
+    want = fp.evaluate(GOOD, MADE, measures=["AP", "RR"])
+    if suffix == "json":
+        rows = {q: [v["AP"], v["RR"]] for q, v in json.loads(target.read_text()).items()}
+    else:
+        text = target.read_text().splitlines()
+        head, *body = list(csv.reader(text, delimiter="\t" if suffix == "tsv" else ","))
+        assert head == ["query", "AP", "RR"]
+        rows = {row[0]: [float(v) for v in row[1:]] for row in body}
+    assert list(rows) == list(want.queries)
+    assert np.array_equal(np.array(list(rows.values())).T, want.values)
+
+
+@pytest.mark.parametrize("name", ["text", "json", "csv", "markdown", "latex", "html"])
+@pytest.mark.parametrize("verb", ["evaluate", "compare"])
+def test_every_format(run, files, name, verb) -> None:
+    systems = ["--scores", files / "good.scores"]
+    if verb == "compare":
+        systems += ["--scores", files / "noise.scores", "--rounds", 1000]
+    code, out, _ = run(verb, files / "data.txt", *systems, "-m", "NDCG@10", "--format", name)
+    assert code == 0
+    mean = f"{fp.evaluate(GOOD, MADE)['NDCG@10']:.4f}"
+    assert mean in out or name == "json"
+    starts = {"json": "{", "latex": r"\begin{tabular}", "html": "<!doctype html>"}
+    assert out.startswith(starts.get(name, ""))
+
+
+def test_a_suffix_says_the_format(run, files) -> None:
+    target = files / "report.html"
+    code, out, err = run(
+        "compare", "--qrels", files / "data.qrels", "--run", files / "good.run", "--run",
+        files / "noise.run", "--run", files / "good2.run", "-o", target, "--rounds", 500,
+    )  # fmt: skip
+    assert (code, out) == (0, "")
+    assert "wrote" in err
+    page = target.read_text()
+    assert "<svg" in page
+    assert "good2.run" in page
+    for outside in ("http:", "https:", "<script", "<link", "@import", "url("):
+        assert outside not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_compare_names_the_baseline_by_file_stem_or_tag(run, files) -> None:
+    for name in ("noise.run", "noise"):
+        code, out, _ = run(
+            "compare", "--qrels", files / "data.qrels", "--run", files / "good.run", "--run",
+            files / "noise.run", "--baseline", name, "-m", "AP", "--json", "--test", "t",
+            "--correction", "bh",
+        )  # fmt: skip
+        assert code == 0
+        found = json.loads(out)
+        assert found["baseline"] == "noise.run"
+        (difference,) = found["differences"]
+        assert difference["system"] == "good.run"
+        assert difference["difference"] > 0.2
+        assert difference["p_corrected"] < 0.001
+        assert len(found["most_different"][0]["queries"]) == 5
+
+
+def test_describe(run, files) -> None:
+    code, out, _ = run("describe", files / "data.txt", files / "good.run")
+    assert code == 0
+    assert "25" in out
+    assert "█" in out
+    code, out, _ = run("describe", files / "data.qrels", "--json")
+    assert json.loads(out)["queries"] == 25
+
+
+def test_convert_formats_and_truth(run, files) -> None:
+    code, _, err = run("convert", files / "data.txt", files / "x.parquet")
+    assert code == 0
+    assert "wrote" in err
+    assert np.array_equal(fp.read(files / "x.parquet").X, MADE.X)
+    run("convert", files / "x.parquet", files / "top.txt", "--truth", "top-k", "--k", 3)
+    assert fp.read_letor(files / "top.txt").truth.top_k_depth == 3
+    run("convert", files / "data.qrels", files / "full.qrels", "--truth", "full-order")
+    assert fp.read_qrels(files / "full.qrels").labels.max() == MADE.lengths.max() - 1
+    run("convert", files / "data.txt", files / "b.qrels", "--truth", "binary", "--rel", 2)
+    assert set(fp.read_qrels(files / "b.qrels").labels) == {0, 1}
+    run("convert", files / "data.txt", files / "n.npz", "--normalize", "minmax")
+    assert fp.read(files / "n.npz").X.max() == 1
+    run("convert", files / "data.txt", files / "r.run", "--scores", files / "good.scores")
+    assert fp.read_run(files / "r.run").name == "good"
+    assert run("convert", files / "data.txt", "-", "--to", "letor")[0] == 0
+
+
+def test_synthesize_and_measures(run, tmp_path) -> None:
+    code, _, _ = run(
+        "synthesize", tmp_path / "s.txt.gz", "--queries", 7, "--docs", "poisson(5)", "--seed", 3
+    )
+    assert code == 0
+    assert len(fp.read_letor(tmp_path / "s.txt.gz")) == 7
+    code, out, _ = run("measures")
+    assert "kNDCG(k)@k" in out
+    assert "average" in out
+    code, out, _ = run("measures", "--json")
+    assert {c["ties"] for c in json.loads(out)["conventions"].values()} == {
+        "average", "docid", "file",
+    }  # fmt: skip
+
+
+def test_interleaved_data_get_a_note(run, tmp_path) -> None:
+    (tmp_path / "i.txt").write_text("1 qid:1 1:1\n0 qid:2 1:1\n0 qid:1 1:1\n")
+    code, _, err = run("describe", tmp_path / "i.txt")
+    assert code == 0
+    assert err.startswith("firstpage: note: ")
+    assert "regrouped" in err
+
+
+BAD = {
+    "no such file": (["evaluate", "nowhere.txt", "--scores", "x"], 1, "no such file"),
+    "unknown measure": (["evaluate", "D", "--scores", "S", "-m", "NDGC"], 1, "Nearest: NDCG"),
+    "unknown format": (["evaluate", "D", "--scores", "S", "-f", "pdf"], 1, "format must be one of"),
+    "kappa on grades": (["evaluate", "D", "--scores", "S", "-m", "kERR"], 1, "--k 10"),
+    "run as data": (["evaluate", "R", "--scores", "S"], 1, "holds run lines; give it as --run"),
+    "unknown convention": (["evaluate", "D", "--scores", "S", "--convention", "x"], 1, "no convent"),
+    "not writable": (["evaluate", "D", "--scores", "S", "-o", "no/x.md"], 1, "cannot write there"),
+    "bad ties": (["evaluate", "D", "--scores", "S", "--ties", "x"], 1, "ties must be one of"),
+    "unknown baseline": (["compare", "D", "--scores", "S", "--scores", "S2", "--baseline", "z"], 1, "no system 'z'"),
+    "nothing to measure": (["evaluate", "D"], 2, "--scores or --run"),
+    "both": (["evaluate", "D", "--scores", "S", "--run", "R"], 2, "--scores or --run"),
+    "truth twice": (["evaluate", "D", "--qrels", "Q", "--run", "R"], 2, "give the truth once"),
+    "scores of qrels": (["evaluate", "--qrels", "Q", "--scores", "S"], 2, "--scores go with"),
+    "one system": (["compare", "D", "--scores", "S"], 2, "at least two rankings"),
+    "bad k": (["evaluate", "D", "--scores", "S", "--k", "0"], 2, "0 is not in the range"),
+    "unknown verb": (["evaluat"], 2, "No such command"),
+    "truth of a run": (["convert", "R", "x.qrels", "--truth", "binary"], 1, "no truth to convert"),
+    "features of qrels": (["convert", "Q", "x.txt", "--normalize", "minmax"], 1, "no data file"),
+    "unknown target": (["convert", "D", "x.bin"], 1, "does not say a format"),
+    "bad recipe": (["synthesize", "x.txt", "--docs", "many"], 1, "docs must be a number or one of"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_mistakes_are_one_clear_line(run, files, monkeypatch, name) -> None:
+    monkeypatch.chdir(files)
+    args, want, says = BAD[name]
+    names = {
+        "D": "data.txt",
+        "S": "good.scores",
+        "S2": "noise.scores",
+        "Q": "data.qrels",
+        "R": "good.run",
+    }
+    code, out, err = run(*(names.get(a, a) for a in args))
+    assert code == want
+    assert out == ""
+    assert says in err
+    assert "Traceback" not in err
+    if want == 1:
+        assert err.startswith("firstpage: error: ")
+        assert err.count("\n") == 1
+
+
+def firstpage(*args: str, **options) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "firstpage", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def test_the_real_program(files) -> None:
+    done = firstpage("evaluate", "data.txt", "--scores", "good.scores", "--json", cwd=files)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["queries"] == 25
+    assert done.stderr == ""
+    assert firstpage("--version").stdout.strip() == f"firstpage {fp.__version__}"
+    assert "evaluate" in firstpage("--help").stdout
+
+
+def test_a_closed_pipe_is_no_error(files) -> None:
+    command = f'"{sys.executable}" -m firstpage convert data.txt - --to letor | head -1'
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, cwd=files, timeout=120
+    )
+    assert done.stdout.startswith("0 qid:1 ") or done.stdout[1:].startswith(" qid:1 ")
+    assert done.stderr == ""
+
+
+def test_importing_firstpage_loads_nothing_and_changes_nothing() -> None:
+    script = """
+import sys, os, warnings
+before, filters = dict(os.environ), list(warnings.filters)
+import firstpage
+heavy = [m for m in ("numpy", "scipy", "numba", "sklearn", "click", "rich") if m in sys.modules]
+assert not heavy, heavy
+assert dict(os.environ) == before and warnings.filters == filters
+assert "evaluate" in dir(firstpage)
+for name in firstpage.__all__:
+    getattr(firstpage, name)
+try:
+    firstpage.nonsense
+except AttributeError:
+    print("fine")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+def test_evaluating_a_small_file_needs_no_compiler_at_all(files, tmp_path) -> None:
+    """In a fresh cache: small jobs are interpreted; nothing heavy is loaded."""
+    env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path / "fresh")}
+    script = """
+import sys
+sys.argv = ["firstpage", "evaluate", "data.txt", "--scores", "good.scores", "--json"]
+from firstpage.cli import main
+try:
+    main()
+finally:
+    print([m for m in ("numba", "sklearn", "scipy", "rich", "polars") if m in sys.modules], file=sys.stderr)
+"""
+    small = "".join((files / "data.txt").read_text().splitlines(keepends=True)[:8])
+    (files / "data.txt").write_text(small)
+    (files / "good.scores").write_text("\n".join(str(i) for i in range(8)))
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=files,
+        env=env,
+        timeout=120,
+    )
+    assert done.stderr.strip() == "[]"
+    again = fp.evaluate(range(8), fp.read_letor(files / "data.txt"))
+    assert json.loads(done.stdout)["measures"] == again.means
+
+
+def test_demo(run, tmp_path) -> None:
+    code, out, _ = run("demo", "-o", tmp_path / "demo")
+    assert code == 0
+    assert "report.html" in out
+    assert "<svg" in (tmp_path / "demo" / "report.html").read_text()
+    assert len(fp.read_qrels(tmp_path / "demo" / "collection.qrels")) > 30

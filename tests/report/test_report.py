@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+
+import firstpage as fp
+from firstpage.report import draw
+from firstpage.report.page import page
+from firstpage.report.results import render
+from firstpage.report.table import Table
+
+TABLE = Table(
+    ["name", "a", "b"], [["x|y", "1.5", "2"], ["50 % & co_1", "10", "3"]], bold=frozenset({(1, 1)})
+)
+
+
+def test_text() -> None:
+    assert TABLE.text().splitlines() == [
+        "name           a  b",
+        "───────────  ───  ─",
+        "x|y          1.5  2",
+        "50 % & co_1  10*  3",
+    ]
+
+
+def test_markdown() -> None:
+    assert TABLE.markdown().splitlines()[1:] == [
+        "| --- | ---: | ---: |",
+        "| x\\|y | 1.5 | 2 |",
+        "| 50 % & co_1 | **10** | 3 |",
+    ]
+
+
+def test_latex_escapes() -> None:
+    assert r"50 \% \& co\_1 & \textbf{10} & 3 \\" in TABLE.latex()
+    assert TABLE.latex().startswith(r"\begin{tabular}{lrr}")
+
+
+def test_csv() -> None:
+    assert Table(["a"], [['say "hi", you']]).csv() == 'a\n"say ""hi"", you"'
+
+
+class Checker(HTMLParser):
+    """Every tag that is opened is closed; notes what could run or load something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.live: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs) -> None:
+        if tag in ("script", "iframe", "object", "embed", "img", "link", "form"):
+            self.live.append(tag)
+        self.live += [n for n, _ in attrs if n.startswith("on") or n in ("src", "href")]
+        if tag not in ("meta", "line", "circle", "rect") or tag == "circle":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs) -> None:
+        return
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open[-1] in ("line", "meta"):
+            self.open.pop()
+        if tag != "rect":
+            assert self.open.pop() == tag
+
+
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
+
+
+def test_pages_are_whole_and_hostile_names_stay_text() -> None:
+    rng = np.random.default_rng(0)
+    labels, qid = rng.integers(0, 2, 60), [f"{HOSTILE}{i // 6}" for i in range(60)]
+    found = fp.compare(
+        {HOSTILE: rng.random(60), "b": rng.random(60), "c": labels}, labels, qid=qid,
+        measures=["AP", "RR"], rounds=500,
+    )  # fmt: skip
+    for html in (render(found, "html", HOSTILE), render(found.evaluations[0], "html", HOSTILE)):
+        checker = Checker()
+        checker.feed(html)
+        assert checker.live == []
+        assert checker.open == []
+        assert "<script>" not in html
+
+
+def test_drawings_stay_inside_their_frame() -> None:
+    values = np.array([0.0, 0.0, 1.0, 0.25])
+    for svg in (
+        draw.histogram(values, "h"),
+        draw.histogram(np.ones(5), "constant"),
+        draw.intervals([("a", 0.5, 0.5, 0.5)], "a single point"),
+        draw.intervals([("a" * 90, -1e-9, -1, 2), ("b", 0.1, 0.1, 0.1)], "d", zero=True),
+        draw.outcomes([("x", 3, 0, 1), ("none", 0, 0, 0)], "w"),
+    ):
+        assert "nan" not in svg
+        assert "inf" not in svg
+        assert svg.startswith("<svg")
+    assert page("t", "l", []).startswith("<!doctype html>")
