@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-export UV_PROJECT_ENVIRONMENT := $(VENV)
+
 
 .PHONY: help demo test check format bench soak docs clean
 
@@ -13,20 +13,21 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 demo: $(VENV)/.ready  ## the main job on the embedded collection, ending in a report
 	$(BIN)/firstpage demo
 
 test: $(VENV)/.ready  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: $(VENV)/.ready  ## format, lint, types, import contract, tests
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt

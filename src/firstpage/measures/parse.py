@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterable
 from dataclasses import Field, fields
 from difflib import get_close_matches
-from functools import cache
+from functools import lru_cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from firstpage.errors import MeasureError
@@ -65,8 +65,11 @@ BY_NAME |= {alias: BY_NAME[_plain(name)] for alias, name in ALIASES.items()}
 
 def measure(text: str | Measure) -> Measure:
     """The measure that a text names, such as `NDCG@10`, `ERR`, `kNDCG(k=10)@5`, `ndcg_cut_10`."""
-    if isinstance(text, Measure):
-        return text
+    return text if isinstance(text, Measure) else _parsed(text)
+
+
+@lru_cache(1024)
+def _parsed(text: str) -> Measure:
     if match := TREC_CUT.fullmatch(text.strip()):
         text = f"{TREC_NAMES[match[1].lower()]}@{match[2]}"
     match = FORM.fullmatch(text)
@@ -114,7 +117,7 @@ def _whole(text: str, whole: str) -> int:
 def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
     """`gain=linear, rel=2` as arguments of the measure, converted by its field's types."""
     known = {f.name: f for f in fields(cls) if f.name != "cutoff"}
-    hints = _hints(cls)
+    hints = get_type_hints(cls)
     given: dict[str, Any] = {}
     for item in _split(inside):
         name, equals, value = (part.strip() for part in item.partition("="))
@@ -128,11 +131,6 @@ def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
             raise MeasureError(f"{whole!r}: {name} is given twice.")
         given[name] = _convert(value, hints[name], known[name], whole)
     return given
-
-
-@cache
-def _hints(cls: type[Measure]) -> dict[str, Any]:
-    return get_type_hints(cls)
 
 
 def _split(inside: str) -> list[str]:

@@ -1,0 +1,91 @@
+"""Every code block of the README and the manual runs, and the generated pages are current."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.data.trec import run_of
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(language: str) -> list:
+    found = []
+    for page in PAGES:
+        pattern = rf"^```{language}\n(.*?)^```"
+        for number, match in enumerate(re.findall(pattern, page.read_text(), re.M | re.S), 1):
+            found.append(pytest.param(match, id=f"{page.name} {number}"))
+    return found
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_blocks_run(code: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "block", "exec"), {"__name__": "block"})
+    assert code.strip()
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """The files that the examples speak of."""
+    recipe = fp.Synthetic(queries=15, docs=12, features=4, grades=3)
+    data = recipe.dataset()
+    fp.write_letor(data, tmp_path / "test.txt")
+    fp.write_qrels(data, tmp_path / "test.qrels")
+    good = recipe.true_utility(data.X)
+    other = np.random.default_rng(0).random(data.n_docs)
+    for name, scores in (("ours", good), ("theirs", other)):
+        fp.write_scores(scores, tmp_path / f"{name}.scores")
+    fp.write_scores(good, tmp_path / "scores.txt")
+    fp.write_run(run_of(data, good, "ours"), tmp_path / "ours.run")
+    fp.write_run(run_of(data, other, "bm25"), tmp_path / "bm25.run")
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", blocks("console"))
+def test_console_blocks_run(text: str, example: Path) -> None:
+    ran = 0
+    for line in text.splitlines():
+        command = line.removeprefix("$ ").split("#")[0].strip()
+        if command.startswith("firstpage "):
+            args = [sys.executable, "-m", *shlex.split(command)]
+            done = subprocess.run(args, cwd=example, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, (command, done.stderr)
+        else:
+            assert command.split()[1] in (ROOT / "Makefile").read_text()
+        ran += 1
+    assert ran
+
+
+def test_generated_pages_are_current() -> None:
+    spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for name, make in generate.PAGES.items():
+        assert (ROOT / "docs" / name).read_text() == make(), f"{name}: run `make docs`"
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_every_verb_and_extra_is_documented() -> None:
+    from firstpage.cli import app
+
+    manual = "\n".join(page.read_text() for page in [*PAGES, ROOT / "CHANGELOG.md"])
+    for verb in app.commands:
+        assert f"firstpage {verb}" in manual or f"`{verb}`" in manual, verb
