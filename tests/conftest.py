@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from firstpage import kernels
 from firstpage.kernels import native
 
 settings.register_profile(
@@ -32,6 +35,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests mean the machine code; those of the interpreter say so."""
     monkeypatch.setattr(native, "LIGHT", 0)
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No machine code at all: every kernel runs as plain Python, in an empty cache."""
+    monkeypatch.setattr(native, "LIGHT", 10**15)
+    monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path / "empty"))
+    for info in pkgutil.iter_modules(kernels.__path__):
+        for thing in vars(import_module(f"firstpage.kernels.{info.name}")).values():
+            if isinstance(thing, native.Kernel):
+                monkeypatch.setattr(thing, "_versions", {})
 
 
 def _shared_data() -> Path | None:

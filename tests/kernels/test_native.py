@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.kernels import native
+from firstpage.kernels import machine, native
 from firstpage.kernels.native import kernel, part
+from firstpage.kernels.parts import Part
 from firstpage.types import Floats, Ints
 
 FACTOR = 3
@@ -87,7 +88,7 @@ def test_a_damaged_or_cut_cache_file_is_made_again(cache: Path, monkeypatch) -> 
         out = np.zeros(1)
         add_tripled(np.ones(1), out)
         assert out[0] == 3
-        assert native._load(file) is not None
+        assert machine.load(file) is not None
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, monkeypatch) -> None:
@@ -101,13 +102,13 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, m
 
 
 def test_the_cache_key_follows_the_code_of_every_part_and_constant() -> None:
-    before = native._fingerprint(add_tripled, ("float64:1", "float64:1"))
+    before = machine.fingerprint(add_tripled, ("float64:1", "float64:1"))
     scope = dict(tripled.python.__globals__, FACTOR=4)
-    changed = native.Part(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
+    changed = Part(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
     outer = dict(add_tripled.python.__globals__, tripled=changed)
     other = native.Kernel(type(tripled.python)(add_tripled.python.__code__, outer, "add_tripled"))
-    assert native._fingerprint(other, ("float64:1", "float64:1")) != before
-    assert native._fingerprint(add_tripled, ("float64:1", "float32:1")) != before
+    assert machine.fingerprint(other, ("float64:1", "float64:1")) != before
+    assert machine.fingerprint(add_tripled, ("float64:1", "float32:1")) != before
 
 
 def test_small_jobs_without_machine_code_are_interpreted(cache: Path, monkeypatch) -> None:

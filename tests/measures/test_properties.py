@@ -171,3 +171,23 @@ def test_intervals_hold_the_mean_and_shrink_with_more_queries() -> None:
         sd = found.per_query("AP").std() / np.sqrt(queries)
         assert high - low == pytest.approx(2 * 1.96 * sd, rel=0.1)
     assert widths[1] < widths[0] / 5
+
+
+@pytest.fixture
+def compiled_values() -> tuple:
+    """Values of all measures on one collection, from machine code."""
+    rng = np.random.default_rng(3)
+    lists = [
+        [(int(rng.integers(0, 4)), int(rng.integers(0, 6))) for _ in range(rng.integers(1, 40))]
+        for _ in range(6)
+    ]
+    scores, labels, qid = flat(lists)
+    return (scores, labels, qid), fp.evaluate(scores, labels, qid=qid, measures=EVERY, ci=True)
+
+
+def test_interpreted_kernels_give_the_same_values(compiled_values, interpreted) -> None:
+    (scores, labels, qid), want = compiled_values
+    found = fp.evaluate(scores, labels, qid=qid, measures=EVERY, ci=True)
+    assert found.values == pytest.approx(want.values, rel=1e-13, abs=1e-15)
+    for text in EVERY:
+        assert found.intervals[text] == pytest.approx(want.intervals[text])

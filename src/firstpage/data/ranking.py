@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels import order as kernel
+from firstpage.kernels import sorting as kernel
 from firstpage.types import Floats, Ints, Words
 
 

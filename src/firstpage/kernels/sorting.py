@@ -1,0 +1,243 @@
+"""Order documents inside their queries by score: stable, exact, and without branches.
+
+Sorting is most of the time of an evaluation.  Moving scores and document numbers side by side
+costs twice, and branches on random scores cannot be predicted.  So a score's leading bits, in
+an order that unsigned numbers share, and the document's number in the bits that remain make one
+word; such words are all different and are merged without branches.  What the cut bits would
+have said is mended afterwards, where leading bits are alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.kernels.native import kernel, part
+from firstpage.types import Floats, Ints, Words
+
+RUN = 8  # merge sort starts from sorted runs of this length
+MANY = 32  # scores alike in their leading bits that are still sorted by insertion
+ZERO, ONE, SIGN, S63 = np.uint64(0), np.uint64(1), np.uint64(1 << 63), np.uint64(63)
+
+
+@part
+def pack(bits: Words, lo: int, size: int, mask: np.uint64, words: Words) -> None:
+    """Words that sort as the scores do; among equal ones the first document is greatest."""
+    for i in range(size):
+        u = bits[lo + i]
+        u = ZERO if u == SIGN else u  # -0.0 is 0.0
+        u = u ^ (SIGN | (ZERO - (u >> S63)))
+        words[i] = (u & ~mask) | (mask - np.uint64(i))
+
+
+@part
+def place_run(words: Words, start: int, out: Words) -> None:
+    """Sort RUN words by counting, for each, the greater ones: fixed loops, no branch."""
+    for i in range(RUN):
+        mine = words[start + i]
+        place = 0
+        for j in range(RUN):
+            place += words[start + j] > mine
+        out[start + place] = mine
+
+
+@part
+def insert_run(words: Words, start: int, end: int, out: Words) -> None:
+    """The same for a shorter run, by insertion."""
+    for i in range(start, end):
+        mine = words[i]
+        j = i - 1
+        while j >= start and out[j] < mine:
+            out[j + 1] = out[j]
+            j -= 1
+        out[j + 1] = mine
+
+
+@part
+def merge_twins(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
+    """Merge two neighbouring runs of one length, from both ends at once.
+
+    Neither end can run out of its half, so nothing is checked; the choices are selections.
+    """
+    a, b, x, y = np.uint64(lo), np.uint64(mid), np.uint64(mid - 1), np.uint64(hi - 1)
+    front, back = np.uint64(lo), np.uint64(hi - 1)
+    for _ in range(mid - lo):
+        u, v = words[a], words[b]
+        out[front] = u if u > v else v
+        a += np.uint64(u > v)
+        b += np.uint64(u <= v)
+        u, v = words[x], words[y]
+        out[back] = u if u < v else v
+        x -= np.uint64(u < v)
+        y -= np.uint64(u >= v)
+        front += ONE
+        back -= ONE
+
+
+@part
+def merge_any(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
+    a, b = lo, mid
+    for at in range(lo, hi):
+        if a < mid and (b >= hi or words[a] > words[b]):
+            out[at] = words[a]
+            a += 1
+        else:
+            out[at] = words[b]
+            b += 1
+
+
+@part
+def merge_pass(words: Words, size: int, width: int, out: Words) -> None:
+    left = 0
+    while left < size:
+        mid = min(left + width, size)
+        right = min(mid + width, size)
+        if right - left == 2 * width:
+            merge_twins(words, left, mid, right, out)
+        else:
+            merge_any(words, left, mid, right, out)
+        left = right
+
+
+@part
+def merge_items(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> None:
+    """Stable merge sort of items[lo:hi] by their scores, downward."""
+    width = 1
+    while width < hi - lo:
+        left = lo
+        while left < hi:
+            mid, right = min(left + width, hi), min(left + 2 * width, hi)
+            a, b = left, mid
+            for out in range(left, right):
+                if a < mid and (b >= right or scores[items[a]] >= scores[items[b]]):
+                    spare[out] = items[a]
+                    a += 1
+                else:
+                    spare[out] = items[b]
+                    b += 1
+            left = right
+        for at in range(lo, hi):
+            items[at] = spare[at]
+        width *= 2
+
+
+@part
+def mend(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> None:
+    """Order the items lo..hi, whose scores agree in their leading bits, by the whole scores."""
+    if hi - lo > MANY:
+        merge_items(scores, items, lo, hi, spare)
+        return
+    for i in range(lo + 1, hi):
+        item = items[i]
+        j = i - 1
+        while j >= lo and scores[items[j]] < scores[item]:
+            items[j + 1] = items[j]
+            j -= 1
+        items[j + 1] = item
+
+
+@part
+def sort_down(
+    scores: Floats,
+    bits: Words,
+    lo: int,
+    hi: int,
+    items: Ints,
+    words: Words,
+    spare_words: Words,
+    spare: Ints,
+) -> int:
+    """Row numbers of scores[lo:hi], greatest first and stable, into items[:hi - lo].
+
+    `bits` are the same scores, read as words.  Returns 1 if two scores may be equal, else 0.
+    """
+    size = hi - lo
+    mask = ONE
+    while mask < np.uint64(size):
+        mask = mask << ONE
+    mask = mask - ONE
+    passes, width = 0, RUN
+    while width < size:
+        passes += 1
+        width *= 2
+    here, there = words, spare_words
+    if passes % 2 == 0:  # so that the last pass, or the runs, end in `words`
+        here, there = spare_words, words
+    pack(bits, lo, size, mask, here)
+    whole = size - size % RUN
+    for start in range(0, whole, RUN):
+        place_run(here, start, there)
+    insert_run(here, whole, size, there)
+    width = RUN
+    for _ in range(passes):
+        here, there = there, here
+        merge_pass(here, size, width, there)
+        width *= 2
+    alike, first = 0, 0
+    for i in range(size):
+        items[i] = lo + np.int64(mask - (words[i] & mask))
+        if (words[i] ^ words[first]) & ~mask != ZERO:
+            if i - first > 1:
+                mend(scores, items, first, i, spare)
+            first = i
+        elif i > first:
+            alike = 1
+    if size - first > 1:
+        mend(scores, items, first, size, spare)
+    return alike
+
+
+@kernel
+def rank(
+    scores: Floats,
+    bits: Words,
+    offsets: Ints,
+    words: Words,
+    spare_words: Words,
+    spare: Ints,
+    order: Ints,
+    keys: Floats,
+) -> None:
+    """Write each query's documents into `order`, best score first, ties in file order.
+
+    `bits` are the scores as words; `words`, `spare_words` and `spare` have room for the longest
+    query.  `keys` receives the scores in order.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        sort_down(scores, bits, lo, hi, order[lo:hi], words, spare_words, spare)
+        for i in range(lo, hi):
+            keys[i] = scores[order[i]]
+
+
+@kernel
+def rank_labels(
+    scores: Floats,
+    bits: Words,
+    labels: Floats,
+    offsets: Ints,
+    items: Ints,
+    words: Words,
+    spare_words: Words,
+    spare: Ints,
+    ranked: Floats,
+    block: Ints,
+) -> int:
+    """The labels in the order of the scores, and the lengths of ties; returns the longest.
+
+    What `rank` and `tie_blocks` do, without writing down who stands where.
+    """
+    longest = 1
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        alike = sort_down(scores, bits, lo, hi, items, words, spare_words, spare)
+        for i in range(hi - lo):
+            ranked[lo + i] = labels[items[i]]
+            block[lo + i] = 1
+        if alike:
+            start = 0
+            for i in range(1, hi - lo + 1):
+                if i == hi - lo or scores[items[i]] != scores[items[start]]:
+                    block[lo + start] = i - start
+                    longest = max(longest, i - start)
+                    start = i
+    return longest
