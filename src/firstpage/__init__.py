@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from firstpage.data.describe import describe as describe
     from firstpage.data.folds import Fold as Fold
     from firstpage.data.folds import read_folds as read_folds
+    from firstpage.data.folds import write_folds as write_folds
     from firstpage.data.formats import read as read
     from firstpage.data.formats import write as write
     from firstpage.data.letor import read_letor as read_letor
@@ -55,7 +56,7 @@ _ROOMS = {
     "data.collection": ["stdlib_collection"],
     "data.dataset": ["Dataset"],
     "data.describe": ["describe"],
-    "data.folds": ["Fold", "read_folds"],
+    "data.folds": ["Fold", "read_folds", "write_folds"],
     "data.formats": ["read", "write"],
     "data.letor": ["read_letor", "write_letor"],
     "data.scores": ["read_scores", "write_scores"],

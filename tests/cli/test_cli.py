@@ -190,6 +190,8 @@ def test_convert_formats_and_truth(run, files) -> None:
     run("convert", files / "data.txt", files / "r.run", "--scores", files / "good.scores")
     assert fp.read_run(files / "r.run").name == "good"
     assert run("convert", files / "data.txt", "-", "--to", "letor")[0] == 0
+    assert run("convert", files / "data.txt", files / "folds", "--folds", 5)[0] == 0
+    assert len(fp.read_folds(files / "folds")) == 5
 
 
 def test_synthesize_and_measures(run, tmp_path) -> None:

@@ -148,6 +148,24 @@ def test_folds_in_both_naming_habits(tmp_path: Path, names) -> None:
     assert folds[2].test.queries == MADE[1].queries
 
 
+def test_written_folds_rotate_as_letors_do(tmp_path: Path) -> None:
+    fp.write_folds(MADE, tmp_path, 3)
+    folds = fp.read_folds(tmp_path)
+    names = set(MADE.queries)
+    tested = []
+    for fold in folds:
+        parts = [list(d.queries) for d in (fold.train, fold.vali, fold.test)]
+        assert sorted(q for part in parts for q in part) == sorted(names)
+        tested += parts[2]
+        query = fold.test[0]
+        assert np.array_equal(query.X, MADE.query(query.queries[0]).X)
+    assert sorted(tested) == sorted(names)
+    fp.write_folds(MADE, tmp_path / "shuffled", 3, seed=1)
+    assert fp.read_folds(tmp_path / "shuffled")[0].test.queries != folds[0].test.queries
+    with pytest.raises(fp.DataError, match="7 folds cannot be"):
+        fp.write_folds(MADE, tmp_path, 7)
+
+
 def test_folders_that_are_no_folds(tmp_path: Path) -> None:
     with pytest.raises(fp.DataError, match="holds neither Fold1"):
         fp.read_folds(tmp_path)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -294,18 +296,26 @@ def test_a_cache_that_cannot_be_written_is_skipped_quietly(tmp_path, cached, mon
         assert fp.read_letor(write(tmp_path, PLAIN)).y.tolist() == [2, 0, 1]
 
 
-def test_two_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
-    """Both threads parse before either saves; one entry remains and is whole."""
-    from concurrent.futures import ThreadPoolExecutor
-
+def test_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
+    """Three of them, several times; one entry remains and is whole."""
     made = fp.Synthetic(queries=50).dataset()
     path = tmp_path / "made.txt"
     fp.write_letor(made, path)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: fp.read_letor(path), range(8)))
-    assert all(np.array_equal(d.X, made.X) for d in found)
-    assert len([p for p in cached.iterdir() if not p.name.startswith(".")]) == 1
-    assert not list(cached.glob(".draft-*"))
+    script = (
+        "import sys, firstpage as fp\n"
+        "from firstpage.data import letor\n"
+        "letor.CACHED_FROM = 0\n"
+        "print(sum(float(fp.read_letor(sys.argv[1]).X.sum()) for _ in range(3)))\n"
+    )
+    for _ in range(3):
+        os.utime(path)  # a new entry each time
+        command = [sys.executable, "-c", script, str(path)]
+        started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        printed = {p.communicate(timeout=120)[0] for p in started}
+        assert len(printed) == 1
+        assert float(printed.pop()) == pytest.approx(3 * float(made.X.sum()), rel=1e-4)
+        assert len([p for p in cached.iterdir() if not p.name.startswith(".")]) == 1
+        assert not list(cached.glob(".draft-*"))
 
 
 def test_progress_runs_to_the_end(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import firstpage as fp
 
@@ -94,6 +96,35 @@ def test_kappa_ndcg_is_ndcg_burges_and_ndcg_of_gains_on_position_aware_labels(ca
         ):
             want = [case[tool][name][q] for q in found.queries]
             assert found.values[0].tolist() == pytest.approx(want, abs=1e-9), tool
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    levels=st.sampled_from([2, 4, 1000]),
+)
+def test_pytrec_eval_itself_where_it_is_installed(seed: int, levels: int) -> None:
+    """Live, on random runs with ties, unjudged documents and missing queries."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    rng = np.random.default_rng(seed)
+    qrels: dict = {}
+    run: dict = {}
+    for q in range(6):
+        docs = [f"d{i}" for i in range(int(rng.integers(1, 30)))]
+        if rng.random() < 0.9:
+            qrels[f"q{q}"] = {d: int(rng.integers(0, 4)) for d in docs if rng.random() < 0.7}
+        if rng.random() < 0.9:
+            run[f"q{q}"] = {d: float(rng.integers(0, levels)) for d in docs if rng.random() < 0.8}
+    qrels = {q: docs for q, docs in qrels.items() if docs}
+    run = {q: docs for q, docs in run.items() if docs}
+    names = ["map", "ndcg", "ndcg_cut_5", "P_5", "recip_rank", "bpref", "Rprec", "recall_5"]
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {*names, "ndcg_cut.5", "P.5", "recall.5"})
+    want = evaluator.evaluate(run)
+    if not want:
+        return
+    found = fp.evaluate(run, qrels, measures=[ours(n) for n in names], convention="trec")
+    for name in names:
+        values = [want[q][name] for q in found.queries]
+        assert found.per_query(ours(name)).tolist() == pytest.approx(values, abs=1e-12), name
 
 
 # --- files of the real tools

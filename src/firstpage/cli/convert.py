@@ -37,6 +37,7 @@ FORMATS = "letor, qrels, run, parquet, csv, arrow or npz"
 )
 @click.option("--scores", type=options.FILE, help="Scores of the documents: writes a run.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float32")
+@click.option("--folds", type=click.IntRange(3), help="Write TARGET/Fold1.. with this many folds.")
 @options.seed
 def command(
     source: Path,
@@ -50,15 +51,17 @@ def command(
     normalize: str | None,
     scores: Path | None,
     dtype: str,
+    folds: int | None,
     seed: int,
 ) -> None:
     """Read SOURCE, convert its truth or features if asked, and write TARGET."""
+    from firstpage.data.folds import write_folds
     from firstpage.data.formats import format_of, read, write
     from firstpage.data.scores import read_scores
     from firstpage.data.trec import run_of
 
     kind = from_ or format_of(source)
-    to = to or format_of(target, writing=True)
+    to = to or ("letor" if folds else format_of(target, writing=True))
     read_options = {"dtype": dtype} if kind not in ("qrels", "run", "npz") else {}
     with shared.reading(source) as progress:
         data = read(source, kind, progress, **read_options)
@@ -76,7 +79,10 @@ def command(
     if scores is not None:
         documents = _with_features(data, source)
         data = run_of(documents, read_scores(scores, documents.n_docs), scores.stem)
-    write(data, target, to)
+    if folds:
+        write_folds(_with_features(data, source), target, folds, seed)
+    else:
+        write(data, target, to)
     if str(target) != "-":
         print(f"wrote {data} to {target}", file=sys.stderr)
 

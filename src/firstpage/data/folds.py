@@ -10,8 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from firstpage.data.dataset import Dataset
-from firstpage.data.letor import read_letor
+from firstpage.data.letor import read_letor, write_letor
 from firstpage.errors import DataError
 
 # Both habits: LETOR 4 and MSLR say train, vali, test; LETOR 3 says trainingset and so on.
@@ -62,6 +64,32 @@ def read_folds(folder: str | os.PathLike[str], **options: Any) -> list[Fold]:
     raise DataError(
         f"{base}: holds neither Fold1, Fold2, .. nor train.txt and test.txt (LETOR and MSLR)."
     )
+
+
+def write_folds(
+    data: Dataset, folder: str | os.PathLike[str], count: int = 5, seed: int | None = None
+) -> None:
+    """Split a collection by query into LETOR folders: Fold1 .. with train, vali and test.
+
+    As in LETOR, the queries are cut into `count` parts, shuffled first if there is a seed; each
+    fold tests on one part, validates on the one before it, and trains on the others.
+    """
+    if not 3 <= count <= len(data):
+        raise DataError(
+            f"{count} folds cannot be: there must be at least 3, and no more than the "
+            f"{len(data)} queries."
+        )
+    order = np.arange(len(data))
+    if seed is not None:
+        order = np.random.default_rng(seed).permutation(len(data))
+    parts = np.array_split(order, count)
+    for number in range(count):
+        rotated = [parts[(number + i) % count] for i in range(count)]
+        place = Path(folder) / f"Fold{number + 1}"
+        place.mkdir(parents=True, exist_ok=True)
+        write_letor(data[np.concatenate(rotated[:-2])], place / "train.txt")
+        write_letor(data[rotated[-2]], place / "vali.txt")
+        write_letor(data[rotated[-1]], place / "test.txt")
 
 
 def _fold_folders(base: Path) -> Iterator[tuple[int, Path]]:

@@ -73,7 +73,8 @@ def _to_arrays(data: Dataset) -> dict[str, Array]:
     arrays: dict[str, Array] = {"y": data.y, "offsets": data.offsets}
     arrays |= {"queries": queries.data, "query_ends": queries.ends}
     if data.docids is not None:
-        arrays |= {"ids": data.docids.data, "id_ends": data.docids.ends}
+        ids = data.docids
+        arrays |= {"ids": ids.data, "id_starts": ids.starts, "id_ends": ids.ends}
     if isinstance(data.X, np.ndarray):
         return arrays | {"X": data.X}
     shape = np.array(data.X.shape)
@@ -94,5 +95,7 @@ def _from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
         X = csr_array(parts, shape=tuple(arrays["shape"].tolist()), copy=False)
     queries = Ids.packed(arrays["queries"], arrays["query_ends"])
-    ids = Ids.packed(arrays["ids"], arrays["id_ends"]) if "ids" in arrays else None
+    ids = None
+    if "ids" in arrays:  # all mapped: nothing here may take longer for more documents
+        ids = Ids(arrays["ids"], arrays["id_starts"], arrays["id_ends"])
     return Dataset(X, arrays["y"], arrays["offsets"], queries, ids, None, source)

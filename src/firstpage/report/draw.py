@@ -9,7 +9,7 @@ import numpy as np
 
 from firstpage.types import Floats
 
-WIDTH, ROW, LABEL = 640, 26, 190
+WIDTH, ROW, LABEL = 720, 26, 270
 
 
 def _svg(height: float, body: str, title: str) -> str:
@@ -55,7 +55,7 @@ class _Axis:
 
 
 def _label(text: str, y: float) -> str:
-    shown = text if len(text) <= 28 else text[:13] + "…" + text[-13:]
+    shown = text if len(text) <= 42 else text[:20] + "…" + text[-20:]
     return f'<text x="{LABEL - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
 
 
