@@ -6,7 +6,7 @@ import numpy as np
 
 from firstpage.kernels.native import kernel, part
 from firstpage.kernels.random import mixed
-from firstpage.types import Bytes, Floats, Ints, Words
+from firstpage.types import Bytes, Ints, Words
 
 PRIME = np.uint64(0x100000001B3)
 BASIS = np.uint64(0xCBF29CE484222325)
@@ -47,6 +47,24 @@ def equal_ranges(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_e
     return True
 
 
+@part
+def enter_right(
+    data: Bytes, starts: Ints, ends: Ints, hashes: Words, lo: int, hi: int, table: Ints, size: int
+) -> int:
+    """Put identifiers lo..hi into an empty table; returns one that is there already, or -1."""
+    for i in range(lo, hi):
+        slot = np.int64(hashes[i] & np.uint64(size - 1))
+        while table[slot] != -1:
+            other = table[slot]
+            if hashes[other] == hashes[i] and equal_ranges(
+                data, starts[i], ends[i], data, starts[other], ends[other]
+            ):
+                return i
+            slot = (slot + 1) & (size - 1)
+        table[slot] = i
+    return -1
+
+
 @kernel
 def join(
     data: Bytes,
@@ -68,7 +86,7 @@ def join(
     Query q on the left is looked up in query partner[q] on the right (-1: none).  Returns -1,
     or the number of a left identifier that stands twice in its query; a repeated right one
     is returned as -2 - number.  `table` is a power of two at least twice as long as any two
-    lists together; it must be filled with -1 and is left so.
+    lists together, filled with -1.  Right identifiers stand in it as i, left ones as -2 - i.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
@@ -78,26 +96,12 @@ def join(
         size = 16
         while size < 2 * (hi - lo + right_hi - right_lo):
             size *= 2
-        mask = np.uint64(size - 1)
-        trouble = -1
-        for i in range(right_lo, right_hi):  # right ones go in as i, left ones as -2 - i
-            slot = np.int64(to_hashes[i] & mask)
-            while table[slot] != -1:
-                other = table[slot]
-                if to_hashes[other] == to_hashes[i] and equal_ranges(
-                    to_data, to_starts[i], to_ends[i], to_data, to_starts[other], to_ends[other]
-                ):
-                    trouble = -2 - i
-                    break
-                slot = (slot + 1) & (size - 1)
-            if trouble != -1:
-                break
-            table[slot] = i
+        twice = enter_right(to_data, to_starts, to_ends, to_hashes, right_lo, right_hi, table, size)
+        if twice >= 0:
+            return -2 - twice
         for i in range(lo, hi):
-            if trouble != -1:
-                break
             found[i] = -1
-            slot = np.int64(hashes[i] & mask)
+            slot = np.int64(hashes[i] & np.uint64(size - 1))
             while table[slot] != -1:
                 other = table[slot]
                 if other >= 0:
@@ -109,21 +113,9 @@ def join(
                 elif hashes[-2 - other] == hashes[i] and equal_ranges(
                     data, starts[i], ends[i], data, starts[-2 - other], ends[-2 - other]
                 ):
-                    trouble = i
-                    break
+                    return i
                 slot = (slot + 1) & (size - 1)
-            if trouble != -1:
-                break
             table[slot] = -2 - i  # so that a second one of this name meets it
         for slot in range(size):
             table[slot] = -1
-        if trouble != -1:
-            return trouble
     return -1
-
-
-@kernel
-def take_labels(found: Ints, labels: Floats, out: Floats) -> None:
-    """The labels that `found` points at; NaN for -1."""
-    for i in range(found.size):
-        out[i] = labels[found[i]] if found[i] >= 0 else np.nan

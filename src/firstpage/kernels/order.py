@@ -8,6 +8,15 @@ from firstpage.kernels.native import kernel, part
 from firstpage.types import Bytes, Floats, Ints
 
 
+@part
+def tie_end(keys: Floats, start: int, end: int) -> int:
+    """One past the run of equal keys that begins at `start`."""
+    at = start + 1
+    while at < end and keys[at] == keys[start]:
+        at += 1
+    return at
+
+
 @kernel
 def tie_blocks(keys: Floats, offsets: Ints, block: Ints) -> int:
     """Write at the first place of every run of equal keys its length; returns the longest."""
@@ -15,9 +24,7 @@ def tie_blocks(keys: Floats, offsets: Ints, block: Ints) -> int:
     for q in range(offsets.size - 1):
         i, hi = offsets[q], offsets[q + 1]
         while i < hi:
-            j = i + 1
-            while j < hi and keys[j] == keys[i]:
-                j += 1
+            j = tie_end(keys, i, hi)
             block[i] = j - i
             longest = max(longest, j - i)
             i = j
@@ -53,9 +60,7 @@ def order_ties_by_key(keys: Floats, offsets: Ints, order: Ints, tie_key: Floats)
     for q in range(offsets.size - 1):
         i, hi = offsets[q], offsets[q + 1]
         while i < hi:
-            j = i + 1
-            while j < hi and keys[j] == keys[i]:
-                j += 1
+            j = tie_end(keys, i, hi)
             size = j - i
             for at in range(size // 2 - 1, -1, -1):
                 heap_sift(order, tie_key, i, at, size)
@@ -84,9 +89,7 @@ def order_ties_by_id(
     for q in range(offsets.size - 1):
         i, hi = offsets[q], offsets[q + 1]
         while i < hi:
-            j = i + 1
-            while j < hi and keys[j] == keys[i]:
-                j += 1
+            j = tie_end(keys, i, hi)
             width = 1
             while width < j - i:  # bottom-up merge sort: long ties must not cost n^2
                 left = i
