@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from firstpage.data.folds import write_folds as write_folds
     from firstpage.data.formats import read as read
     from firstpage.data.formats import write as write
+    from firstpage.data.intersect import intersect as intersect
     from firstpage.data.letor import read_letor as read_letor
     from firstpage.data.letor import write_letor as write_letor
     from firstpage.data.scores import read_scores as read_scores
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from firstpage.data.trec import write_qrels as write_qrels
     from firstpage.data.trec import write_run as write_run
     from firstpage.data.truth import Truth as Truth
-    from firstpage.data.truth import intersect as intersect
     from firstpage.errors import DataError as DataError
     from firstpage.errors import FirstpageError as FirstpageError
     from firstpage.errors import FirstpageWarning as FirstpageWarning
@@ -58,12 +58,13 @@ _ROOMS = {
     "data.describe": ["describe"],
     "data.folds": ["Fold", "read_folds", "write_folds"],
     "data.formats": ["read", "write"],
+    "data.intersect": ["intersect"],
     "data.letor": ["read_letor", "write_letor"],
     "data.scores": ["read_scores", "write_scores"],
     "data.synthetic": ["Synthetic"],
     "data.transforms": ["MinMax", "Standardize", "transform_from_dict"],
     "data.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],
-    "data.truth": ["Truth", "intersect"],
+    "data.truth": ["Truth"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
     "measures.base": ["Measure"],
     "measures.compare": ["Comparison", "compare"],

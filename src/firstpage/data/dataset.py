@@ -12,13 +12,12 @@ import numpy as np
 
 from firstpage.data.groups import group_rows, rows_of
 from firstpage.data.ids import Ids
+from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from firstpage.data.truth import Truth
 
     Features = Array | csr_array
 
@@ -116,8 +115,6 @@ class Dataset:
     @property
     def truth(self) -> Truth:
         """The labels as a ground truth that can be converted (`top_k`, `full_order`, ..)."""
-        from firstpage.data.truth import Truth
-
         return Truth(self.y, self.offsets, self.queries)
 
     def __repr__(self) -> str:
