@@ -30,7 +30,7 @@ def measures_page() -> str:
     for cls in MEASURES:
         fields = [n for n in cls.__dataclass_fields__ if n != "cutoff"]
         form = cls.__name__ + (f"({', '.join(fields)})" if fields else "")
-        form += "@k" if "cutoff" in cls.__dataclass_fields__ else ""
+        form += "@n" if "cutoff" in cls.__dataclass_fields__ else ""
         lines += [f"## {cls.__name__}", "", f"`{form}`: {cls.about}."]
         if cls.lower_is_better:
             lines += ["**Lower is better.**"]

@@ -201,7 +201,7 @@ def test_synthesize_and_measures(run, tmp_path) -> None:
     assert code == 0
     assert len(fp.read_letor(tmp_path / "s.txt.gz")) == 7
     code, out, _ = run("measures")
-    assert "kNDCG(k)@k" in out
+    assert "kNDCG(k)@n" in out
     assert "average" in out
     code, out, _ = run("measures", "--json")
     assert {c["ties"] for c in json.loads(out)["conventions"].values()} == {

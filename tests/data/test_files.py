@@ -229,7 +229,7 @@ def test_shares_lengths_orders_and_tails() -> None:
     [
         ({"queries": 0}, "queries must be at least 1"),
         ({"docs": "normal(3)"}, "docs must be a number or one of uniform"),
-        ({"docs": "uniform(a)"}, "needs 2 numbers"),
+        ({"docs": "uniform(a)"}, "needs 2 positive numbers"),
         ({"docs": 0}, "docs must be at least 1"),
         ({"relevant": 0}, r"relevant must lie in \(0, 1\]"),
         ({"utility": "cubic"}, "utility must be linear or nonlinear"),

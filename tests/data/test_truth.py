@@ -85,7 +85,7 @@ def test_a_top_k_truth_can_be_cut_but_not_deepened() -> None:
     assert top.top_k(2).labels.tolist() == [2, 1, 0, 0, 0, 0, 0]
     with pytest.raises(fp.DataError, match="top 5 only; it cannot give the top 6"):
         top.top_k(6)
-    with pytest.raises(fp.DataError, match="k must be at least 1"):
+    with pytest.raises(fp.DataError, match="k must be a whole number from 1 on"):
         top.top_k(0)
 
 

@@ -153,7 +153,8 @@ def test_runs_are_compared_on_the_queries_they_share() -> None:
     }
     every = fp.compare(runs, qrels, measures="RR")
     assert list(every.queries) == ["1", "2", "3"]
-    shared = fp.compare(runs, qrels, measures="RR", queries="run")
+    with pytest.warns(fp.FirstpageWarning, match="compared on the 1 that they share"):
+        shared = fp.compare(runs, qrels, measures="RR", queries="run")
     assert list(shared.queries) == ["2"]
     assert shared.values("RR").tolist() == [[1], [0]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -32,12 +33,16 @@ def _note(message: Warning | str, category: type[Warning], *where: Any, **more: 
 
 def main() -> None:
     """Run a command: exit 0 when done, 1 on a user's error, 2 on wrong usage."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no error
+            stream.reconfigure(errors="backslashreplace")
     warnings.showwarning = _note
     warnings.simplefilter("always", FirstpageWarning)
     code: int | None = 0
     try:
         code = app(standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         code = error.exit_code

@@ -60,6 +60,8 @@ def command(
     from firstpage.data.scores import read_scores
     from firstpage.data.trec import run_of
 
+    if min_grade is not None and truth != "top-k":
+        raise click.UsageError("--min-grade goes with --truth top-k.")
     kind = from_ or format_of(source)
     to = to or ("letor" if folds else format_of(target, writing=True))
     read_options = {"dtype": dtype} if kind not in ("qrels", "run", "npz") else {}
@@ -78,7 +80,8 @@ def command(
         data = _relabelled(data, held)
     if scores is not None:
         documents = _with_features(data, source)
-        data = run_of(documents, read_scores(scores, documents.n_docs), scores.stem)
+        held_scores = documents.arranged(read_scores(scores, documents.n_docs))
+        data = run_of(documents, held_scores, scores.stem)
     if folds:
         write_folds(_with_features(data, source), target, folds, seed)
     else:

@@ -74,7 +74,7 @@ def read_system(truth: Dataset | Column, scores: Path | None, run: Path | None) 
     if scores is not None:
         if not isinstance(truth, Dataset):
             raise click.UsageError("--scores go with a data file, whose documents they score.")
-        return read_scores(scores, truth.n_docs)
+        return truth.arranged(read_scores(scores, truth.n_docs))
     assert run is not None
     return read_run(run)
 
@@ -97,7 +97,7 @@ def chosen_format(given: str | None, as_json: bool, output: Path | None) -> str:
     if as_json:
         return "json"
     if given is not None:
-        return given
+        return given.lower()
     return SUFFIX_FORMATS.get(output.suffix.lower(), "text") if output is not None else "text"
 
 
@@ -107,15 +107,18 @@ def deliver(text: str, output: Path | None) -> None:
         print(text)
         return
     from firstpage.data.files import write_bytes
+    from firstpage.data.ids import encoded
 
     with write_bytes(output) as out:
-        out.write((text.rstrip("\n") + "\n").encode())
+        out.write(encoded(text.rstrip("\n") + "\n"))
     print(f"wrote {output}", file=sys.stderr)
 
 
 def write_per_query(evaluations: list[Any], path: Path | None) -> None:
     if path is None:
         return
+    if str(path) == "-":
+        raise click.UsageError("--per-query needs a file; standard output has the means.")
     from firstpage.report.results import per_query_text
 
     deliver(per_query_text(evaluations, path.suffix.lower().lstrip(".")), path)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from firstpage.cli import options
+from firstpage.errors import FirstpageError
 
 
 @click.command("synthesize")
@@ -34,9 +35,14 @@ def command(target: Path, docs: str, **recipe: Any) -> None:
 
     It is streamed: the size is bounded by the disk.
     """
+    from firstpage.data.formats import format_of
     from firstpage.data.letor import write_letor
     from firstpage.data.synthetic import Synthetic
 
+    if format_of(target, writing=True) != "letor":
+        raise FirstpageError(
+            f"{target}: only LETOR text is written (.txt, .txt.gz); convert it then."
+        )
     made = Synthetic(docs=int(docs) if docs.isdigit() else docs, **recipe)
     write_letor(made.blocks(200), target)
     print(f"wrote {made.queries} queries to {target}", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.data.groups import group_rows, rows_of
+from firstpage.data.groups import check_groups, group_rows, rows_of
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
@@ -29,7 +29,8 @@ class Dataset:
     """Documents of many queries.  Query q owns the rows offsets[q]:offsets[q+1].
 
     `X` is a C-ordered float32 or float64 array, possibly memory-mapped, or a CSR array.  Labels
-    are float64, bigger is better.  `dataset[3]`, `dataset[2:8]`, `dataset[[5, 1]]` and
+    are float64, bigger is better.  `row_order` is there where rows had to be regrouped: the number
+    that each row had in its file.  `dataset[3]`, `dataset[2:8]`, `dataset[[5, 1]]` and
     `dataset[mask]` pick queries; slices of neighbouring queries share memory.
     """
 
@@ -40,6 +41,7 @@ class Dataset:
     docids: Ids | None = None
     feature_names: tuple[str, ...] | None = None
     source: str = field(default="data", repr=False)
+    row_order: Ints | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         rows = self.X.shape[0]
@@ -48,12 +50,17 @@ class Dataset:
                 f"{self.source}: {rows} rows of features, {len(self.y)} labels and "
                 f"{int(self.offsets[-1])} documents in queries; the three must be equal."
             )
+        check_groups(self.offsets, self.queries, rows, self.source)
         if self.docids is not None and len(self.docids) != rows:
             raise DataError(f"{self.source}: {len(self.docids)} document ids for {rows} documents.")
-        arrays = [self.y, self.offsets]
-        arrays += [self.X] if isinstance(self.X, np.ndarray) else [self.X.data]
-        for array in arrays:
-            array.setflags(write=False)
+        names = self.feature_names
+        if names is not None and (len(names) != self.n_features or len(set(names)) < len(names)):
+            raise DataError(
+                f"{self.source}: {self.n_features} features need as many different names; got "
+                f"{len(names)}."
+            )
+        for name in ("X", "y", "offsets"):  # views: the caller's own arrays stay as they are
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
 
     # --- making one
 
@@ -69,15 +76,17 @@ class Dataset:
     ) -> Dataset:
         """From one label and one query id a row; interleaved queries are regrouped."""
         features = _as_features(X, source)
-        labels = np.array(y, np.float64).ravel()
+        labels = _as_labels(y, source)
         queries, offsets, order = group_rows(qid, features.shape[0])
         ids = None if docid is None else Ids.of(docid)
-        if order is not None:
+        if ids is not None and len(ids) != features.shape[0]:
+            raise DataError(f"{source}: {len(ids)} document ids for {features.shape[0]} documents.")
+        if order is not None and len(labels) == len(order):
             warnings.warn(INTERLEAVED.format(what=source), FirstpageWarning, stacklevel=2)
             features, labels = features[order], labels[order]
             ids = None if ids is None else ids[order]
         names = None if feature_names is None else tuple(feature_names)
-        return cls(features, labels, offsets, queries, ids, names, source)
+        return cls(features, labels, offsets, queries, ids, names, source, order)
 
     # --- looking at it
 
@@ -142,6 +151,8 @@ class Dataset:
             if len(picked) != len(self):
                 raise DataError(f"the mask has {len(picked)} entries for {len(self)} queries.")
             picked = np.flatnonzero(picked)
+        if len(picked) and picked.dtype.kind not in "iu":
+            raise DataError(f"queries are picked by whole numbers or a mask; got {picked.dtype}.")
         picked = picked.astype(np.int64)
         if ((picked < -len(self)) | (picked >= len(self))).any():
             raise IndexError(f"there are {len(self)} queries, numbered from 0")
@@ -159,6 +170,7 @@ class Dataset:
             offsets=self.offsets[start : stop + 1] - lo,
             queries=self.queries[start:stop],
             docids=None if self.docids is None else self.docids[lo:hi],
+            row_order=None,
         )
 
     def _picked(self, queries: Ints) -> Dataset:
@@ -170,6 +182,7 @@ class Dataset:
             offsets=np.concatenate([[0], np.cumsum(self.lengths[queries])]).astype(np.int64),
             queries=self.queries[queries],
             docids=None if self.docids is None else self.docids[rows],
+            row_order=None,
         )
 
     def query(self, name: object) -> Dataset:
@@ -179,6 +192,11 @@ class Dataset:
             if query == wanted:
                 return self[number]
         raise DataError(f"{self.source}: there is no query {wanted!r}.")
+
+    def arranged(self, values: Any) -> Array:
+        """Values given in the order of the file, such as a file of scores, in the order of rows."""
+        array = np.asarray(values)
+        return array if self.row_order is None else array[self.row_order]
 
     # --- changing it: always a new dataset
 
@@ -197,6 +215,25 @@ class Dataset:
         return replace(self, X=self.X.toarray()) if self.is_sparse else self  # type: ignore[union-attr]
 
 
+def _read_only(array: Any) -> Any:
+    """A view that cannot be written through."""
+    if isinstance(array, np.ndarray):
+        view = array.view()
+        view.setflags(write=False)
+        return view
+    from scipy.sparse import csr_array
+
+    parts = tuple(_read_only(a) for a in (array.data, array.indices, array.indptr))
+    return csr_array(parts, shape=array.shape, copy=False)
+
+
+def _as_labels(y: Any, source: str) -> Floats:
+    try:
+        return np.array(y, np.float64).ravel()
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{source}: labels must be numbers ({error}).") from error
+
+
 def _as_features(X: Any, source: str) -> Features:
     """A C-ordered float array or CSR array, without a copy where it already is one."""
     if hasattr(X, "tocsr"):
@@ -207,6 +244,8 @@ def _as_features(X: Any, source: str) -> Features:
     if array.ndim != 2:
         raise DataError(f"{source}: features must be two-dimensional, and have {array.ndim}.")
     if array.dtype not in (np.float32, np.float64):
+        if array.dtype.kind == "c":
+            raise DataError(f"{source}: features must be real numbers, not complex ones.")
         try:
             array = array.astype(np.float64 if array.dtype.kind in "iufb" else float)
         except (TypeError, ValueError) as error:

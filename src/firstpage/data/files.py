@@ -19,6 +19,8 @@ from firstpage.errors import DataError, at, need
 Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in all, of the file as it lies on disk."""
 
+MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+BOM = b"\xef\xbb\xbf"
 BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
@@ -51,8 +53,8 @@ def _similar(path: Path) -> str:
 def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
     """The file's decompressed bytes, and how many of its bytes on disk were read so far."""
     check_readable(path)
-    compression = suffix_of(path)[1]
     with open(path, "rb") as raw:
+        compression = _compression(path, raw)
         stream: Any = raw
         if compression == ".gz":
             stream = gzip.open(raw)  # noqa: SIM115 (raw is what must be closed)
@@ -61,7 +63,7 @@ def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
         elif compression == ".zst":
             stream = io.BufferedReader(_ZstdReader(raw, _zstandard(f"Reading {path}")))
         try:
-            yield stream, raw.tell
+            yield stream, raw.tell if raw.seekable() else (lambda: 0)
         except BROKEN as error:
             if compression:
                 raise DataError(
@@ -70,11 +72,22 @@ def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
             raise
 
 
+def _compression(path: Path, raw: IO[bytes]) -> str:
+    """By the first bytes, whatever the file is called; of a pipe, by its name."""
+    if not raw.seekable():
+        return suffix_of(path)[1]
+    head = raw.read(6)
+    raw.seek(0)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"{path}: is UTF-16 text; save it as UTF-8.")
+    return next((name for magic, name in MAGIC.items() if head.startswith(magic)), "")
+
+
 def read_all(path: Path) -> bytes:
-    """The whole decompressed file."""
+    """The whole decompressed file, without a byte-order mark."""
     with open_bytes(path) as (stream, _):
         data: bytes = stream.read()
-        return data
+    return data.removeprefix(BOM)
 
 
 class _ZstdReader(io.RawIOBase):

@@ -27,6 +27,8 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
     file = Path(path)
     named = SUFFIXES.get(suffix_of(file)[0])
     if writing:
+        if named in ("npz", "arrow", "parquet", "csv") and suffix_of(file)[1]:
+            raise DataError(f"{file}: a {named} file is not compressed once more; drop the suffix.")
         if named is None:
             raise DataError(
                 f"{file}: its name does not say a format; end it in .txt (LETOR), .qrels, .run, "
@@ -34,6 +36,8 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
             )
         return named
     check_readable(file)
+    if not file.is_file():
+        raise DataError(f"{file}: is a pipe, which is read once only; name its format (--from).")
     if named in ("npz", "arrow", "parquet", "csv"):
         return named
     with open_bytes(file) as (stream, _):

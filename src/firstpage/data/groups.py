@@ -40,6 +40,9 @@ def _numbered(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
         raise DataError(f"qid of row {int(np.argmin(np.isfinite(keys)))} is missing or infinite.")
     if not len(keys):
         return Ids.of([]), np.empty(0, np.int64)
+    if keys.dtype == object and any(key is None or key != key for key in keys.tolist()):
+        row = next(i for i, key in enumerate(keys.tolist()) if key is None or key != key)
+        raise DataError(f"qid of row {row} is missing.")
     if keys.dtype == object:  # np.unique would sort, and mixed types do not compare
         seen: dict[object, int] = {}
         number = np.array([seen.setdefault(key, len(seen)) for key in keys.tolist()], np.int64)
@@ -52,6 +55,20 @@ def _numbered(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
     place[np.argsort(first)] = np.arange(len(first))
     lengths = np.diff(np.concatenate([starts, [len(keys)]]))
     return Ids.of(heads[np.sort(first)]), np.repeat(place[inverse], lengths)
+
+
+def check_groups(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
+    """Kernels trust offsets; so they are held here: from 0, never falling, up to the rows."""
+    if (
+        len(offsets) != len(queries) + 1
+        or offsets[0] != 0
+        or offsets[-1] != rows
+        or (np.diff(offsets) < 0).any()
+    ):
+        raise DataError(
+            f"{source}: the offsets of {len(queries)} queries must be {len(queries) + 1} numbers "
+            f"that rise from 0 to the {rows} documents."
+        )
 
 
 def rows_of(offsets: Ints, queries: Ints) -> Ints:

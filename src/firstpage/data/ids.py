@@ -38,7 +38,7 @@ class Ids:
             return names
         if isinstance(names, np.ndarray):
             names = names.tolist()
-        raw = [name if isinstance(name, bytes) else _text(name).encode() for name in names]
+        raw = [name if isinstance(name, bytes) else encoded(_text(name)) for name in names]
         ends = np.cumsum([len(b) for b in raw], dtype=np.int64)
         return cls.packed(np.frombuffer(b"".join(raw), np.uint8), ends)
 
@@ -55,7 +55,7 @@ class Ids:
     def __iter__(self) -> Iterator[str]:
         data = self.data.tobytes()
         for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
-            yield data[start:end].decode("utf-8", "replace")
+            yield data[start:end].decode("utf-8", "surrogateescape")
 
     @overload
     def __getitem__(self, which: int | np.integer) -> str: ...
@@ -65,7 +65,7 @@ class Ids:
     def __getitem__(self, which: int | np.integer | slice | Ints) -> str | Ids:
         if isinstance(which, (int, np.integer)):
             start, end = self.starts[which], self.ends[which]
-            return bytes(self.data[start:end]).decode("utf-8", "replace")
+            return bytes(self.data[start:end]).decode("utf-8", "surrogateescape")
         hashes = None if self.known_hashes is None else self.known_hashes[which]
         return Ids(self.data, self.starts[which], self.ends[which], hashes)
 
@@ -106,6 +106,11 @@ class Ids:
         if all(_is_plain_int(name) for name in names):
             return np.array([int(name) for name in names], np.int64)
         return np.array(names, object)
+
+
+def encoded(text: str) -> bytes:
+    """Text with identifiers as bytes: those that were no UTF-8 come back as they were."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _text(name: object) -> str:

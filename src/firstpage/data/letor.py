@@ -7,18 +7,19 @@ final array, so that reading needs little more memory than its result.
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from firstpage.data.cache import Entry, Where
-from firstpage.data.dataset import Dataset
+from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.files import Progress
 from firstpage.data.ids import Ids
 from firstpage.data.letor_reader import LetorReader
 from firstpage.data.letor_writer import write_letor
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array
 
 __all__ = ["read_letor", "write_letor"]
@@ -44,7 +45,12 @@ def read_letor(
     `firstpage.data.cache`): the next time they open at once.
     """
     file = Path(path)
-    kind = np.dtype(dtype)
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise DataError(f"dtype must be float32 or float64, and is {dtype!r}.") from None
+    if n_features is not None and not isinstance(n_features, (int, np.integer)):
+        raise DataError(f"n_features must be a whole number, and is {n_features!r}.")
     if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise DataError(f"dtype must be float32 or float64, and is {kind}.")
     options = {
@@ -75,6 +81,8 @@ def _to_arrays(data: Dataset) -> dict[str, Array]:
     if data.docids is not None:
         ids = data.docids
         arrays |= {"ids": ids.data, "id_starts": ids.starts, "id_ends": ids.ends}
+    if data.row_order is not None:
+        arrays["row_order"] = data.row_order
     if isinstance(data.X, np.ndarray):
         return arrays | {"X": data.X}
     shape = np.array(data.X.shape)
@@ -98,4 +106,7 @@ def _from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
     ids = None
     if "ids" in arrays:  # all mapped: nothing here may take longer for more documents
         ids = Ids(arrays["ids"], arrays["id_starts"], arrays["id_ends"])
-    return Dataset(X, arrays["y"], arrays["offsets"], queries, ids, None, source)
+    order = arrays.get("row_order")
+    if order is not None:
+        warnings.warn(INTERLEAVED.format(what=source), FirstpageWarning, stacklevel=3)
+    return Dataset(X, arrays["y"], arrays["offsets"], queries, ids, None, source, order)

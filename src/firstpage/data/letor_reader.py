@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
-from firstpage.data.files import Progress, open_bytes
+from firstpage.data.files import BOM, Progress, open_bytes
 from firstpage.data.ids import Ids
 from firstpage.data.sinks import DenseSink, SparseSink, too_wide
 from firstpage.errors import DataError, FirstpageWarning, at
@@ -19,16 +20,15 @@ from firstpage.kernels.number import powers, spelled_number
 from firstpage.types import Array, Bytes, Ints
 
 CHUNK = 1 << 20
-LINE_FEED = 10
+LINE_FEED, BLANK = 10, 32
 
 SAYS = {
-    kernel.BAD_LABEL: "the line must begin with a number, the label, and begins with {got!r}.",
-    kernel.NO_QID: "after the label 'qid:' must follow, and {got!r} does.",
+    kernel.BAD_LABEL: "the line must begin with a number, the label, and begins with {got}.",
+    kernel.NO_QID: "after the label 'qid:' must follow, and {got} does.",
     kernel.EMPTY_QID: "'qid:' has no id after it.",
-    kernel.BAD_INDEX: "a feature must read 'number:value', and reads {got!r}.",
-    kernel.BAD_VALUE: "the value of a feature must be a number, and is {got!r}.",
-    kernel.REPEATED: "the feature of {got!r} stands twice in this line.",
-    kernel.HUGE_INDEX: "the feature number in {got!r} is larger than 2147483647.",
+    kernel.BAD_INDEX: "a feature must read 'number:value', and reads {got}.",
+    kernel.BAD_VALUE: "the value of a feature must be a number, and is {got}.",
+    kernel.HUGE_INDEX: "the feature number in {got} is larger than 2147483647.",
 }
 
 
@@ -101,7 +101,8 @@ class LetorReader:
     def read(self, progress: Progress | None) -> Dataset:
         with open_bytes(self.path) as (stream, position):
             total = self.path.stat().st_size
-            buffers = _Buffers(min(CHUNK, max(total, 64)))  # a small file needs little room
+            # A small file needs little room; of a pipe nobody knows the size.
+            buffers = _Buffers(min(CHUNK, max(total, 64)) if self.path.is_file() else CHUNK)
             held = 0
             while True:
                 if held == buffers.size:  # one line is longer than the chunk
@@ -113,6 +114,8 @@ class LetorReader:
                     held += 1
                 used = _whole_lines(buffers.text, held)
                 if used:
+                    if not self.lines and bytes(buffers.text[:3]) == BOM:
+                        buffers.text[:3] = BLANK
                     self._chunk(buffers, used)
                     if isinstance(self.sink, DenseSink):
                         self.sink.expect(self.rows * total // max(position(), 1))
@@ -139,6 +142,8 @@ class LetorReader:
         self._check_labels(b, size, rows)
         self.labels.append(b.labels[:rows].copy())
         self._take_queries(b, int(state[kernel.QUERIES]))
+        if state[kernel.UNSORTED]:
+            self._check_repeats(b, size, rows, values)
         if rows:
             self.id_sizes.append(np.diff(b.id_ends[:rows], prepend=0))
             self.id_bytes.append(b.ids[: state[kernel.ID_BYTES]].copy())
@@ -204,12 +209,23 @@ class LetorReader:
                 line = self.lines + before.count(b"\n") + 1
                 column = start - before.rfind(b"\n")
                 says = SAYS[kernel.BAD_LABEL if which < 0 else kernel.BAD_VALUE]
-                got = word[:40].decode("utf-8", "replace")
+                got = repr(word[:40].decode("utf-8", "replace"))
                 raise DataError(f"{at(self.path, line, column)}: {says.format(got=got)}")
             if which < 0:
                 b.labels[-1 - which] = value
             else:
                 b.values[which] = value
+
+    def _check_repeats(self, b: _Buffers, size: int, rows: int, values: int) -> None:
+        """Features out of order are fine; the same one twice in a row is not."""
+        row = np.repeat(np.arange(rows), np.diff(b.row_ends[:rows], prepend=0))
+        order = np.lexsort((b.indices[:values], row))
+        r, index = row[order], b.indices[:values][order]
+        twice = np.flatnonzero((r[1:] == r[:-1]) & (index[1:] == index[:-1])) + 1
+        if len(twice):
+            at_value = int(order[twice].min())
+            says = f"the feature {b.indices[at_value]} stands twice in this line."
+            self._raise_value(b, size, at_value, says, last=True)
 
     # --- errors
 
@@ -217,9 +233,11 @@ class LetorReader:
         finite = np.isfinite(b.labels[:rows])
         if not finite.all():
             row = int(np.argmin(finite))
-            line, _ = self._row_place(b.text, size, row)
+            line, start = self._row_place(b.text, size, row)
+            raw = bytes(b.text[start:size]).split(b"\n", 1)[0]
+            column = len(raw) - len(raw.lstrip()) + 1
             raise DataError(
-                f"{at(self.path, line, 1)}: the label is {b.labels[row]}, and must be finite."
+                f"{at(self.path, line, column)}: the label is {b.labels[row]}, and must be finite."
             )
 
     def _row_place(self, text: Bytes, size: int, row: int) -> tuple[int, int]:
@@ -234,20 +252,23 @@ class LetorReader:
             start += len(raw) + 1
         raise AssertionError("the row is in the chunk")
 
-    def _raise_value(self, b: _Buffers, size: int, value: int, says: str) -> NoReturn:
-        """Fail at the value-th feature of the chunk."""
+    def _raise_value(
+        self, b: _Buffers, size: int, value: int, says: str, last: bool = False
+    ) -> NoReturn:
+        """Fail at the value-th feature of the chunk; `last`: where its number stands last."""
         rows = int(self.state[kernel.ROWS])
         row = int(np.searchsorted(b.row_ends[:rows], value, side="right"))
         line, start = self._row_place(b.text, size, row)
-        text = bytes(b.text[start:size]).split(b"\n", 1)[0].decode("utf-8", "replace")
-        column = text.find(f" {b.indices[value]}:") + 2
+        raw = bytes(b.text[start:size]).split(b"\n", 1)[0].split(b"#", 1)[0]
+        found = list(re.finditer(rb"(?<=\s)0*%d:" % int(b.indices[value]), raw))
+        column = found[-1 if last else 0].start() + 1 if found else 1
         raise DataError(f"{at(self.path, line, column)}: {says}")
 
     def _fail(self, code: int, text: Bytes, size: int) -> NoReturn:
         pos, start = int(self.state[kernel.TROUBLE]), int(self.state[kernel.USED])
         line = self.lines + int(self.state[kernel.LINES]) + 1
         got = bytes(text[pos : min(pos + 200, size)]).split(b"\n", 1)[0].split()
-        word = got[0][:40].decode("utf-8", "replace") if got else "the end of the line"
+        word = repr(got[0][:40].decode("utf-8", "replace")) if got else "the end of the line"
         raise DataError(f"{at(self.path, line, pos - start + 1)}: {SAYS[code].format(got=word)}")
 
     # --- the result
@@ -266,9 +287,11 @@ class LetorReader:
             ends = np.cumsum(np.concatenate(self.id_sizes), dtype=np.int64)
             ids = Ids.packed(np.concatenate(self.id_bytes), ends)
         X = self.sink.finish(self.n_features)
+        order = None
         if len(self.queries) < len(self.segments):
             warnings.warn(INTERLEAVED.format(what=self.path), FirstpageWarning, stacklevel=4)
             order = np.argsort(np.repeat(numbers, lengths), kind="stable")
             X, y = X[order], y[order]
             ids = None if ids is None else ids[order].compact()
-        return Dataset(X, y, offsets, Ids.of(self.queries), ids, None, str(self.path))
+        queries = Ids.of(self.queries)
+        return Dataset(X, y, offsets, queries, ids, None, str(self.path), order)

@@ -11,7 +11,10 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.files import write_bytes
+from firstpage.data.ids import encoded
 from firstpage.errors import DataError
+
+BLANKS = " \t\n\r\x0b\x0c"
 
 
 def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str]) -> None:
@@ -22,23 +25,36 @@ def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str])
     with write_bytes(Path(path)) as out:
         for part in [data] if isinstance(data, Dataset) else data:
             for query in part:
-                out.write(_letor_lines(query).encode())
+                out.write(encoded(_letor_lines(query)))
 
 
 def _letor_lines(query: Dataset) -> str:
     name = query.queries[0]
-    if not name or any(c.isspace() or c == "#" for c in name):
-        raise DataError(f"the query id {name!r} cannot stand in a LETOR file (blank or '#').")
+    check_name(name, "query id", "a LETOR file", BLANKS + "#")
+    if not np.isfinite(query.y).all():
+        raise DataError(f"a label of query {name!r} is missing or infinite; it cannot be written.")
     lines = []
     ids = list(query.docids) if query.docids is not None else None
     for row in range(query.n_docs):
         columns, values = _row(query.X, row)
+        if ids is not None and ids[row]:
+            check_name(ids[row], "document id", "a LETOR file")
         # A numpy float prints with as many digits as its own type needs, not more.
         texts = values.astype("U32") if values.dtype == np.float32 else map(repr, values.tolist())
         features = " ".join(f"{c + 1}:{_short(t)}" for c, t in zip(columns, texts, strict=True))
+        if row == 0 and (not len(columns) or columns[-1] < query.n_features - 1):
+            features += f" {query.n_features}:0"  # so that empty last columns come back
         comment = f" #docid = {ids[row]}" if ids is not None and ids[row] else ""
         lines.append(f"{_number(query.y[row])} qid:{name} {features}".rstrip() + comment + "\n")
     return "".join(lines)
+
+
+def check_name(name: str, what: str, where: str, separators: str = BLANKS) -> None:
+    """Refuse an identifier that would be read back as something else."""
+    if not name or any(c in separators for c in name):
+        raise DataError(
+            f"the {what} {name!r} cannot stand in {where} (it is empty or would split)."
+        )
 
 
 def _row(X: Any, row: int) -> tuple[Sequence[int], Any]:

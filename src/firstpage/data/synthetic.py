@@ -73,8 +73,10 @@ class Synthetic:
                 )
         if not 0 < self.relevant <= 1:
             raise DataError(f"relevant must lie in (0, 1]; got {self.relevant}.")
-        if self.noise < 0:
+        if not 0 <= self.noise < np.inf:
             raise DataError(f"noise must not be negative; got {self.noise}.")
+        if self.seed < 0:
+            raise DataError(f"seed must not be negative; got {self.seed}.")
         if self.tail is not None and not 0 < self.tail < 1:
             raise DataError(f"tail must lie between 0 and 1; got {self.tail}.")
         self._length(self._rng(-1))  # refuses a bad distribution before any work
@@ -156,12 +158,17 @@ class Synthetic:
                 f"got {self.docs!r}."
             )
         try:
-            a, *rest = (float(v) for v in match[2].split(","))
-            (b,) = rest or [0.0]
+            a, b = [*(float(v) for v in match[2].split(",")), 0.0][:2]
+            if match[2].count(",") + 1 != LENGTHS[match[1]] or not (0 < a < 1e9 and 0 <= b < 1e9):
+                raise ValueError
+            if match[1] == "uniform" and b < a:
+                raise ValueError
         except ValueError:
-            raise DataError(f"docs: {self.docs!r} needs {LENGTHS[match[1]]} numbers.") from None
+            raise DataError(
+                f"docs: {self.docs!r} needs {LENGTHS[match[1]]} positive numbers."
+            ) from None
         if match[1] == "uniform":
-            return int(rng.integers(int(a), int(b) + 1)) if b >= a else max(1, int(a))
+            return int(rng.integers(max(1, int(a)), int(b) + 1))
         if match[1] == "poisson":
             return max(1, int(rng.poisson(a)))
         if match[1] == "geometric":

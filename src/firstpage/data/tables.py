@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -147,6 +148,9 @@ def to_frame(data: Dataset) -> Any:
     if data.docid is not None:
         columns["docid"] = pl.Series(data.docid.tolist())
     X = np.asarray(data.dense().X)
+    taken = {"label", "qid", "docid"} & set(data.feature_names or ())
+    if taken:
+        raise DataError(f"a feature cannot be called {', '.join(sorted(taken))} in a table.")
     names = data.feature_names or [f"f{i + 1}" for i in range(data.n_features)]
     columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
     return pl.DataFrame(columns)
@@ -175,7 +179,7 @@ def read_npz(path: str | os.PathLike[str]) -> Dataset:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             held = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, KeyError) as error:
+    except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
         raise DataError(f"{file}: cannot be read as npz ({_first_line(error)}).") from error
     lacking = [name for name in ("y", "qid") if name not in held]
     if "X" in held:

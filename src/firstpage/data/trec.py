@@ -13,8 +13,9 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.files import read_all, write_bytes
-from firstpage.data.groups import group_rows
-from firstpage.data.ids import Ids
+from firstpage.data.groups import check_groups, group_rows
+from firstpage.data.ids import Ids, encoded
+from firstpage.data.letor_writer import check_name
 from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.kernels import trec as kernel
 from firstpage.kernels.number import powers, spelled_number
@@ -40,13 +41,16 @@ class Column:
     what: ClassVar[str] = "value"
 
     def __post_init__(self) -> None:
-        for array in (self.offsets, self.values):
-            array.setflags(write=False)
+        for name in ("offsets", "values"):
+            view = getattr(self, name).view()
+            view.setflags(write=False)
+            object.__setattr__(self, name, view)
         if not len(self.docids) == len(self.values) == int(self.offsets[-1]):
             raise DataError(
                 f"{self.source or self.name}: {len(self.docids)} documents, {len(self.values)} "
                 f"{self.what}s and {int(self.offsets[-1])} rows in queries; they must be equal."
             )
+        check_groups(self.offsets, self.queries, len(self.values), self.source or self.what)
         bad = np.isnan(self.values)
         if bad.any():
             row = int(np.argmax(bad))
@@ -69,6 +73,11 @@ class Column:
         cls: type[Self], table: Mapping[str, Mapping[str, float]], name: str = ""
     ) -> Self:
         """From {query: {document: value}}, the form of pytrec_eval and ranx."""
+        if len({str(query) for query in table}) < len(table):
+            raise DataError("two keys read as the same query id, such as 1 and '1'.")
+        for query, docs in table.items():
+            if not isinstance(docs, Mapping):
+                raise DataError(f"query {query!r} must map documents to numbers; got {docs!r}.")
         lengths = [len(docs) for docs in table.values()]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         docids = Ids.of(doc for docs in table.values() for doc in docs)
@@ -81,9 +90,11 @@ class Column:
     @classmethod
     def from_arrays(cls: type[Self], qid: Any, docid: Any, values: Any, name: str = "") -> Self:
         """From one query id, document id and value a row, in any order."""
-        numbers = np.asarray(values, np.float64)
+        numbers = np.array(values, np.float64)
         queries, offsets, order = group_rows(qid, len(numbers))
         ids = Ids.of(docid)
+        if len(ids) != len(numbers):
+            raise DataError(f"{len(ids)} document ids for {len(numbers)} {cls.what}s.")
         if order is not None:
             numbers, ids = numbers[order], ids[order]
         return cls(queries, offsets, ids, numbers, name)
@@ -140,7 +151,7 @@ def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int
     hards = np.empty(3 * lines, np.int64)
     state = np.zeros(5, np.int64)
     code = kernel.parse_trec(
-        text, len(text), value_field, *powers(), cell, cell.view(np.float64),
+        text, len(text), value_field, int(cls is Qrels), *powers(), cell, cell.view(np.float64),
         query, starts, ends, hashes, values, query_starts, query_ends, table, hards, state,
     )  # fmt: skip
     if code:
@@ -198,6 +209,11 @@ def _error(
             f"{place}: the line has {found} field{'s' * (found != 1)} and must have "
             f"{len(fields)}: {' '.join(fields)}."
         )
+    if code == kernel.TOO_MANY:
+        return DataError(
+            f"{place}: the line has more than the {len(fields)} fields {' '.join(fields)}; "
+            "is this a run (--run), not judgments?"
+        )
     word = bytes(text[pos : pos + 60]).split()[0].decode("utf-8", "replace")
     return DataError(f"{place}: the {fields[value_field]} must be a number, and is {word!r}.")
 
@@ -209,16 +225,20 @@ def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
     """Write judgments; a dataset needs document ids."""
     table = qrels if isinstance(qrels, Column) else qrels_of(qrels)
     ends = table.offsets.tolist()
+    _check_names(table)
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
             rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
-            out.write("".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows).encode())
+            lines = "".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)
+            out.write(encoded(lines))
 
 
 def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     """Write a run, best score first; tied documents in the order of their names, downward."""
     ends = run.offsets.tolist()
     tag = run.name or "firstpage"
+    _check_names(run)
+    check_name(tag, "tag", "a TREC file")
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False):
             rows = zip(run.values[lo:hi].tolist(), run.docids[slice(lo, hi)], strict=True)
@@ -226,7 +246,13 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
                 f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
                 for rank, (score, doc) in enumerate(sorted(rows, reverse=True), 1)
             )
-            out.write("".join(lines).encode())
+            out.write(encoded("".join(lines)))
+
+
+def _check_names(table: Column) -> None:
+    for names, what in ((table.queries, "query id"), (table.docids, "document id")):
+        for name in names:
+            check_name(name, what, "a TREC file")
 
 
 def _plain(value: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.groups import group_rows
+from firstpage.data.groups import check_groups, group_rows
 from firstpage.data.ids import Ids
 from firstpage.data.ranking import ranked
 from firstpage.errors import DataError
@@ -22,6 +22,7 @@ from firstpage.kernels.order import order_ties_by_key
 from firstpage.kernels.random import STEP, random_words
 from firstpage.types import Floats, Ints
 
+MOST = 10**9  # deeper than any list
 Kind = Literal["graded", "full order", "top-k"]
 
 
@@ -34,10 +35,7 @@ class Truth:
     queries: Ids
 
     def __post_init__(self) -> None:
-        if len(self.labels) != int(self.offsets[-1]):
-            raise DataError(
-                f"{len(self.labels)} labels for {int(self.offsets[-1])} documents in queries."
-            )
+        check_groups(self.offsets, self.queries, len(self.labels), "truth")
         bad = ~np.isfinite(self.labels)
         if bad.any():
             row = int(np.argmax(bad))
@@ -49,7 +47,7 @@ class Truth:
     @classmethod
     def of(cls, labels: Any, qid: Any = None) -> Truth:
         """From one label and one query id a document, in grouped rows; no qid: one query."""
-        values = np.asarray(labels, np.float64).ravel()
+        values = np.array(labels, np.float64).ravel()
         ids = np.zeros(len(values), np.int64) if qid is None else qid
         queries, offsets, order = group_rows(ids, len(values))
         if order is not None:
@@ -120,11 +118,11 @@ class Truth:
 
         With `min_grade`, documents below it are never in the top, even if it stays short.
         """
-        if k < 1:
-            raise DataError(f"k must be at least 1, and is {k}.")
+        if not isinstance(k, (int, np.integer)) or not 1 <= k <= MOST:
+            raise DataError(f"k must be a whole number from 1 on, and is {k}.")
         known = self.top_k_depth
-        # A single 1 among zeros reads as a grade, of which a top k can be drawn; 2, 1, 0, 0 not.
-        if known is not None and known > 1 and (self.depth < np.minimum(k, self.lengths)).any():
+        # Up to 2, 1, 0, 0 the labels may well be grades, of which a top k can be drawn.
+        if known is not None and known > 2 and (self.depth < np.minimum(k, self.lengths)).any():
             raise DataError(
                 f"this truth knows the order of the top {known} only; it cannot give the top {k}."
             )
@@ -143,6 +141,8 @@ class Truth:
         "all": each pair of one query with different labels.  "cross": only those between the
         documents with a positive label and the others, FocusedRank's T x F.
         """
+        if which not in ("all", "cross"):
+            raise DataError(f"which must be 'all' or 'cross'; got {which!r}.")
         better, worse = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for lo, hi in self._bounds():
             y = self.labels[lo:hi]
@@ -173,6 +173,6 @@ class Truth:
 def random_keys(queries: Ids, offsets: Ints, seed: int) -> Floats:
     """A number in [0, 1) a document, from the seed and the id of its query."""
     words = np.empty(int(offsets[-1]), np.uint64)
-    spread = np.uint64(seed * int(STEP) % 2**64)  # neighbouring seeds differ in every bit
+    spread = np.uint64(int(seed) * int(STEP) % 2**64)  # neighbouring seeds differ in every bit
     random_words(queries.hashes ^ spread, offsets, words)
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

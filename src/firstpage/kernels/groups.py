@@ -25,7 +25,7 @@ def scatter(
         while at < row_ends[r]:
             place = base + columns[at]
             flat[place] = values[at]
-            if np.isinf(flat[place]) and not np.isinf(values[at]):
+            if lost < 0 and np.isinf(flat[place]) and not np.isinf(values[at]):
                 lost = at
             at += 1
     return lost

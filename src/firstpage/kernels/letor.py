@@ -10,10 +10,10 @@ from firstpage.kernels.number import parse_number
 from firstpage.types import Bytes, Floats, Ints, Words
 
 # What can be wrong with a line; `data.letor` says it in words.
-BAD_LABEL, NO_QID, EMPTY_QID, BAD_INDEX, BAD_VALUE, REPEATED, HUGE_INDEX = range(1, 8)
+BAD_LABEL, NO_QID, EMPTY_QID, BAD_INDEX, BAD_VALUE, HUGE_INDEX = range(1, 7)
 # Slots of `state`: in and out.
-USED, LINES, ROWS, VALUES, QUERIES, HARDS, ID_BYTES, QID_BYTES, TROUBLE, GREATEST, LEAST = range(11)
-STATE_SIZE = 11
+USED, LINES, ROWS, VALUES, QUERIES, HARDS, ID_BYTES, QID_BYTES, TROUBLE = range(9)
+GREATEST, LEAST, UNSORTED, STATE_SIZE = range(9, 13)
 INDEX_LIMIT = 2**31 - 1
 
 
@@ -84,14 +84,6 @@ def is_qid(buf: Bytes, pos: int) -> bool:
     return buf[pos] == 113 and buf[pos + 1] == 105 and buf[pos + 2] == 100 and buf[pos + 3] == 58
 
 
-@part
-def seen_before(indices: Ints, start: int, end: int, index: int) -> bool:
-    for i in range(start, end):
-        if indices[i] == index:
-            return True
-    return False
-
-
 @kernel
 def parse_letor(
     buf: Bytes,
@@ -122,11 +114,12 @@ def parse_letor(
     zero = np.int64(0)  # a bare 0 would have every part compiled once more, for constants
     pos = rows = count = queries = hard = id_at = name_at = name_from = zero
     greatest, least = state[GREATEST], state[LEAST]
+    state[UNSORTED] = 0
     while pos < size:
         state[USED] = pos
         pos = skip_space(buf, pos)
         if buf[pos] != 10 and buf[pos] != 35:
-            index, last, start = -1, -1, count  # index -1: the number that comes is the label
+            index, last = -1, -1  # index -1: the number that comes is the label
             while True:
                 done, after, value = parse_number(buf, pos, tens, fives, bits, real)
                 if after == pos or not ends_token(buf[after]):
@@ -178,9 +171,8 @@ def parse_letor(
                 if index > INDEX_LIMIT:
                     state[TROUBLE] = pos
                     return HUGE_INDEX
-                if index <= last and seen_before(indices, start, count, index):
-                    state[TROUBLE] = pos
-                    return REPEATED
+                if index <= last:
+                    state[UNSORTED] = 1
                 last = max(last, index)
                 least = min(least, index)
                 pos = after + 1

@@ -32,8 +32,9 @@ class Kernel(Part[P, R]):
     `kernel.python(...)` runs the uncompiled original, for tests and for reading along.
     """
 
-    def __init__(self, function: Callable[P, R], fastmath: bool = False) -> None:
-        super().__init__(function, fastmath)
+    def __init__(self, function: Callable[P, R], heavy: bool = False) -> None:
+        super().__init__(function)
+        self.heavy = heavy
         self._versions: dict[tuple[str, ...], Callable[..., R]] = {}
         self._interpreted = 0
 
@@ -52,6 +53,8 @@ class Kernel(Part[P, R]):
 
     def _is_light(self, args: tuple[Any, ...]) -> bool:
         """Whether interpreting is still cheaper than compiling, as far as one can know."""
+        if self.heavy:
+            return False
         self._interpreted += sum(a.size for a in args if isinstance(a, np.ndarray))
         return self._interpreted <= LIGHT
 
@@ -63,6 +66,11 @@ class Kernel(Part[P, R]):
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Mark a function as callable from Python, compiled at its first call."""
     return Kernel(function)
+
+
+def heavy_kernel(function: Callable[P, R]) -> Kernel[P, R]:
+    """A kernel whose work its arrays do not show, such as resampling: never interpreted."""
+    return Kernel(function, heavy=True)
 
 
 def part(function: Callable[P, R]) -> Part[P, R]:

@@ -178,7 +178,7 @@ def parse_number(
                 break
             shift = min(shift * 10 + digit, 100000)
             pos += 1
-        exact = exact and pos > digits
+        exact = exact and pos > digits and shift < 100000
         exponent += -shift if minus else shift
     value = np.float64(mantissa)
     if exact and (exponent != 0 or mantissa > SAFE) and mantissa != 0:

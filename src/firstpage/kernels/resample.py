@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.native import kernel
+from firstpage.kernels.native import heavy_kernel
 from firstpage.kernels.random import STEP, below, mixed
 from firstpage.types import Floats, Ints
 
 ONE = np.uint64(1)
 
 
-@kernel
+@heavy_kernel
 def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int:
     """How often |sum of randomly signed differences| reaches `limit`, in `rounds` tries.
 
@@ -38,7 +38,7 @@ def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int
     return reached
 
 
-@kernel
+@heavy_kernel
 def flip_all_signs(differences: Floats, limit: float) -> int:
     """The same over all 2^(n-1) sign patterns up to a common sign (n <= 24), in Gray order.
 
@@ -67,7 +67,7 @@ def flip_all_signs(differences: Floats, limit: float) -> int:
     return reached
 
 
-@kernel
+@heavy_kernel
 def tukey_ranges(values: Floats, systems: int, rounds: int, seed: int, out: Floats) -> None:
     """Largest difference of system sums when each query's values are permuted among systems.
 
@@ -91,7 +91,7 @@ def tukey_ranges(values: Floats, systems: int, rounds: int, seed: int, out: Floa
         out[r] = high - low
 
 
-@kernel
+@heavy_kernel
 def bootstrap_means(values: Floats, seed: int, picks: Ints, out: Floats) -> None:
     """Means of samples of the queries drawn with replacement: rows of `out`, one a round.
 

@@ -11,7 +11,7 @@ from firstpage.kernels.number import parse_number
 from firstpage.kernels.random import mixed
 from firstpage.types import Bytes, Floats, Ints, Words
 
-TOO_FEW, BAD_NUMBER = 1, 2
+TOO_FEW, BAD_NUMBER, TOO_MANY = 1, 2, 3
 # Slots of `state`.
 ROWS, QUERIES, HARDS, TROUBLE, FIELD = range(5)
 
@@ -36,6 +36,7 @@ def parse_trec(
     buf: Bytes,
     size: int,
     value_field: int,
+    closed: int,
     tens: Floats,
     fives: Words,
     bits: Words,
@@ -53,6 +54,7 @@ def parse_trec(
 ) -> int:
     """Read lines `query . document .. value ..`, the value in field `value_field` from 0.
 
+    If `closed`, nothing may stand behind the value.
     The last byte is a line feed.  Queries are numbered by first appearance; `table` is a
     power of two with more room than there can be queries, filled with -1.
     """
@@ -108,6 +110,11 @@ def parse_trec(
                     return TOO_FEW
             query[rows] = last
             rows += 1
+            while is_space(buf[pos]):
+                pos += 1
+            if closed and buf[pos] != 10:
+                state[TROUBLE] = pos
+                return TOO_MANY
             while buf[pos] != 10:
                 pos += 1
         pos += 1

@@ -45,6 +45,11 @@ class Measure:
         return replace(self, **changes)
 
     def __post_init__(self) -> None:
+        for name in ("rel", "max", "p", "gain"):
+            value = getattr(self, name, None)
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, float) and not np.isfinite(number):
+                    raise MeasureError(f"{name} of {self.name} must be finite; got {number}.")
         cutoff = getattr(self, "cutoff", None)
         if cutoff is not None and (not isinstance(cutoff, (int, np.integer)) or cutoff < 1):
             raise MeasureError(f"the cut-off of {self.name} must be at least 1; got {cutoff!r}.")
@@ -56,7 +61,7 @@ class Measure:
 
 def cut(cutoff: int | None) -> int:
     """A cut-off as kernels take it."""
-    return ALL if cutoff is None else int(cutoff)
+    return ALL if cutoff is None else min(int(cutoff), ALL)
 
 
 def ratio(above: Floats, below: Floats) -> Floats:

@@ -10,12 +10,12 @@ from firstpage.measures.parse import MEASURES
 
 
 def forms() -> list[tuple[str, str]]:
-    """(`NDCG(gain, discount)@k`, what it is) of every measure."""
+    """(`NDCG(gain, discount)@n`, what it is) of every measure."""
     found = []
     for cls in MEASURES:
         names = [f.name for f in fields(cls)]
         given = ", ".join(name for name in names if name != "cutoff")
-        form = cls.__name__ + (f"({given})" if given else "") + ("@k" if "cutoff" in names else "")
+        form = cls.__name__ + (f"({given})" if given else "") + ("@n" if "cutoff" in names else "")
         found.append((form, cls.about + (" (lower is better)" if cls.lower_is_better else "")))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.kernels.resample import bootstrap_means
 from firstpage.measures.base import Measure
 from firstpage.measures.conventions import Convention, Queries, Ties
@@ -238,8 +239,9 @@ def compare(
         )
         for name, system in named.items()
     )  # fmt: skip
-    found = _aligned(found)
-    return Comparison(found, baseline, test, correction, rounds, seed)
+    if rounds < 1:
+        raise MeasureError(f"rounds must be at least 1, and is {rounds}.")
+    return Comparison(_aligned(found), baseline, test, correction, rounds, how.seed)
 
 
 def _named(systems: Iterable[Any]) -> dict[str, Any]:
@@ -260,6 +262,13 @@ def _aligned(found: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:
         common &= set(evaluation.queries)
     if not common:
         raise DataError("the systems share no judged query.")
+    if any(len(e.queries) > len(common) for e in found):
+        warnings.warn(
+            f"not all systems have all queries; they are compared on the {len(common)} that they "
+            "share (queries='judged' counts missing ones as 0).",
+            FirstpageWarning,
+            stacklevel=3,
+        )
     aligned = []
     for e in found:
         keep = np.array([query in common for query in e.queries])

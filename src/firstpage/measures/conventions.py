@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from firstpage.errors import MeasureError
 
 Ties = Literal["average", "file", "docid", "shuffle", "worst"]
@@ -52,8 +54,12 @@ class Convention:
         ):
             if value not in options:
                 raise MeasureError(f"{name} must be one of {', '.join(options)}; got {value!r}.")
-        if self.depth is not None and self.depth < 1:
-            raise MeasureError(f"depth must be at least 1, and is {self.depth}.")
+        depth = self.depth
+        if depth is not None and (not isinstance(depth, (int, np.integer)) or depth < 1):
+            raise MeasureError(f"depth must be at least 1 and whole, and is {depth}.")
+        if not np.isfinite(self.rel):
+            raise MeasureError(f"rel must be a finite number, and is {self.rel}.")
+        object.__setattr__(self, "seed", int(self.seed) % 2**63)  # any whole number will do
 
 
 CONVENTIONS = {

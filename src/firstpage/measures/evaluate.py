@@ -106,7 +106,7 @@ def evaluate(
     docs/conventions.md.  Higher is better for all but TopK01, Perm01 and WKT.
     """
     how = named_convention(convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed)
-    given = [measures] if isinstance(measures, (str, Measure)) else list(measures)
+    given = [measures] if isinstance(measures, (str, Measure)) else list(measures or [])
     if not given:
         raise MeasureError("name at least one measure, such as NDCG@10.")
     parsed = tuple(parse_measures(given))

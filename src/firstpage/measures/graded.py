@@ -95,6 +95,10 @@ class DCG(_Discounted):
     about: ClassVar[str] = "discounted cumulative gain"
 
     def values(self, lists: Lists, how: Convention) -> Floats:
+        if (self.gain or how.gain) == "exp" and lists.top.max(initial=0.0) > 1000:
+            raise MeasureError(
+                f"{self} is too large for labels up to {lists.top.max():g}; NDCG is not."
+            )
         return self._dcg(lists, how, np.zeros(len(lists)), cut(self.cutoff))
 
 

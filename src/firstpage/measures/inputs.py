@@ -59,6 +59,8 @@ def make_lists(
     scores = _column(system, "scores")
     if len(scores) != len(labels):
         raise DataError(f"there are {len(scores)} scores for {len(labels)} documents.")
+    if ids is not None and len(ids) != len(labels):
+        raise DataError(f"there are {len(ids)} document ids for {len(labels)} documents.")
     if order is not None:
         scores, labels = scores[order], labels[order]
         ids = None if ids is None else ids[order]

@@ -43,7 +43,7 @@ ALIASES = {
     "setrecall": "SetR", "setprecision": "SetP", "kappandcg": "kNDCG", "kappaerr": "kERR",
     "kendall": "Tau", "kendalltau": "Tau", "compat": "RBO", "compatibility": "RBO",
 }  # fmt: skip
-TREC_CUT = re.compile(r"(ndcg_cut|map_cut|p|recall|success)_(\d+)", re.IGNORECASE)
+TREC_CUT = re.compile(r"(ndcg_cut|map_cut|p|recall|success)[_.](\d+)", re.IGNORECASE)
 TREC_NAMES = {
     "ndcg_cut": "NDCG",
     "map_cut": "AP",
@@ -65,6 +65,8 @@ BY_NAME |= {alias: BY_NAME[_plain(name)] for alias, name in ALIASES.items()}
 
 def measure(text: str | Measure) -> Measure:
     """The measure that a text names, such as `NDCG@10`, `ERR`, `kNDCG(k=10)@5`, `ndcg_cut_10`."""
+    if not isinstance(text, (str, Measure)):
+        raise MeasureError(f"a measure is a text such as NDCG@10; got {text!r}.")
     return text if isinstance(text, Measure) else _parsed(text)
 
 

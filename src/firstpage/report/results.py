@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable
 from csv import writer
 from typing import Any
@@ -23,7 +24,7 @@ def render(found: Evaluation | Comparison, format: str, source: str = "") -> str
     """The result in one of FORMATS."""
     checked_format(format)
     if format == "json":
-        return json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
+        return json.dumps(_plain(found.to_dict()), indent=2, ensure_ascii=False, allow_nan=False)
     if isinstance(found, Evaluation):
         return _evaluation_page(found, source) if format == "html" else _evaluation(found, format)
     return _comparison_page(found, source) if format == "html" else _comparison(found, format)
@@ -33,6 +34,15 @@ def checked_format(format: str) -> str:
     if format not in FORMATS:
         raise FirstpageError(f"format must be one of {', '.join(FORMATS)}; got {format!r}.")
     return format
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can hold it: an infinite number, such as an effect without spread, is null."""
+    if isinstance(value, dict):
+        return {key: _plain(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # --- one system
