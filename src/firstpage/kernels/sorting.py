@@ -87,7 +87,7 @@ def merge_any(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
 
 @part
 def merge_pass(words: Words, size: int, width: int, out: Words) -> None:
-    left = 0
+    left = np.int64(0)  # a bare 0 would have the parts compiled once more, for constants
     while left < size:
         mid = min(left + width, size)
         right = min(mid + width, size)
@@ -167,12 +167,12 @@ def sort_down(
     for start in range(0, whole, RUN):
         place_run(here, start, there)
     insert_run(here, whole, size, there)
-    width = RUN
+    width = np.int64(RUN)
     for _ in range(passes):
         here, there = there, here
         merge_pass(here, size, width, there)
         width *= 2
-    alike, first = 0, 0
+    alike, first = 0, np.int64(0)
     for i in range(size):
         items[i] = lo + np.int64(mask - (words[i] & mask))
         if (words[i] ^ words[first]) & ~mask != ZERO:
