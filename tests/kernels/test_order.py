@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from firstpage.data.ranking import ranked, ranked_labels
 from firstpage.kernels.order import order_ties_by_key, tie_blocks, top_labels
 from firstpage.kernels.random import random_words
-from firstpage.kernels.sorting import MANY
 
 groups = st.lists(
     st.lists(st.one_of(st.integers(0, 3), st.floats(allow_nan=False)), max_size=70), max_size=4
@@ -42,7 +41,7 @@ def test_rank_of_long_lists() -> None:
 def test_scores_that_differ_only_in_their_last_bits() -> None:
     """The packed words cannot tell them apart; the mending can, few or many, with ties."""
     rng = np.random.default_rng(1)
-    for n in (5, MANY, MANY + 1, 300):
+    for n in (5, 33, 300):
         for base in (1.0, -3e9, 1e-300):
             steps = rng.integers(0, n // 2 + 1, n)
             values = np.full(n, base)

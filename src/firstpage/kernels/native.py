@@ -22,7 +22,7 @@ import numpy as np
 from firstpage.kernels import machine
 from firstpage.kernels.parts import P, Part, R
 
-LIGHT = 200_000  # array elements that a kernel may go through before it is worth compiling
+LIGHT = 60_000  # array elements that a kernel may go through before it is worth compiling
 _lock = threading.RLock()
 
 

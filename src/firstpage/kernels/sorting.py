@@ -15,7 +15,6 @@ from firstpage.kernels.native import kernel, part
 from firstpage.types import Floats, Ints, Words
 
 RUN = 8  # merge sort starts from sorted runs of this length
-MANY = 32  # scores alike in their leading bits that are still sorted by insertion
 ZERO, ONE, SIGN, S63 = np.uint64(0), np.uint64(1), np.uint64(1 << 63), np.uint64(63)
 
 
@@ -100,7 +99,10 @@ def merge_pass(words: Words, size: int, width: int, out: Words) -> None:
 
 @part
 def merge_items(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> None:
-    """Stable merge sort of items[lo:hi] by their scores, downward."""
+    """Mend the order of items[lo:hi], alike in their leading bits, by their whole scores.
+
+    A stable merge sort: there may be many of them.
+    """
     width = 1
     while width < hi - lo:
         left = lo
@@ -118,21 +120,6 @@ def merge_items(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> N
         for at in range(lo, hi):
             items[at] = spare[at]
         width *= 2
-
-
-@part
-def mend(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> None:
-    """Order the items lo..hi, whose scores agree in their leading bits, by the whole scores."""
-    if hi - lo > MANY:
-        merge_items(scores, items, lo, hi, spare)
-        return
-    for i in range(lo + 1, hi):
-        item = items[i]
-        j = i - 1
-        while j >= lo and scores[items[j]] < scores[item]:
-            items[j + 1] = items[j]
-            j -= 1
-        items[j + 1] = item
 
 
 @part
@@ -177,12 +164,12 @@ def sort_down(
         items[i] = lo + np.int64(mask - (words[i] & mask))
         if (words[i] ^ words[first]) & ~mask != ZERO:
             if i - first > 1:
-                mend(scores, items, first, i, spare)
+                merge_items(scores, items, first, i, spare)
             first = i
         elif i > first:
             alike = 1
     if size - first > 1:
-        mend(scores, items, first, size, spare)
+        merge_items(scores, items, first, size, spare)
     return alike
 
 
