@@ -14,12 +14,22 @@ from firstpage.cli import options, shared
 @options.truth
 @click.option("--scores", type=options.FILE, multiple=True, help="Scores of DATA; repeat it.")
 @click.option("--run", type=options.FILE, multiple=True, help="A run in TREC form; repeat it.")
-@click.option("--baseline", metavar="NAME", help="Compare all with this one (file name or tag).")
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help="Compare all with this one (file name or tag); else every pair.",
+)
 @click.option(
     "--test", default="randomization", show_default=True, help="randomization, t or wilcoxon."
 )
 @click.option("--correction", default="holm", show_default=True, help="holm, bh or none.")
-@click.option("--rounds", default=100_000, show_default=True, type=click.IntRange(100))
+@click.option(
+    "--rounds",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(100),
+    help="Of random sign patterns in the randomisation test.",
+)
 @options.meaning
 @options.results
 def command(

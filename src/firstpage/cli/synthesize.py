@@ -14,7 +14,7 @@ from firstpage.errors import FirstpageError
 
 @click.command("synthesize")
 @click.argument("target", type=options.FILE)
-@click.option("--queries", default=100, show_default=True)
+@click.option("--queries", default=100, show_default=True, help="How many.")
 @click.option(
     "--docs",
     default="50",
@@ -22,10 +22,10 @@ from firstpage.errors import FirstpageError
     metavar="HOW",
     help='A number, or "uniform(a, b)", "poisson(m)", "geometric(m)", "lognormal(m, s)".',
 )
-@click.option("--features", default=20, show_default=True)
+@click.option("--features", default=20, show_default=True, help="How many a document.")
 @click.option("--utility", type=click.Choice(["linear", "nonlinear"]), default="linear")
 @click.option("--noise", default=0.5, show_default=True, help="What assessors add.")
-@click.option("--grades", default=5, show_default=True)
+@click.option("--grades", default=5, show_default=True, help="Labels 0 to this less one.")
 @click.option("--relevant", default=0.3, show_default=True, help="Share of labels above 0.")
 @click.option("--labels", type=click.Choice(["grades", "order"]), default="grades")
 @click.option("--tail", type=float, help="Share on top that follows the utility.")

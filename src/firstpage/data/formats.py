@@ -50,7 +50,12 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
         return "qrels"
     if len(words) >= 5 and named is None:
         return "run"
-    return named or "letor"
+    if named is None:
+        raise DataError(
+            f"{file}: neither its name nor its first line says a format; name one of "
+            f"{', '.join(FORMATS)} (--from)."
+        )
+    return named
 
 
 def _first_words(head: bytes) -> list[bytes]:

@@ -86,7 +86,7 @@ def merge_any(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
 
 @part
 def merge_pass(words: Words, size: int, width: int, out: Words) -> None:
-    left = np.int64(0)  # a bare 0 would have the parts compiled once more, for constants
+    left: int = np.int64(0)  # a bare 0 would have the parts compiled once more, for constants
     while left < size:
         mid = min(left + width, size)
         right = min(mid + width, size)

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from csv import writer
+from dataclasses import fields
 from typing import Any
 
 from firstpage.errors import FirstpageError
@@ -59,9 +60,34 @@ def evaluation_table(found: Evaluation) -> Table:
     return Table(head, rows)
 
 
+def _evaluation_csv(found: Evaluation) -> str:
+    """For programs: all digits, one number a cell."""
+    bounds = {t: found.intervals.get(t, ("", "")) for t in found.texts}
+    rows = [[t, repr(found[t]), *(str(b) for b in bounds[t])] for t in found.texts]
+    return Table(["measure", "mean", "low", "high"], rows).csv()
+
+
+def _comparison_csv(found: Comparison) -> str:
+    """For programs: a row a comparison, all digits, with the means of both systems."""
+    means = {e.name: e.means for e in found.evaluations}
+    names = [f.name for f in fields(Difference)]
+    head = [*names, "mean", "mean_against"]
+    rows = [
+        [
+            *(str(getattr(d, name)) for name in names),
+            repr(means[d.system][d.measure]),
+            repr(means[d.against][d.measure]),
+        ]
+        for d in found.differences
+    ]
+    return Table(head, rows).csv()
+
+
 def _evaluation(found: Evaluation, format: str) -> str:
+    if format == "csv":
+        return _evaluation_csv(found)
     table = NOTATIONS[format](evaluation_table(found))
-    if format in ("csv", "latex"):
+    if format == "latex":
         return table
     return f"{_counted(found)}\n\n{table}"
 
@@ -114,7 +140,7 @@ def differences_table(found: Comparison) -> Table:
         for d in found.differences
     ]  # fmt: skip
     bold = frozenset((r, 6) for r, d in enumerate(found.differences) if d.p_corrected < 0.05)
-    return Table(head, rows, left=3, bold=bold)
+    return Table(head, rows, left=3, bold=bold, star="†")
 
 
 def _p(value: float) -> str:
@@ -143,12 +169,14 @@ def _test_line(found: Comparison) -> str:
 
 
 def _comparison(found: Comparison, format: str) -> str:
+    if format == "csv":
+        return _comparison_csv(found)
     notation: Callable[[Table], str] = NOTATIONS[format]
     tables = [means_table(found), differences_table(found)]
-    if format in ("csv", "latex"):
+    if format == "latex":
         return "\n\n".join(notation(t) for t in tables)
     tables.append(queries_table(found, found.texts[0]))
-    stars = "* best mean; * p below .05" if format == "text" else "bold: best mean; p below .05"
+    stars = "* best mean; † p below .05" if format == "text" else "bold: best mean; p below .05"
     parts = [_test_line(found), *(notation(t) for t in tables if t.rows), stars]
     return "\n\n".join(parts)
 

@@ -24,15 +24,16 @@ class Table:
     note: str = ""
     left: int = 1
     bold: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    star: str = "*"  # what stands for bold in plain text
 
     def _widths(self) -> list[int]:
         cells = [self.head, *self.rows]
         return [max(len(row[c]) for row in cells) for c in range(len(self.head))]
 
     def text(self) -> str:
-        """For a terminal; bold cells get a star."""
+        """For a terminal; bold cells get the star."""
         rows = [
-            [cell + ("*" if (r, c) in self.bold else "") for c, cell in enumerate(row)]
+            [cell + (self.star if (r, c) in self.bold else "") for c, cell in enumerate(row)]
             for r, row in enumerate(self.rows)
         ]
         starred = Table(self.head, rows, left=self.left)
