@@ -36,8 +36,10 @@ class Ids:
         """From any iterable of strings or numbers; whole floats are written as integers."""
         if isinstance(names, Ids):
             return names
-        if isinstance(names, np.ndarray):
-            names = names.tolist()
+        names = names.tolist() if isinstance(names, np.ndarray) else list(names)
+        if set(map(type, names)) == {str} and (joined := "".join(map(str, names))).isascii():
+            ends = np.cumsum(np.fromiter(map(len, names), np.int64, len(names)))
+            return cls.packed(np.frombuffer(joined.encode(), np.uint8), ends)
         raw = [name if isinstance(name, bytes) else encoded(_text(name)) for name in names]
         ends = np.cumsum([len(b) for b in raw], dtype=np.int64)
         return cls.packed(np.frombuffer(b"".join(raw), np.uint8), ends)

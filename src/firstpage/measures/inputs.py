@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from firstpage.measures.conventions import Convention
 from firstpage.measures.lists import Lists, rank_lists
 from firstpage.types import Floats, Ints
 
+Nested = Mapping[str, Mapping[str, float]]
+
 
 def make_lists(
     system: Any,
@@ -32,6 +35,8 @@ def make_lists(
     Scores with labels (arrays, a Dataset or a Truth), or a run with qrels (objects or
     dictionaries).  `k` first turns the labels into a top-k truth, by the convention's seed.
     """
+    if isinstance(truth, Mapping) and isinstance(system, Mapping) and _are_plain(system, truth):
+        return from_dicts(system, truth, how, k)
     if isinstance(truth, Mapping):
         truth = Qrels.from_dict(truth)
     if isinstance(truth, Column):
@@ -84,9 +89,6 @@ def _column(values: Any, what: str) -> Floats:
 
 def from_run(run: Column, qrels: Column, how: Convention, k: int | None = None) -> Lists:
     """Join a run with judgments by query and document."""
-    labels = Truth(qrels.values, qrels.offsets, qrels.queries)
-    if k is not None:
-        labels = labels.top_k(k, how.seed)
     partner = _partners(run.queries, qrels.queries)
     if not (partner >= 0).any():
         raise DataError(
@@ -94,27 +96,79 @@ def from_run(run: Column, qrels: Column, how: Convention, k: int | None = None) 
             f"the run has {_some(run.queries)}, the judgments have {_some(qrels.queries)}."
         )
     found = _join(run, qrels, partner)
-    if how.negative_unjudged:
-        found[np.append(labels.labels < 0, False)[found]] = -1
-    judged = np.append(labels.labels, np.nan)[found]  # -1 takes the NaN
     queries, picked = _chosen(qrels.queries, partner, how)
     offsets, rows = _pick_rows(run.offsets, picked)
     pool_offsets, pool_rows = _pick_rows(qrels.offsets, queries)
-    if how.negative_unjudged:
-        kept = labels.labels[pool_rows] >= 0
-        pool_offsets = np.concatenate([[0], np.cumsum(kept)])[pool_offsets]
-        pool_rows = pool_rows[kept]
     new_row = np.full(len(qrels.values) + 1, -1, np.int64)
     new_row[pool_rows] = np.arange(len(pool_rows))
-    return rank_lists(
-        run.values[rows],
-        judged[rows],
-        offsets,
-        qrels.queries[queries],
+    return _joined(
+        (run.values[rows], offsets, run.docids[rows]),
+        (qrels.values[pool_rows], pool_offsets, qrels.queries[queries]),
+        new_row[found[rows]],
         how,
-        run.docids[rows],
-        (labels.labels[pool_rows], pool_offsets, new_row[found[rows]]),
+        k,
     )
+
+
+def from_dicts(run: Nested, qrels: Nested, how: Convention, k: int | None = None) -> Lists:
+    """The same for {query: {document: number}}: Python's own dictionaries make the join."""
+    queries = [q for q in qrels if how.queries == "judged" or q in run]
+    scores: list[float] = []
+    pool: list[float] = []
+    origin: list[int] = []
+    for query in queries:
+        judged, got = qrels[query], run.get(query, {})
+        row = dict(zip(judged, range(len(pool), len(pool) + len(judged)), strict=True))
+        origin += map(row.get, got, repeat(-1))
+        scores += got.values()
+        pool += judged.values()
+    names = (
+        [doc for query in queries for doc in run.get(query, {})] if how.ties == "docid" else None
+    )
+    return _joined(
+        (_column(scores, "scores"), _ends(len(run.get(q, {})) for q in queries), names),
+        (_column(pool, "grades"), _ends(len(qrels[q]) for q in queries), Ids.of(queries)),
+        np.array(origin, np.int64),
+        how,
+        k,
+    )
+
+
+def _ends(lengths: Iterable[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(list(lengths))]).astype(np.int64)
+
+
+def _are_plain(run: Any, qrels: Any) -> bool:
+    """Whether two dictionaries share a query and have strings for keys throughout."""
+    return any(q in run for q in qrels) and all(
+        isinstance(docs, Mapping) and {type(query), *map(type, docs)} <= {str}
+        for table in (run, qrels)
+        for query, docs in table.items()
+    )
+
+
+def _joined(
+    run: tuple[Floats, Ints, Any],
+    pool: tuple[Floats, Ints, Ids],
+    origin: Ints,
+    how: Convention,
+    k: int | None,
+) -> Lists:
+    """Lists from scores, offsets and document ids; judged labels, offsets and queries; and each
+    document's row among the judged, -1 where it is unjudged."""
+    scores, offsets, docids = run
+    labels, pool_offsets, queries = pool
+    truth = Truth(labels, pool_offsets, queries)
+    labels = truth.labels if k is None else truth.top_k(k, how.seed).labels
+    if how.negative_unjudged and (labels < 0).any():
+        kept = labels >= 0
+        new_row = np.where(kept, np.cumsum(kept) - 1, -1)
+        origin = np.append(new_row, -1)[origin]
+        pool_offsets = np.concatenate([[0], np.cumsum(kept)])[pool_offsets].astype(np.int64)
+        labels = labels[kept]
+    ids = None if docids is None else Ids.of(docids)
+    ranked = np.append(labels, np.nan)[origin]  # -1 takes the NaN
+    return rank_lists(scores, ranked, offsets, queries, how, ids, (labels, pool_offsets, origin))
 
 
 def _some(queries: Ids) -> str:
