@@ -149,8 +149,9 @@ def test_terminals_without_unicode_and_without_output() -> None:
 
 def test_any_seed_will_do() -> None:
     for seed in (-1, np.int64(3), 10**30):
-        fp.Truth.of([0, 0]).full_order(seed)  # type: ignore[arg-type]
-        fp.evaluate([1, 1], [0, 1], qid=[1, 1], seed=seed, ties="shuffle", ci=True)  # type: ignore[arg-type]
+        assert sorted(fp.Truth.of([0, 0]).full_order(seed).labels) == [0, 1]  # type: ignore[arg-type]
+        found = fp.evaluate([1, 1], [0, 1], qid=[1, 1], seed=seed, ties="shuffle", ci=True)  # type: ignore[arg-type]
+        assert found["NDCG@10"] in (1.0, pytest.approx(1 / np.log2(3)))
 
 
 @pytest.mark.parametrize(
