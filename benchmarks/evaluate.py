@@ -99,6 +99,8 @@ def from_memory(queries: int, docs: int) -> None:
         rows.append(["ranx, a run it has sorted before", seconds(took), f"{took / ours:.1f}"])
     dicts = cpu_seconds(lambda: fp.evaluate(run, qrels, measures=MEASURES), 2)
     rows.append(["firstpage from dictionaries", seconds(dicts), f"{dicts / ours:.1f}"])
+    trec = cpu_seconds(lambda: fp.evaluate(run, qrels, measures=MEASURES, convention="trec"), 2)
+    rows.append(["the same, convention trec", seconds(trec), f"{trec / ours:.1f}"])
     show(
         f"From memory, {queries:,} queries x {docs:,} documents: {', '.join(MEASURES)}",
         ["", "CPU", "times ours"],
@@ -162,11 +164,8 @@ def from_files(folder: Path, queries: int, docs: int) -> None:
             judged = ranx.Qrels.from_file(str(qrels), kind="trec")
             ranx.evaluate(judged, ranx.Run.from_file(str(run), kind="trec"), RANX)
 
-        try:
-            took = cpu_seconds(with_ranx, 1)
-            rows.append(["ranx", seconds(took), f"{took / mine:.1f}"])
-        except Exception as error:
-            rows.append(["ranx", type(error).__name__, "-"])
+        took = cpu_seconds(with_ranx, 1)
+        rows.append(["ranx", seconds(took), f"{took / mine:.1f}"])
     show(
         f"From TREC files, {queries:,} x {docs:,} lines ({size:.0f} MB), joined by document id",
         ["", "CPU", "times ours"],

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from firstpage import kernels
 from firstpage.kernels import machine, native
 from firstpage.kernels.native import kernel, part
 from firstpage.kernels.parts import Part
@@ -121,6 +122,14 @@ def test_small_jobs_without_machine_code_are_interpreted(cache: Path, monkeypatc
     add_tripled(np.ones(5), out)  # 30: now compiling pays
     assert len(list(cache.glob("*.o"))) == 1
     assert out.tolist() == [9] * 5
+
+
+def test_compiling_can_be_announced(cache: Path, monkeypatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(kernels, "on_compile", lambda: said.append("wait"))
+    fill(np.zeros(1, np.int64), 1)
+    fill(np.zeros(1, np.int64), 1)
+    assert said == ["wait"]
 
 
 def test_many_threads_may_ask_for_a_kernel_at_once(cache: Path) -> None:

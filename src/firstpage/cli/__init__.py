@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from firstpage import __version__
+from firstpage import __version__, kernels
 from firstpage.cli import compare, convert, demo, describe, evaluate, measures, synthesize
 from firstpage.errors import FirstpageError, FirstpageWarning
 
@@ -31,11 +31,19 @@ def _note(message: Warning | str, category: type[Warning], *where: Any, **more: 
         print(f"firstpage: note: {message}", file=sys.stderr)
 
 
+def _say_once() -> None:
+    """The first run waits for the compiler: a person at a terminal should know why."""
+    kernels.on_compile = None
+    print("firstpage: note: preparing for this machine; only the first run waits.", file=sys.stderr)
+
+
 def main() -> None:
     """Run a command: exit 0 when done, 1 on a user's error, 2 on wrong usage."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no error
             stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is not None and sys.stderr.isatty():
+        kernels.on_compile = _say_once
     warnings.showwarning = _note
     warnings.simplefilter("always", FirstpageWarning)
     code: int | None = 0

@@ -4,3 +4,10 @@ Nothing here checks its input or knows a file, a measure or a user; callers do. 
 are plain Python functions, compiled by Numba once per machine and then loaded without it
 (`native`).  All of them run over *groups*: query q owns the slice offsets[q]:offsets[q+1].
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+on_compile: Callable[[], None] | None = None
+"""Called before a kernel is compiled, which takes seconds and happens once per machine."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage import kernels
 from firstpage.folders import cache_folder
 from firstpage.kernels.parts import Part, content, globals_used, reachable
 
@@ -90,6 +91,8 @@ def from_cache(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code | None:
 
 
 def compiled(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code:
+    if kernels.on_compile is not None:
+        kernels.on_compile()
     found = _compile(kernel, types)
     _store(_file(kernel, types), *found)
     return found
