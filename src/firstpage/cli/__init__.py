@@ -11,7 +11,20 @@ from typing import Any
 import click
 
 from firstpage import __version__, kernels
-from firstpage.cli import compare, convert, demo, describe, evaluate, measures, synthesize
+from firstpage.cli import (
+    compare,
+    convert,
+    crossval,
+    demo,
+    describe,
+    evaluate,
+    explain,
+    measures,
+    rank,
+    rankers,
+    synthesize,
+    train,
+)
 from firstpage.errors import FirstpageError, FirstpageWarning
 
 
@@ -21,7 +34,10 @@ def app() -> None:
     """Learning to rank for the results that people see."""
 
 
-for _verb in (demo, describe, convert, evaluate, compare, measures, synthesize):
+for _verb in (
+    demo, describe, convert, train, rank, rankers, explain, crossval,
+    evaluate, compare, measures, synthesize,
+):  # fmt: skip
     app.add_command(_verb.command)
 
 

@@ -52,6 +52,21 @@ meaning = together(
     seed,
 )  # fmt: skip
 
+settings = together(
+    click.option(
+        "--set", "settings", multiple=True, metavar="NAME=VALUE",
+        help="A parameter of the ranker, such as k=10 or scorer=trees; may be repeated.",
+    ),
+    click.option(
+        "-m", "--measure", default="NDCG@10", show_default=True, help="For validation data."
+    ),
+    click.option(
+        "--normalize", type=click.Choice(["minmax", "standard", "none"]), default="none",
+        show_default=True, help="Scale features query by query; kept in the model.",
+    ),
+    seed,
+)  # fmt: skip
+
 results = together(
     as_json,
     click.option(

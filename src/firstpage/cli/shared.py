@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
     from firstpage.data.files import Progress
     from firstpage.data.trec import Column
+    from firstpage.rankers.base import Ranker
 
 BIG = 16 << 20  # bytes of a file from which on reading shows progress
 SUFFIX_FORMATS = {
@@ -91,6 +92,37 @@ def as_qrels(truth: Dataset | Column) -> Column:
             f"{truth.source}: has no document ids, so --run cannot be joined to it."
         )
     return qrels_of(truth)
+
+
+def ranker_from(
+    name: str, settings: tuple[str, ...], measure: str, normalize: str, seed: int
+) -> Ranker:
+    """The ranker that the command line describes."""
+    from firstpage.names import literal, split
+    from firstpage.rankers.names import ranker
+
+    given = {"measure": measure, "seed": seed}
+    if normalize != "none":
+        given["normalize"] = normalize
+    for item in settings:
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise click.UsageError(f"--set reads NAME=VALUE; got {item!r}.")
+        given[key.strip()] = literal(value)
+    inside = split(name)[1]
+    found = ranker(name, **{k: v for k, v in given.items() if k not in inside})
+    found._check_parameters()
+    return found
+
+
+def like(path: Path, other: Any) -> dict[str, Any]:
+    """Options to read a file with as many features as `other` has.
+
+    Text that leaves out zeros does not say how many there are.
+    """
+    from firstpage.data.formats import format_of
+
+    return {"n_features": other.n_features} if format_of(path) == "letor" else {}
 
 
 def chosen_format(given: str | None, as_json: bool, output: Path | None) -> str:

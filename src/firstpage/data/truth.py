@@ -69,7 +69,7 @@ class Truth:
         return np.diff(self.offsets)
 
     @cached_property
-    def _sorted(self) -> tuple[Ints, Floats]:
+    def by_label(self) -> tuple[Ints, Floats]:
         """Documents by label, downward and in file order inside a label; the labels so."""
         return ranked(self.labels, self.offsets)
 
@@ -79,7 +79,7 @@ class Truth:
 
         n for a full order, k for a top-k truth, 0 where the best grade is shared.
         """
-        keys = self._sorted[1]
+        keys = self.by_label[1]
         depth = np.empty(len(self), np.int64)
         for q, (lo, hi) in enumerate(self._bounds()):
             same = keys[lo : hi - 1] == keys[lo + 1 : hi] if hi > lo else np.empty(0, bool)
@@ -100,7 +100,7 @@ class Truth:
             return None
         place = np.arange(len(self.labels)) - np.repeat(self.offsets[:-1], self.lengths)
         want = np.maximum(top - place, 0)
-        return int(top) if np.array_equal(self._sorted[1], want) else None
+        return int(top) if np.array_equal(self.by_label[1], want) else None
 
     # --- converting it
 
@@ -163,7 +163,7 @@ class Truth:
 
     def _places(self, seed: int) -> Ints:
         """The place of every document from 0, ties in seeded random order."""
-        order, keys = self._sorted[0].copy(), self._sorted[1]
+        order, keys = self.by_label[0].copy(), self.by_label[1]
         order_ties_by_key(keys, self.offsets, order, random_keys(self.queries, self.offsets, seed))
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order)) - np.repeat(self.offsets[:-1], self.lengths)

@@ -48,25 +48,45 @@ def _signature(types: tuple[str, ...]) -> list[type]:
     return slots
 
 
-def _caller(address: int, types: tuple[str, ...], result: str) -> Callable[..., Any]:
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *_signature(types))(address)
-    is_array = [":" in name for name in types]
-    box: Any = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "none": ctypes.c_int64}[result]
+class Linked:
+    """Machine code at an address, called with arrays and numbers of the given types."""
 
-    def call(*args: Any) -> Any:
+    def __init__(self, address: int, types: tuple[str, ...], result: str) -> None:
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *_signature(types))(address)
+        self._is_array = [":" in name for name in types]
+        self._box: Any = ctypes.c_double if result == "float64" else ctypes.c_int64
+        self._returns = result != "none"
+
+    def __call__(self, *args: Any) -> Any:
+        return self._run(self._words(args), self._box())
+
+    def bind(self, args: tuple[Any, ...]) -> Callable[[], Any]:
+        """The same call again and again: where the arrays lie is looked up once."""
+        function, words, box = self._function, self._words(args), self._box()
+        trouble = ctypes.c_void_p()
+        first = (ctypes.addressof(box), ctypes.addressof(trouble))
+
+        def call(_keep: Any = (args, box, trouble)) -> Any:
+            status = function(*first, *words)
+            assert status in (0, -2), f"a kernel failed with status {status}"
+            return box.value
+
+        return call
+
+    def _words(self, args: tuple[Any, ...]) -> list[Any]:
         words: list[Any] = []
-        for value, array in zip(args, is_array, strict=True):
+        for value, array in zip(args, self._is_array, strict=True):
             if array:
                 words += _array_words(value)
             else:
                 words.append(value)
-        out = box()
-        trouble = ctypes.c_void_p()
-        status = function(ctypes.addressof(out), ctypes.addressof(trouble), *words)
-        assert status in (0, -2), f"a kernel failed with status {status}"  # -2: returned None
-        return None if result == "none" else out.value
+        return words
 
-    return call
+    def _run(self, words: list[Any], box: Any) -> Any:
+        trouble = ctypes.c_void_p()
+        status = self._function(ctypes.addressof(box), ctypes.addressof(trouble), *words)
+        assert status in (0, -2), f"a kernel failed with status {status}"  # -2: returned None
+        return box.value if self._returns else None
 
 
 # --- linking: from the cache folder if it is there, else compiled now
@@ -76,9 +96,9 @@ Code = tuple[dict[str, str], bytes]
 """Symbol and result type, and the machine code."""
 
 
-def runner(found: Code, types: tuple[str, ...]) -> Callable[..., Any]:
+def linked(found: Code, types: tuple[str, ...]) -> Linked:
     header, code = found
-    return _caller(_engine().add(code, header["symbol"]), types, header["result"])
+    return Linked(_engine().add(code, header["symbol"]), types, header["result"])
 
 
 def _file(kernel: Part[Any, Any], types: tuple[str, ...]) -> Path:
@@ -123,7 +143,7 @@ def fingerprint(kernel: Part[Any, Any], types: tuple[str, ...]) -> str:
     """All that the machine code depends on: the functions, the types, the tools, the CPU."""
     digest = hashlib.sha256(repr((FORMAT, types, _tools())).encode())
     for function in reachable(kernel):
-        digest.update(repr((function.fastmath, list(content(function.python)))).encode())
+        digest.update(repr((sorted(function.fastmath), list(content(function.python)))).encode())
     return digest.hexdigest()[:24]
 
 
@@ -148,7 +168,7 @@ def _jitted(function: Part[Any, Any]) -> Any:
         if isinstance(value, Part):
             scope[name] = _jitted(value)
     plain = FunctionType(function.python.__code__, scope, function.name)
-    options = {"error_model": "numpy", "fastmath": function.fastmath, "_nrt": False}
+    options = {"error_model": "numpy", "fastmath": set(function.fastmath), "_nrt": False}
     bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(**options, **bare)(plain)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Kernel(Part[P, R]):
     def __init__(self, function: Callable[P, R], heavy: bool = False) -> None:
         super().__init__(function)
         self.heavy = heavy
-        self._versions: dict[tuple[str, ...], Callable[..., R]] = {}
+        self._versions: dict[tuple[str, ...], machine.Linked] = {}
         self._interpreted = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -47,9 +48,24 @@ class Kernel(Part[P, R]):
                 found = machine.from_cache(self, types)
                 if found is None and self._is_light(args):
                     return self._interpret(args)
-                run = machine.runner(found or machine.compiled(self, types), types)
-                self._versions[types] = run
-        return run(*args)
+                run = self._link(types, found)
+        result: R = run(*args)
+        return result
+
+    def bind(self, *args: Any) -> Callable[[], object]:
+        """The call with these very arrays, to be made again and again.  Always compiled.
+
+        What the arrays hold may change between calls: a solver that goes over the same data
+        hundreds of times pays once for handing them over.
+        """
+        types = tuple([_type_of(a) for a in args])
+        with _lock:
+            run = self._versions.get(types) or self._link(types, machine.from_cache(self, types))
+        return run.bind(args)
+
+    def _link(self, types: tuple[str, ...], found: machine.Code | None) -> machine.Linked:
+        self._versions[types] = machine.linked(found or machine.compiled(self, types), types)
+        return self._versions[types]
 
     def _is_light(self, args: tuple[Any, ...]) -> bool:
         """Whether interpreting is still cheaper than compiling, as far as one can know."""
@@ -78,11 +94,26 @@ def part(function: Callable[P, R]) -> Part[P, R]:
     return Part(function)
 
 
+def vector_kernel(function: Callable[P, R]) -> Kernel[P, R]:
+    """A kernel whose sums may be taken in the order that the CPU's vectors like best.
+
+    The order is fixed when it is compiled, so results repeat to the last bit on one machine.
+    """
+    found = Kernel(function)
+    found.fastmath = frozenset({"reassoc", "contract"})
+    return found
+
+
+@cache
+def _names(dtype: np.dtype[Any], ndim: int) -> str:
+    return f"{dtype.name}:{ndim}"
+
+
 def _type_of(value: object) -> str:
     """`float64:1` for a vector, `int` and `float` for numbers."""
     if isinstance(value, np.ndarray):
         assert value.flags.c_contiguous, "kernels take C-ordered arrays"
-        return f"{value.dtype.name}:{value.ndim}"
+        return _names(value.dtype, value.ndim)
     if isinstance(value, (int, np.integer)):
         return "int"
     assert isinstance(value, (float, np.floating)), f"a kernel cannot take {type(value)}"

@@ -16,10 +16,10 @@ R = TypeVar("R")
 class Part(Generic[P, R]):
     """A function that kernels may call.  From Python it runs as plain Python."""
 
-    def __init__(self, function: Callable[P, R], fastmath: bool = False) -> None:
+    def __init__(self, function: Callable[P, R]) -> None:
         self.python = function
         self.name = function.__name__
-        self.fastmath = fastmath
+        self.fastmath: frozenset[str] = frozenset()  # what LLVM may do to floating point
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -133,3 +133,48 @@ def outcomes(rows: Sequence[tuple[str, int, int, int]], title: str) -> str:
                     )
             x += wide
     return _svg(ROW * len(rows) + 6, "".join(parts), title)
+
+
+def bars(rows: Sequence[tuple[str, float]], title: str) -> str:
+    """One horizontal bar a row, from zero to its value."""
+    values = [v for _, v in rows] or [0.0]
+    bottom = ROW * len(rows) + 6
+    axis = _Axis(min([*values, 0.0]), max([*values, 0.0]), bottom)
+    zero = axis.x(0.0)
+    parts = [axis.draw()]
+    for i, (name, value) in enumerate(rows):
+        y = ROW * i + 8
+        x, end = sorted((zero, axis.x(value)))
+        kind = "win" if value >= 0 else "loss"
+        parts.append(
+            _label(name, y + 8) + f'<rect class="{kind}" x="{x:.1f}" y="{y}" '
+            f'width="{max(end - x, 0.5):.1f}" height="16">'
+            f"<title>{escape(name)}: {value:.6g}</title></rect>"
+        )
+    parts.append(f'<line class="zero" x1="{zero:.1f}" x2="{zero:.1f}" y1="4" y2="{bottom}"/>')
+    return _svg(bottom + 22, "".join(parts), title)
+
+
+def line(points: Sequence[tuple[float, float]], title: str) -> str:
+    """A curve through (x, y) points, its best marked."""
+    height, left, right = 160, 60, WIDTH - 20
+    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    low, high = min(ys), max(ys)
+    span_x, span_y = max(max(xs) - min(xs), 1e-12), max(high - low, 1e-12)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return left + (x - min(xs)) / span_x * (right - left), 8 + (high - y) / span_y * height
+
+    path = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in points)
+    top = max(points, key=lambda p: p[1])
+    at = place(*top)
+    parts = [
+        f'<polyline class="mark" fill="none" points="{path}"/>',
+        f'<circle class="mark strong" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="4">'
+        f"<title>{top[0]:g}: {top[1]:.4f}</title></circle>",
+        f'<text class="tick" x="{left - 6}" y="14" text-anchor="end">{high:.4f}</text>',
+        f'<text class="tick" x="{left - 6}" y="{height + 8}" text-anchor="end">{low:.4f}</text>',
+        f'<text class="tick" x="{left}" y="{height + 24}">{min(xs):g}</text>',
+        f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{max(xs):g}</text>',
+    ]
+    return _svg(height + 30, "".join(parts), title)

@@ -1,0 +1,80 @@
+"""`firstpage crossval`: train and test over the folds of a LETOR folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options, shared
+
+
+@click.command("crossval")
+@click.argument("folder", type=options.FILE)
+@click.argument("rankers", nargs=-1, required=True)
+@options.settings
+@click.option("--tune", is_flag=True, help="Choose parameters on each fold's validation data.")
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Fits a fold.")
+@click.option(
+    "-t", "--test", "tests", multiple=True, metavar="MEASURE",
+    help="Measured on test data; may be repeated. NDCG@1, NDCG@3, NDCG@10 and AP if not given.",
+)  # fmt: skip
+@click.option("--convention", default="default", show_default=True, help="default, trec or letor.")
+@click.option(
+    "--published", type=options.FILE, help="Results to show beside: CSV, or LETOR's baselines."
+)
+@options.as_json
+@click.option(
+    "-f", "--format", "format_", metavar="NAME", help="text, json, csv, markdown or latex."
+)
+@click.option("-o", "--output", type=options.FILE, help="Write the table here.")
+def command(
+    folder: Path,
+    rankers: tuple[str, ...],
+    settings: tuple[str, ...],
+    measure: str,
+    normalize: str,
+    seed: int,
+    tune: bool,
+    seeds: int,
+    tests: tuple[str, ...],
+    convention: str,
+    published: Path | None,
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+) -> None:
+    """Train RANKERS on every fold of FOLDER (Fold1, Fold2, ..) and measure their test results.
+
+    Shows the mean over folds, with its standard error over queries and, with --seeds, its standard
+    deviation between seeds.
+    """
+    from firstpage.data.folds import read_folds
+    from firstpage.measures.parse import measures as parse
+    from firstpage.rankers.crossval import DEFAULT_MEASURES, cross_validate
+    from firstpage.report.folds import folds_table
+
+    shown = tests or DEFAULT_MEASURES
+    parse(shown)
+    named = {name: shared.ranker_from(name, settings, measure, normalize, seed) for name in rankers}
+    folds = read_folds(folder)
+
+    def tell(name: str, fold: int, at: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{name}  fold {fold}  seed {at}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    found = cross_validate(named, folds, shown, convention, tune, range(seed, seed + seeds), tell)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    kind = shared.chosen_format(format_, as_json, output)
+    if kind == "json":
+        shared.deliver(json.dumps(found.to_dict(), indent=1), output)
+        return
+    table = folds_table(found, folder.name, published)
+    if kind not in ("text", "csv", "markdown", "latex"):
+        raise click.UsageError(
+            f"there is no format {kind!r} here: text, json, csv, markdown, latex."
+        )
+    shared.deliver(getattr(table, kind)(), output)

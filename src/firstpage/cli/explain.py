@@ -1,0 +1,31 @@
+"""`firstpage explain`: what a model looks at, as a picture of bars."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options, shared
+
+
+@click.command("explain")
+@click.argument("model", type=options.FILE)
+@click.option(
+    "--top", default=20, show_default=True, type=click.IntRange(1), help="Features shown."
+)
+@click.option("-o", "--output", type=options.FILE, help="Write a page with the picture (.html).")
+@options.as_json
+def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
+    """Show the weights of a linear MODEL, or what its trees gained from each feature."""
+    from firstpage.rankers.explain import explain
+    from firstpage.report.models import explanation_page, explanation_text
+
+    found = explain(model)
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=1))
+    elif output is not None:
+        shared.deliver(explanation_page(found, top), output)
+    else:
+        print(explanation_text(found, top))

@@ -1,0 +1,35 @@
+"""`firstpage rank`: score documents with a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options, shared
+
+
+@click.command("rank")
+@click.argument("model", type=options.FILE)
+@click.argument("data", type=options.FILE)
+@click.option("-o", "--output", type=options.FILE, required=True, help="Write the scores here.")
+@click.option("--trec", is_flag=True, help="Write a run in TREC form instead; needs document ids.")
+@click.option("--tag", help="The run's name; the ranker's, if not given.")
+def command(model: Path, data: Path, output: Path, trec: bool, tag: str | None) -> None:
+    """Score the documents of DATA with MODEL: one score a line, in the order of DATA."""
+    from firstpage.data.scores import write_scores
+    from firstpage.data.trec import run_of, write_run
+    from firstpage.errors import DataError
+    from firstpage.rankers.files import read_model
+    from firstpage.rankers.training import check_finite, restored
+
+    found = read_model(model)
+    documents = shared.read_data(data, **shared.like(data, found))
+    check_finite(documents)
+    scores = found.predict(documents)
+    if trec:
+        if documents.docids is None:
+            raise DataError(f"{data}: has no document ids, which a run needs; leave out --trec.")
+        write_run(run_of(documents, scores, tag or found.ranker), output)
+    else:
+        write_scores(restored(scores, documents.row_order), output)

@@ -1,0 +1,29 @@
+"""`firstpage rankers`: what can be trained."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from firstpage.cli import options
+
+
+@click.command("rankers")
+@options.as_json
+def command(as_json: bool) -> None:
+    """List all rankers with their parameters and papers."""
+    from firstpage.names import parameters
+    from firstpage.rankers.names import RANKERS, about
+    from firstpage.report.table import Table
+
+    if as_json:
+        held = [
+            {"name": n, "about": a, "paper": p, "parameters": parameters(RANKERS[n])}
+            for n, a, p in about()
+        ]
+        print(json.dumps(held, indent=2))
+        return
+    print(Table(["ranker", "what it does", "paper"], [list(r) for r in about()], left=3).text())
+    print("\nscorer=linear, mlp or trees (LambdaMART: trees); k=None: whole order, or its top k.")
+    print("Parameters: firstpage rankers --json; for one fit: --set NAME=VALUE, or ListMLE(k=10).")

@@ -1,0 +1,158 @@
+"""`firstpage train`: learn a ranker from a file, and write it down."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options, shared
+
+if TYPE_CHECKING:
+    from firstpage.rankers.base import Ranker
+    from firstpage.rankers.tuning import Tuned
+    from firstpage.rankers.watcher import Step
+
+
+@click.command("train")
+@click.argument("ranker")
+@click.argument("train", type=options.FILE)
+@click.option("--valid", type=options.FILE, help="Validation data: chooses iterations, parameters.")
+@options.settings
+@click.option(
+    "--tune", is_flag=False, flag_value="grid", metavar="[grid|optuna]",
+    help="Choose parameters on --valid: the papers' grid, or Optuna.",
+)  # fmt: skip
+@click.option(
+    "--grid", multiple=True, metavar="NAME=A,B,..", help="Values to try instead; may be repeated."
+)
+@click.option("--trials", default=30, show_default=True, help="Trials of Optuna.")
+@click.option("--trials-to", type=options.FILE, help="Write all trials here (.csv or .json).")
+@click.option("--threads", type=click.IntRange(1), help="All cores, if not given.")
+@click.option("-o", "--output", type=options.FILE, required=True, help="Write the model here.")
+@options.as_json
+def command(
+    ranker: str,
+    train: Path,
+    valid: Path | None,
+    settings: tuple[str, ...],
+    measure: str,
+    normalize: str,
+    seed: int,
+    tune: str | None,
+    grid: tuple[str, ...],
+    trials: int,
+    trials_to: Path | None,
+    threads: int | None,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Train RANKER (see `firstpage rankers`) on TRAIN, and write the model.
+
+    RANKER may carry parameters, as in "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".
+    """
+    if (tune or grid) and valid is None:
+        raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
+    if train.is_dir():
+        raise click.UsageError(f"{train} is a folder; `firstpage crossval` trains over its folds.")
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise click.UsageError(f"{output}: the model cannot be written there.")
+    found = shared.ranker_from(ranker, settings, measure, normalize, seed)
+    found.set_params(threads=threads)
+    data = shared.read_data(train)
+    other = None if valid is None else shared.read_data(valid, **shared.like(valid, data))
+    start = time.perf_counter()
+    if tune or grid:
+        tuned = _tune(found, data, other, tune or "grid", grid, trials)
+        found = tuned.best
+        if trials_to is not None:
+            _write_trials(tuned, trials_to)
+    else:
+        with _progress(str(found.measure)) as tell:
+            found.fit(data, valid=other, callback=tell)
+    found.save(output)
+    _report(found, time.perf_counter() - start, output, as_json)
+    if found.interrupted_:
+        sys.exit(130)
+
+
+def _tune(
+    ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int
+) -> Tuned:
+    from firstpage.names import literal
+    from firstpage.rankers.tuning import Trial, tune
+
+    if method not in ("grid", "optuna"):
+        raise click.UsageError("--tune is grid or optuna.")
+    search: dict[str, list[Any]] = {}
+    for item in grid:
+        name, equals, values = item.partition("=")
+        if not equals:
+            raise click.UsageError(f"--grid reads NAME=A,B,..; got {item!r}.")
+        search[name.strip()] = [literal(v) for v in values.split(",")]
+
+    def tell(number: int, total: int, trial: Trial) -> None:
+        if sys.stderr.isatty():
+            shown = ", ".join(f"{k}={v}" for k, v in trial.parameters.items())
+            print(f"{number}/{total}  {shown}  {trial.score:.4f}", file=sys.stderr, flush=True)
+
+    return tune(ranker, data, valid, search or None, method, trials, tell)
+
+
+class _progress:
+    """One line on a terminal that follows the loss and the measure; silent elsewhere."""
+
+    def __init__(self, measure: str) -> None:
+        self.measure, self.shown, self.last = measure, sys.stderr.isatty(), 0.0
+
+    def __enter__(self) -> Any:
+        return self._tell if self.shown else None
+
+    def _tell(self, step: Step) -> None:
+        now = time.perf_counter()
+        if now - self.last > 0.1:
+            self.last = now
+            value = "" if step.measure is None else f"  {self.measure} {step.measure:.4f}"
+            text = f"\riteration {step.iteration}  loss {step.loss:.6g}{value}"
+            print(text + "\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *error: object) -> None:
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _report(ranker: Ranker, seconds: float, output: Path, as_json: bool) -> None:
+    record = ranker.training_
+    if as_json:
+        print(
+            json.dumps({"model": str(output), "ranker": str(ranker), "seconds": seconds, **record})
+        )
+        return
+    print(f"{ranker}")
+    print(
+        f"  {record['data']['queries']} queries, {record['data']['documents']} documents, "
+        f"{record['data']['features']} features; {record['iterations']} iterations, "
+        f"{seconds:.2f} s; objective {record['objective']:.6g}"
+    )
+    if record["score"] is not None:
+        best = f" (iteration {record['best_iteration']})" if record["best_iteration"] else ""
+        print(f"  {record['measure']} on validation data: {record['score']:.4f}{best}")
+    print(f"wrote {output}", file=sys.stderr)
+
+
+def _write_trials(tuned: Tuned, path: Path) -> None:
+    rows = [
+        {k: v if isinstance(v, (int, float)) else str(v) for k, v in r.items()}
+        for r in tuned.table()
+    ]
+    if path.suffix.lower() == ".json":
+        shared.deliver(json.dumps(rows, indent=1), path)
+        return
+    from firstpage.report.table import Table
+
+    head = list(rows[0])
+    shared.deliver(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

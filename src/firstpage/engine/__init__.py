@@ -1,0 +1,1 @@
+"""Where work runs.  Results do not depend on it."""

@@ -1,0 +1,77 @@
+"""Threads of this machine.  Kernels let go of Python's lock, so that they run side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from firstpage.errors import DataError
+
+
+def available() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def resolve(threads: int | None) -> int:
+    """None means all cores."""
+    if threads is None:
+        return available()
+    if threads < 1:
+        raise DataError(f"threads must be at least 1, or None for all cores; got {threads}.")
+    return int(threads)
+
+
+@contextmanager
+def quiet_blas() -> Iterator[None]:
+    """Linear algebra in one thread for a while.
+
+    On matrices as small as a solver's, BLAS spends ten times longer on waking threads than on
+    numbers; and how it shares sums among them would show in the last digits.
+    """
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+class Lanes:
+    """A few lists of jobs, each run in its order, all lists at once.
+
+    Which lane a job is in changes nothing but time: jobs write to places of their own, and what
+    they wrote is added up afterwards, in one order.
+    """
+
+    def __init__(self, jobs: Sequence[Sequence[Callable[[], object]]]) -> None:
+        self._lanes = [list(lane) for lane in jobs if lane]
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self) -> None:
+        if len(self._lanes) < 2:
+            for lane in self._lanes:
+                _run(lane)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(len(self._lanes) - 1)
+        waiting = [self._pool.submit(_run, lane) for lane in self._lanes[1:]]
+        try:
+            _run(self._lanes[0])
+        finally:  # whatever happens here, nobody may still write to our arrays
+            for done in waiting:
+                done.result()
+
+
+def _run(lane: Sequence[Callable[[], object]]) -> None:
+    for job in lane:
+        job()

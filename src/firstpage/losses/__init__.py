@@ -1,0 +1,1 @@
+"""Losses: functions of scores and truth.  They never see features."""

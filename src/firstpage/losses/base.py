@@ -1,0 +1,83 @@
+"""What a loss is: parameters, traits, and a reading of the truth that kernels can run over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from firstpage.data.truth import Truth
+from firstpage.errors import FirstpageError
+from firstpage.types import Floats
+
+Run = Callable[[], object]
+
+
+class IncompatibleParts(FirstpageError, ValueError):
+    """A loss, a scorer or a solver lacks what another part relies on."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What solvers may ask of a loss.
+
+    shift: adding a number to all scores of a query changes nothing.
+    quadratic: its curvature is the same for all scores.
+    """
+
+    smooth: bool = True
+    convex: bool = True
+    shift: bool = True
+    quadratic: bool = False
+
+
+class Target(Protocol):
+    """A truth prepared for one loss.  Slices of queries can be evaluated apart.
+
+    Arrays are handed over once and used by every run: `scores` and `grad` have one number a
+    document of the queries lo:hi, `values` one a query.
+    """
+
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        """A run that writes the value of each query and the slope by each score."""
+        ...
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        """A run that writes the second derivative by each score, or a bound above it."""
+        ...
+
+
+class Loss:
+    """Base of all losses.  A loss maps scores and truth to one value a query; lower is better.
+
+    Subclasses are frozen dataclasses with `target`.
+    """
+
+    traits: ClassVar[Traits] = Traits()
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        """The truth as this loss reads it; `weights` are the documents', as if copied."""
+        raise AssertionError(f"{type(self).__name__} has no target")  # every subclass has its own
+
+    def value_grad(
+        self, scores: Floats, truth: Truth, weights: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """The value of every query, and its slope by every score."""
+        scores = np.ascontiguousarray(scores, np.float64)
+        values, grad = np.empty(len(truth)), np.empty(len(scores))
+        self.target(truth, weights).bind(0, len(truth), scores, values, grad)()
+        return values, grad
+
+    def curvature(self, scores: Floats, truth: Truth, weights: Floats | None = None) -> Floats:
+        """The second derivative of a query's value by each of its scores (or a bound above)."""
+        scores = np.ascontiguousarray(scores, np.float64)
+        out = np.empty(len(scores))
+        self.target(truth, weights).bind_curvature(0, len(truth), scores, out)()
+        return out
+
+
+def safe_inverse(values: Floats) -> Floats:
+    """1 / value, and 0 where there is nothing to divide by: such queries say nothing."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

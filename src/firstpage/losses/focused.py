@@ -1,0 +1,160 @@
+"""Focused: order inside the top, and the top above the rest, in one loss (FocusedRank)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.losses.base import Loss, Run, Target, Traits, safe_inverse
+from firstpage.losses.levels import expected_places, levels
+from firstpage.losses.listwise import TopOne
+from firstpage.losses.pairwise import PairwiseLogistic
+from firstpage.losses.permutation import LONGEST, Permutations
+from firstpage.types import Floats
+
+
+@dataclass(frozen=True)
+class Focused(Loss):
+    """beta * listwise(top k, in order) + (1 - beta) * pairwise(top k above the rest).
+
+    Each part is scaled to be 1 where all scores are equal and 0 at its infimum, so that beta means
+    the same for any k.  `listwise` and `pairwise` default to those of FocusedNet.
+    """
+
+    listwise: Loss
+    pairwise: Loss
+    beta: float = 0.5
+    traits: ClassVar[Traits] = Traits()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.beta <= 1:
+            raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        parts = [(self.beta, self.listwise), (1 - self.beta, self.pairwise)]
+        return _Sum([(b, part.target(truth, weights)) for b, part in parts if b > 0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Sum:
+    parts: list[tuple[float, Target]]
+
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        spare = [(np.empty_like(values), np.empty_like(grad)) for _ in self.parts]
+        runs = [
+            (share, part.bind(lo, hi, scores, v, g), v, g)
+            for (share, part), (v, g) in zip(self.parts, spare, strict=True)
+        ]
+
+        def run() -> None:
+            values[:] = 0.0
+            grad[:] = 0.0
+            for share, part, v, g in runs:
+                part()
+                np.add(values, share * v, out=values)
+                np.add(grad, share * g, out=grad)
+
+        return run
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        runs = []
+        for share, part in self.parts:
+            spare = np.empty_like(out)
+            runs.append((share, part.bind_curvature(lo, hi, scores, spare), spare))
+
+        def run() -> None:
+            out[:] = 0.0
+            for share, part, spare in runs:
+                part()
+                np.add(out, share * spare, out=out)
+
+        return run
+
+
+@dataclass(frozen=True)
+class TopList(Loss):
+    """The order inside the top k: cross entropy of its permutations, from 1 down to 0.
+
+    Permutations where the truth orders the top strictly and k is at most 12; else the top-one form,
+    in which documents that may or may not be in the top count by their chance.
+    """
+
+    k: int = 10
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        found = levels(truth, weights, self.k)
+        chance, psi = found.spread(found.share), expected_places(found, self.k)
+        plain = weights is None or bool(np.all(weights == 1.0))
+        strict = plain and bool(np.all((found.total <= 1.0) | (found.share == 0.0)))
+        part: _Normal
+        if strict and self.k <= LONGEST:
+            sizes = np.minimum(truth.lengths, self.k)
+            firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+            place = np.arange(len(found.order)) - np.repeat(truth.offsets[:-1], truth.lengths)
+            top = place < self.k
+            rows = np.repeat(truth.offsets[:-1], truth.lengths)[top] + found.order[top]
+            part = Permutations(
+                psi[rows], found.order[top], firsts, truth.offsets, np.ones(len(truth))
+            )
+        else:
+            weight = chance if weights is None else chance * weights
+            part = TopOne(psi, weight, truth.offsets, np.ones(len(truth)))
+        return _scaled(part)
+
+
+class _Normal(Target, Protocol):
+    factor: Floats
+
+    def entropy(self) -> Floats: ...
+
+    def at_zero(self) -> Floats: ...
+
+
+def _scaled(part: _Normal) -> Target:
+    """1 where all scores are equal, 0 at the entropy."""
+    least = part.entropy()
+    height = part.at_zero() - least
+    height[height < 1e-9] = 0.0  # a target that knows no order, up to rounding
+    part.factor = safe_inverse(height)
+    return _Less(part, part.factor * least)
+
+
+@dataclass(frozen=True, eq=False)
+class _Less:
+    """A target whose values begin at 0."""
+
+    part: Target
+    least: Floats
+
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        run, least = self.part.bind(lo, hi, scores, values, grad), self.least[lo:hi]
+
+        def less() -> None:
+            run()
+            np.subtract(values, least, out=values)
+
+        return less
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        return self.part.bind_curvature(lo, hi, scores, out)
+
+
+@dataclass(frozen=True)
+class Scaled(Loss):
+    """A loss times a number."""
+
+    loss: Loss
+    factor: float
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        return _Sum([(self.factor, self.loss.target(truth, weights))])
+
+
+def focused_net(k: int, beta: float) -> Focused:
+    """FocusedNet: permutations of the top k, logistic pairs of the top k against the rest."""
+    pairs = PairwiseLogistic(k=k, pairs="cross", average=True)
+    return Focused(TopList(k), Scaled(pairs, 1 / float(np.log(2))), beta)

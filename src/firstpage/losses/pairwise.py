@@ -1,0 +1,124 @@
+"""Losses of document pairs: logistic (RankNet) and exponential (RankBoost)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.kernels import pairwise as kernel
+from firstpage.losses.base import Loss, Run, Target, safe_inverse
+from firstpage.losses.levels import Levels, levels
+from firstpage.types import Floats
+
+Pairs = Literal["all", "cross"]
+
+
+@dataclass(frozen=True)
+class _Pairwise(Loss):
+    """Shared by the pairwise losses: which pairs there are, and what each weighs.
+
+    k        only pairs whose better document is among the first k places
+    pairs    "all" of those, or "cross": better among the first k, worse not (T x F).  Without k,
+             cross pairs are those between positive labels and the others
+    average  the mean over a query's pairs instead of their sum
+    """
+
+    k: int | None = None
+    pairs: Pairs = "all"
+    average: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pairs not in ("all", "cross"):
+            raise DataError(f"pairs must be 'all' or 'cross'; got {self.pairs!r}.")
+
+    def _weighed(
+        self, truth: Truth, weights: Floats | None
+    ) -> tuple[Levels, Floats, Floats, Floats]:
+        """Levels, what their documents weigh as the better and as the worse one, pairs a query."""
+        k = self.k
+        found = levels(truth, weights, k)
+        if self.pairs == "cross" and (k is None or np.isin(found.share, (0.0, 1.0)).all()):
+            # Who is in the top is certain: two levels say it all, and open the kernel's fast way.
+            inside = truth.labels > 0 if k is None else found.spread(found.share) > 0
+            found = levels(Truth(inside.astype(np.float64), truth.offsets, truth.queries), weights)
+            k = None
+        upper = found.share
+        lower = np.ones_like(upper) if self.pairs == "all" or k is None else 1.0 - upper
+        # Pairs of a query: each level's weight times all lower weight above which it stands.
+        low = np.concatenate([[0.0], np.cumsum(lower * found.total)])
+        under = np.repeat(low[found.firsts[1:]], found.sizes) - low[1:]
+        upper = np.where(found.lowest, 0.0, upper)
+        count = found.per_query(upper * found.total * np.maximum(under, 0.0))
+        if self.average:
+            upper = upper * np.repeat(safe_inverse(count), found.sizes)
+        return found, upper, lower, count
+
+
+@dataclass(frozen=True)
+class PairwiseLogistic(_Pairwise):
+    """log(1 + exp(s_v - s_u)) for u better than v: RankNet's cross entropy.
+
+    O(pairs) a query: O(nk) with k, O(n^2) for a full order.
+    """
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        return _Logistic(*self._weighed(truth, weights))
+
+
+@dataclass(frozen=True)
+class PairwiseExponential(_Pairwise):
+    """exp(s_v - s_u) for u better than v: RankBoost's loss.  O(n) a query, for it factorises."""
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        return _Exponential(*self._weighed(truth, weights))
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    levels: Levels
+    upper: Floats
+    lower: Floats
+    count: Floats
+
+    def _common(self, lo: int, hi: int) -> tuple[Any, ...]:
+        a, b = int(self.levels.offsets[lo]), int(self.levels.offsets[hi])
+        found = self.levels
+        return (
+            found.order[a:b], found.weight[a:b], found.offsets[lo : hi + 1],
+            found.firsts[lo : hi + 1], found.end, self.upper, self.lower,
+        )  # fmt: skip
+
+    def _longest(self, lo: int, hi: int) -> int:
+        return int(np.diff(self.levels.offsets[lo : hi + 1]).max(initial=0))
+
+
+class _Logistic(_Weighed):
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        even = int((self.levels.weight == 1.0).all() and (self.lower == 1.0).all())
+        spare = [np.empty(self._longest(lo, hi)) for _ in range(4)]
+        return kernel.logistic_pairs.bind(scores, *self._common(lo, hi), even, *spare, values, grad)
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        spare = [np.empty(self._longest(lo, hi)) for _ in range(3)]
+        return kernel.logistic_curvature.bind(scores, *self._common(lo, hi), *spare, out)
+
+
+class _Exponential(_Weighed):
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        return self._bind(lo, hi, scores, values, grad, np.empty(0))
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
+
+    def _bind(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curve: Floats
+    ) -> Run:
+        logs = np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))
+        z = np.empty(len(scores))
+        return kernel.exponential_pairs.bind(
+            scores, *self._common(lo, hi), z, logs, values, grad, curve
+        )

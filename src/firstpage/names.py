@@ -1,0 +1,84 @@
+"""Texts that name parts with parameters: `sgd(rate=0.01)`, `trees(count=300)`, `top-k ListMLE`.
+
+Case, hyphens, underscores and blanks do not matter in names.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from inspect import signature
+from typing import Any, TypeVar
+
+from firstpage.errors import FirstpageError
+
+Kind = TypeVar("Kind")
+FORM = re.compile(r"\s*([^\W\d][\w\- ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+class PartError(FirstpageError, ValueError):
+    """A name or a parameter that does not exist."""
+
+
+def plain(name: str) -> str:
+    """A name without case, hyphens, underscores and blanks."""
+    return re.sub(r"[-_\s]", "", name).casefold()
+
+
+def split(text: str) -> tuple[str, dict[str, Any]]:
+    """`name(a=1, b=x)` as its name and parameters."""
+    match = FORM.fullmatch(text)
+    if match is None:
+        raise PartError(f"cannot read {text!r}; it must look like name or name(parameter=value).")
+    given: dict[str, Any] = {}
+    for item in re.split(r",(?![^\[(]*[\])])", match[2] or ""):
+        if item.strip():
+            name, equals, value = (part.strip() for part in item.partition("="))
+            if not equals:
+                raise PartError(f"{text!r}: parameters read name=value; got {item.strip()!r}.")
+            given[name] = literal(value)
+    return match[1], given
+
+
+def literal(text: str) -> Any:
+    """A number, true, false, none, a list or tuple of such; anything else is a text."""
+    word = text.strip()
+    if word.lower() in ("true", "false", "none"):
+        return {"true": True, "false": False, "none": None}[word.lower()]
+    try:
+        return ast.literal_eval(word)
+    except (ValueError, SyntaxError):
+        return word
+
+
+def lookup(name: str, known: Mapping[str, Kind], what: str) -> Kind:
+    """The entry of this name; keys of `known` are written as people write them."""
+    by_plain = {plain(key): value for key, value in known.items()}
+    if plain(name) in by_plain:
+        return by_plain[plain(name)]
+    near = get_close_matches(plain(name), by_plain, 1, 0.5)
+    shown = {plain(key): key for key in known}
+    hint = f"Did you mean {shown[near[0]]!r}?" if near else f"There are: {', '.join(known)}."
+    raise PartError(f"there is no {what} {name!r}. {hint}")
+
+
+def build(text: str, known: Mapping[str, type[Kind]], what: str, **defaults: Any) -> Kind:
+    """The part that a text names, with its parameters; `defaults` it has and the text does not."""
+    name, given = split(text)
+    cls = lookup(name, known, what)
+    allowed = parameters(cls)
+    for key in given:
+        if key not in allowed:
+            options = ", ".join(allowed) or "none"
+            raise PartError(f"{what} {name!r} has no parameter {key!r} (it has: {options}).")
+    return cls(**{**{k: v for k, v in defaults.items() if k in allowed}, **given})
+
+
+def parameters(cls: type) -> list[str]:
+    """The names of a class's parameters."""
+    if is_dataclass(cls):
+        return [f.name for f in fields(cls) if f.init]
+    return list(signature(cls).parameters)

@@ -1,0 +1,301 @@
+"""What all rankers share: scikit-learn's interface, checking, fitting, scoring."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.ranking import ranked
+from firstpage.data.transforms import TRANSFORMS, MinMax, Standardize
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.losses.base import Loss
+from firstpage.measures.evaluate import evaluate
+from firstpage.measures.parse import measure as parse_measure
+from firstpage.names import lookup
+from firstpage.rankers.fitting import Fitted, Job, fit_parts
+from firstpage.rankers.training import (
+    Training,
+    check_finite,
+    grouped,
+    labels_of,
+    restored,
+    with_weights,
+)
+from firstpage.rankers.watcher import Step
+from firstpage.types import Floats, Ints
+
+Ties = Literal["share", "random"]
+NORMALIZERS = {"minmax": "minmax", "standard": "standardize", "standardize": "standardize"}
+
+
+class Ranker(BaseEstimator):  # type: ignore[misc]
+    """Base of all rankers: `loss x scorer x solver` behind scikit-learn's interface.
+
+    k          train for the first k places alone; None: for the whole order
+    ties       what equal labels do at the k-th place: "share" it, or break by a "random" order
+    l2         penalty on the weights, l2 / 2 * |w|^2 beside the mean loss of a query
+    scorer     "linear", "mlp" or "trees", with parameters as in "trees(count=300, leaves=31)"
+    solver     "lbfgs", "gd", "sgd" or "adam", as in "sgd(rate=0.01)"; "auto" suits the scorer
+    normalize  scale features query by query, "minmax" or "standard"; kept in the model
+    measure    what `score` and validation measure
+    patience   with validation data: keep the best iteration, stop after so many without a better.
+               None: so for descents, networks and trees; L-BFGS goes on to the optimum
+    threads    None: all cores.  Results do not depend on it
+    """
+
+    _paper = ""  # where it comes from
+    _about = ""  # one line
+    _grid: dict[str, list[Any]] = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}  # noqa: RUF012
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        ties: Ties = "share",
+        l2: float = 0.01,
+        scorer: Any = "linear",
+        solver: Any = "auto",
+        normalize: str | None = None,
+        measure: str = "NDCG@10",
+        patience: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.k = k
+        self.ties = ties
+        self.l2 = l2
+        self.scorer = scorer
+        self.solver = solver
+        self.normalize = normalize
+        self.measure = measure
+        self.patience = patience
+        self.seed = seed
+        self.threads = threads
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    # --- what subclasses say
+
+    def _loss(self) -> Loss:
+        raise AssertionError(f"{type(self).__name__} has no loss")
+
+    def _truth(self, truth: Truth) -> Truth:
+        """The truth to train on; a random order breaks ties only if asked to."""
+        return truth.top_k(self.k, self.seed) if self._breaks_ties() and self.k else truth
+
+    def _breaks_ties(self) -> bool:
+        if self.ties not in ("share", "random"):
+            raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
+        return self.ties == "random"
+
+    def _fit_parts(self, job: Job) -> Fitted:
+        return fit_parts(job)
+
+    # --- scikit-learn's interface
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        valid: Any = None,
+        callback: Callable[[Step], object] | None = None,
+    ) -> Self:
+        """Learn from documents X with labels y of queries qid, or from a Dataset.
+
+        sample_weight  one a query, or one a document (see docs/train.md)
+        valid          validation data: a Dataset, or (X, y, qid)
+        callback       called with a `Step` after every iteration; returning True stops
+        """
+        self._check_parameters()
+        training = with_weights(self._dataset(X, y, qid, reset=True), sample_weight)
+        if self.normalize not in (None, "none"):
+            self.transform_ = self._normalizer()
+            training = Training(
+                self.transform_.apply(training.data), training.weights, training.query_weights
+            )
+        elif hasattr(self, "transform_"):
+            del self.transform_
+        data = training.data
+        checked = None if valid is None else self._prepared(self._validation(valid))
+        job = Job(
+            loss=self._loss(),
+            training=training,
+            truth=self._truth(data.truth),
+            valid=checked,
+            measure=parse_measure(self.measure),
+            scorer=self.scorer,
+            solver=self.solver,
+            l2=float(self.l2),
+            patience=self.patience,
+            seed=int(self.seed),
+            threads=self.threads,
+            start=getattr(self, "params_", None) if self.warm_start else None,
+            callback=callback,
+            verbose=bool(self.verbose),
+        )
+        self._keep(self._fit_parts(job))
+        return self
+
+    def predict(self, X: Any, *, qid: Any = None) -> Floats:
+        """One score a document, higher is better.
+
+        Models that scale features query by query need `qid` (a Dataset brings its own).
+        """
+        check_is_fitted(self, "model_")
+        per_query = hasattr(self, "transform_")
+        if per_query and qid is None and not isinstance(X, Dataset):
+            raise DataError(
+                "this model scales features query by query; give predict(X, qid=..) as well."
+            )
+        data = self._dataset(X, None, qid if per_query else None, reset=False, labelled=False)
+        return restored(self.model_.predict(self._prepared(data).X), self._order(X, data))
+
+    def rank(self, X: Any, *, qid: Any = None) -> Ints:
+        """Row numbers, query after query in order of appearance, the best document first."""
+        scores = self.predict(X, qid=qid)
+        if isinstance(X, Dataset):
+            return ranked(scores, X.offsets)[0]
+        data = grouped(np.zeros((len(scores), 1)), scores, qid, None)
+        order = ranked(np.asarray(data.y), data.offsets)[0]
+        return order if data.row_order is None else data.row_order[order]
+
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """The mean of `measure` over queries, so that greater is better; weighted if asked to."""
+        scores = self.predict(X, qid=qid)
+        if isinstance(X, Dataset):
+            data = X
+        else:
+            rows = len(scores)
+            data = grouped(np.zeros((rows, 1)), labels_of(y, rows), qid, None)
+            scores = scores if data.row_order is None else scores[data.row_order]
+        which = parse_measure(self.measure)
+        values = evaluate(scores, data, measures=which).values[0]
+        weights = with_weights(data, sample_weight).query_weights
+        mean = float(np.average(values, weights=weights))
+        return -mean if which.lower_is_better else mean
+
+    def save(self, path: Any) -> None:
+        """Write the model as JSON (`firstpage.load` reads it)."""
+        from firstpage.rankers.files import save
+
+        check_is_fitted(self, "model_")
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- in between
+
+    def _check_parameters(self) -> None:
+        if self.k is not None and (not isinstance(self.k, (int, np.integer)) or self.k < 1):
+            raise DataError(f"k must be a whole number from 1 on, or None; got {self.k!r}.")
+        if not (np.isfinite(self.l2) and self.l2 >= 0):
+            raise DataError(f"l2 must be a number from 0 on; got {self.l2!r}.")
+        if self.patience is not None and self.patience < 1:
+            raise DataError(f"patience must be at least 1, or None; got {self.patience!r}.")
+        self._breaks_ties()
+        parse_measure(self.measure)
+
+    def _normalizer(self) -> MinMax | Standardize:
+        found: Any = TRANSFORMS[lookup(str(self.normalize), NORMALIZERS, "normalisation")]
+        return found()  # type: ignore[no-any-return]
+
+    def _dataset(self, X: Any, y: Any, qid: Any, reset: bool, labelled: bool = True) -> Dataset:
+        """What came, checked: a Dataset as it is, arrays and frames through scikit-learn."""
+        if isinstance(X, Dataset):
+            if y is not None or qid is not None:
+                raise DataError("a Dataset has labels and query ids of its own; drop y and qid.")
+            self._check_features(X, reset)
+            check_finite(X)
+            return X
+        if y is None and labelled:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        checked = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
+            ensure_all_finite=False,
+        )  # fmt: skip
+        if not isinstance(checked, np.ndarray):
+            from scipy.sparse import csr_array
+
+            checked = csr_array(checked)
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        labels = labels_of(y, checked.shape[0]) if labelled else np.zeros(checked.shape[0])
+        data = grouped(checked, labels, qid, names)
+        check_finite(data)
+        return data
+
+    def _check_features(self, data: Dataset, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = data.n_features
+            if data.feature_names is not None:
+                self.feature_names_in_ = np.array(data.feature_names, object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return
+        if data.n_features != self.n_features_in_:
+            raise DataError(
+                f"{data.source} has {data.n_features} features, but this {type(self).__name__} "
+                f"was trained on {self.n_features_in_}."
+            )
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None and data.feature_names is not None:
+            missing = [n for n in known.tolist() if n not in data.feature_names]
+            if missing or list(known) != list(data.feature_names):
+                what = f"lacks {missing[0]!r}" if missing else "has them in another order"
+                raise DataError(f"{data.source} must have the features of training; it {what}.")
+
+    def _prepared(self, data: Dataset) -> Dataset:
+        return self.transform_.apply(data) if hasattr(self, "transform_") else data
+
+    def _order(self, X: Any, data: Dataset) -> Ints | None:
+        return None if isinstance(X, Dataset) else data.row_order
+
+    def _validation(self, valid: Any) -> Dataset:
+        if isinstance(valid, Dataset):
+            return self._dataset(valid, None, None, reset=False)
+        if not isinstance(valid, (tuple, list)) or not 2 <= len(valid) <= 3:
+            raise DataError("valid must be a Dataset, or a tuple (X, y, qid).")
+        X, y, qid = (*valid, None)[:3]
+        return self._dataset(X, y, qid, reset=False)
+
+    def _keep(self, found: Fitted) -> None:
+        self.model_ = found.model
+        self.params_ = found.params
+        self.n_iter_ = found.iterations
+        self.objective_ = found.objective
+        self.converged_ = found.converged
+        self.history_ = found.history
+        self.best_iteration_ = found.best_iteration
+        self.best_score_ = found.best_score
+        self.interrupted_ = found.interrupted
+        self.training_ = found.record
+        for name in ("coef_", "intercept_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if found.coefficients is not None:
+            self.coef_, self.intercept_ = found.coefficients
+        if found.interrupted:
+            warnings.warn(
+                f"training was interrupted; the best model so far is kept (iteration "
+                f"{found.best_iteration or found.iterations}).",
+                FirstpageWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,123 @@
+"""Train and test over the folds of a LETOR folder, with tuning and several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from firstpage.data.folds import Fold
+from firstpage.errors import DataError
+from firstpage.measures.evaluate import evaluate
+from firstpage.rankers.base import Ranker
+from firstpage.rankers.tuning import tune
+from firstpage.types import Floats
+
+DEFAULT_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@10", "AP")
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Test values of every query, by ranker; the mean over folds is the mean over queries' folds.
+
+    values[name][measure] has one row a seed and one column a test query.
+    """
+
+    measures: tuple[str, ...]
+    convention: str
+    queries: tuple[str, ...]
+    fold_of: Floats
+    values: dict[str, dict[str, Floats]]
+    chosen: dict[str, list[dict[str, Any]]]
+
+    def mean(self, name: str, measure: str) -> float:
+        """As published tables have it: the mean over folds of the fold's mean, over seeds."""
+        values = self.values[name][measure].mean(axis=0)
+        folds = [values[self.fold_of == f].mean() for f in np.unique(self.fold_of)]
+        return float(np.mean(folds))
+
+    def over_queries(self, name: str, measure: str) -> float:
+        """Standard error of the mean over queries (values averaged over seeds)."""
+        values = self.values[name][measure].mean(axis=0)
+        return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+    def over_seeds(self, name: str, measure: str) -> float | None:
+        """Standard deviation of the mean between seeds; None with one seed."""
+        means = self.values[name][measure].mean(axis=1)
+        return float(means.std(ddof=1)) if len(means) > 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "convention": self.convention,
+            "queries": len(self.queries),
+            "results": [
+                {
+                    "ranker": name,
+                    "measure": m,
+                    "mean": self.mean(name, m),
+                    "se_queries": self.over_queries(name, m),
+                    "sd_seeds": self.over_seeds(name, m),
+                }
+                for name in self.values
+                for m in self.measures
+            ],
+            "chosen": self.chosen,
+        }
+
+
+def cross_validate(
+    rankers: dict[str, Ranker] | Iterable[Ranker],
+    folds: Sequence[Fold],
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    convention: str = "default",
+    tuned: bool = False,
+    seeds: Sequence[int] = (0,),
+    callback: Callable[[str, int, int], object] | None = None,
+    **search: Any,
+) -> CrossValidation:
+    """Fit on each fold's training data, choose on its validation data, measure on its test data.
+
+    tuned     choose parameters by `tune` (options of it may follow); else fit as given
+    seeds     fit again for each; they break ties and start networks
+    callback  called with (ranker, fold, seed) before each fit
+    """
+    if not folds:
+        raise DataError("there is no fold to train on.")
+    named = rankers if isinstance(rankers, dict) else {str(r): r for r in rankers}
+    values: dict[str, dict[str, list[Floats]]] = {name: {m: [] for m in measures} for name in named}
+    chosen: dict[str, list[dict[str, Any]]] = {name: [] for name in named}
+    for name, ranker in named.items():
+        for seed in seeds:
+            parts: dict[str, list[Floats]] = {m: [] for m in measures}
+            for fold in folds:
+                if callback is not None:
+                    callback(name, fold.number, seed)
+                candidate = clone(ranker).set_params(seed=seed)
+                valid = fold.vali if "vali" in fold.paths else None
+                if tuned:
+                    found = tune(candidate, fold.train, fold.vali, **search)
+                    candidate = found.best
+                    picked = {k: str(v) for k, v in found.parameters.items()}
+                    chosen[name].append({"fold": fold.number, "seed": seed, **picked})
+                else:
+                    candidate.fit(fold.train, valid=valid)
+                got = evaluate(
+                    candidate.predict(fold.test), fold.test, measures=measures,
+                    convention=convention,
+                )  # fmt: skip
+                for m in measures:
+                    parts[m].append(got.per_query(m))
+            for m in measures:
+                values[name][m].append(np.concatenate(parts[m]))
+    fold_of = np.concatenate([np.full(len(f.test), f.number) for f in folds])
+    return CrossValidation(
+        tuple(measures),
+        convention,
+        tuple(q for fold in folds for q in fold.test.queries),
+        fold_of.astype(np.float64),
+        {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
+        chosen,
+    )

@@ -1,0 +1,53 @@
+"""What a model looks at: a number a feature."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firstpage.rankers.files import Model, read_model
+from firstpage.scorers.linear import LinearScoring
+from firstpage.scorers.mlp import MLPScoring
+from firstpage.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """One number a feature; `kind` says what it is."""
+
+    model: Model
+    kind: str
+    names: tuple[str, ...]
+    values: Floats
+
+    def ordered(self) -> list[tuple[str, float]]:
+        """The weightiest first."""
+        order = np.argsort(-np.abs(self.values), kind="stable")
+        return [(self.names[i], float(self.values[i])) for i in order.tolist()]
+
+    def to_dict(self) -> dict[str, Any]:
+        record = {k: v for k, v in self.model.training.items() if k != "curve"}
+        return {
+            "ranker": self.model.ranker,
+            "parameters": self.model.parameters,
+            "kind": self.kind,
+            "features": [{"name": n, "value": v} for n, v in self.ordered()],
+            "training": record,
+        }
+
+
+def explain(path: str | os.PathLike[str] | Model) -> Explanation:
+    """Weights of a linear model; of a network, how strongly a feature reaches the score; of trees,
+    the loss that splits on it took away."""
+    model = path if isinstance(path, Model) else read_model(path)
+    names = model.feature_names or tuple(str(i + 1) for i in range(model.n_features))
+    scoring = model.scoring
+    if isinstance(scoring, LinearScoring):
+        return Explanation(model, "weight", names, scoring.weights)
+    if isinstance(scoring, MLPScoring):
+        reach = np.abs(scoring.W).astype(np.float64) @ np.abs(scoring.v).astype(np.float64)
+        return Explanation(model, "path strength (standardised)", names, reach)
+    return Explanation(model, "gain of splits", names, scoring.gains())  # type: ignore[attr-defined]

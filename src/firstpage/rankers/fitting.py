@@ -1,0 +1,290 @@
+"""Fit a loss through a scorer by a solver: the one place where the parts meet."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from firstpage import __version__
+from firstpage.data.dataset import Dataset
+from firstpage.data.truth import Truth
+from firstpage.engine.threads import quiet_blas, resolve
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.losses.base import Loss
+from firstpage.measures.base import Measure
+from firstpage.rankers.training import Training
+from firstpage.rankers.watcher import PATIENCE, Step, Watcher
+from firstpage.scorers.base import Scoring
+from firstpage.scorers.parts import scorer as scorer_of
+from firstpage.scorers.trees import Grown
+from firstpage.solvers.descent import Adam
+from firstpage.solvers.lbfgs import LBFGS
+from firstpage.solvers.objective import Objective
+from firstpage.solvers.parts import check_parts
+from firstpage.solvers.parts import solver as solver_of
+from firstpage.types import Floats
+
+SAMPLED = 1 << 20  # bytes of features that a fingerprint looks at
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """All that fitting needs, checked."""
+
+    loss: Loss
+    training: Training
+    truth: Truth
+    valid: Dataset | None
+    measure: Measure
+    scorer: Any
+    solver: Any
+    l2: float
+    patience: int | None
+    seed: int
+    threads: int | None
+    start: Floats | None
+    callback: Callable[[Step], object] | None
+    verbose: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What fitting found."""
+
+    model: Scoring
+    params: Floats | None
+    iterations: int
+    objective: float
+    converged: bool
+    history: list[Step]
+    best_iteration: int | None
+    best_score: float | None
+    interrupted: bool
+    record: dict[str, Any]
+
+    @property
+    def coefficients(self) -> tuple[Floats, float] | None:
+        return self.model.coefficients
+
+
+def fit_parts(job: Job) -> Fitted:
+    """By a solver, or tree by tree."""
+    scorer = scorer_of(job.scorer)
+    if scorer.additive:
+        return fit_trees(job, scorer)
+    with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # a descent may diverge
+        return fit_solver(job, scorer)
+
+
+def fit_solver(job: Job, scorer: Any) -> Fitted:
+    """Minimise the mean loss over the scorer's parameters."""
+    X = job.training.data.X
+    fitting = scorer.fitting(X)
+    linear = fitting.parallel
+    solver = solver_of(job.solver, LBFGS() if linear else Adam(seed=job.seed), job.seed)
+    check_parts(solver, job.loss)
+    row_bytes = int(np.dtype(X.dtype).itemsize * X.shape[1])
+    if not isinstance(X, np.ndarray):
+        row_bytes = int(12 * X.nnz / max(X.shape[0], 1))
+    objective = Objective(
+        job.loss, fitting, job.truth, row_bytes, job.training.weights, job.training.query_weights,
+        job.l2, job.threads, solver.batch,
+    )  # fmt: skip
+    watcher = watcher_of(job, fitting.predict, solver.path)
+    start = _start(job, fitting)
+    interrupted, converged = False, False
+    try:
+        found = solver.minimize(objective, start, watcher)
+        params, value, iterations, converged = (
+            found.params, found.value, found.iterations, found.converged,
+        )  # fmt: skip
+        if not np.isfinite(params).all() or not np.isfinite(value):
+            raise DataError(f"training {found.reason}; or scale the features (normalize=..).")
+        if "LIMIT" in found.reason:  # SciPy's word for it
+            warnings.warn(
+                f"the solver used all {iterations} iterations before the objective stood still; "
+                "raise max_iter, as in solver='lbfgs(max_iter=1000)'.",
+                FirstpageWarning,
+                stacklevel=4,
+            )
+    except KeyboardInterrupt:
+        if watcher.last_params is None:
+            raise
+        interrupted, params = True, watcher.last_params
+        value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
+    if watcher.best is not None and (watcher.keep or interrupted):
+        params = watcher.best_params
+    return fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
+                   interrupted)  # fmt: skip
+
+
+def _start(job: Job, fitting: Any) -> Floats:
+    if job.start is not None:
+        if len(job.start) != fitting.size:
+            raise DataError(
+                f"warm_start: the model so far has {len(job.start)} parameters, and now "
+                f"{fitting.size} are needed."
+            )
+        return job.start
+    start: Floats = fitting.start(job.seed)
+    if not job.loss.traits.convex and not start.any():
+        start = np.random.default_rng(job.seed).normal(0, 0.01, fitting.size)
+    return start
+
+
+def fit_trees(job: Job, scorer: Any) -> Fitted:
+    """Grow trees along slopes and curvatures of the summed loss."""
+    slopes = Slopes(job.loss, job.truth, job.training.weights, job.training.query_weights)
+    valid = None if job.valid is None else job.valid.X
+    threads = resolve(job.threads)
+
+    def grow(grown: Grown) -> tuple[Any, int]:
+        found: tuple[Any, int] = scorer.grow(
+            job.training.data.X, slopes, valid, grown, job.seed, threads
+        )
+        return found
+
+    return fit_boosted(
+        job, scorer, grow, lambda: float(slopes.values @ slopes.shares / slopes.shares.sum())
+    )
+
+
+def fit_boosted(
+    job: Job,
+    scorer: Any,
+    grow: Callable[[Grown], tuple[Any, int]],
+    loss: Callable[[], float],
+) -> Fitted:
+    """Watch trees grow, and keep as many as measure best."""
+    boosters: list[Any] = []
+    scores: list[Any] = []
+    watcher = watcher_of(job, lambda params, X: scores[0], True)
+
+    def grown(number: int, booster: Any, valid: Floats | None) -> bool:
+        boosters[:], scores[:] = [booster], [valid]
+        return watcher(number, loss(), number)
+
+    interrupted = False
+    try:
+        booster, count = grow(grown)
+    except KeyboardInterrupt:
+        if not boosters:
+            raise
+        interrupted, booster, count = True, boosters[0], len(watcher.history)
+    kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
+    model = scorer.scoring(booster, kept, job.training.data.n_features)
+    value = watcher.history[-1].loss
+    return fitted(job, watcher, model, None, count, value, not interrupted, interrupted)
+
+
+class Slopes:
+    """Slope and curvature of the summed loss by every score; what trees are grown from.
+
+    A leaf steps by its slopes over its curvatures.  For a relevant document of small probability p
+    that would be 1 / p, a hundred units of score, though the curvature it rests on holds for about
+    one: trees grown so learn noise.  So curvature is never taken below the size of the slope, and
+    no leaf steps further than 1 (times the rate).  Losses of constant curvature need no such care.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        truth: Truth,
+        weights: Floats | None = None,
+        query_weights: Floats | None = None,
+    ) -> None:
+        target = loss.target(truth, weights)
+        rows = len(truth.labels)
+        self.scores, self.values = np.empty(rows), np.empty(len(truth))
+        self.grad, self.curve = np.empty(rows), np.empty(rows)
+        self.shares = np.ones(len(truth)) if query_weights is None else query_weights
+        self._each = None if query_weights is None else np.repeat(query_weights, truth.lengths)
+        self._exact = loss.traits.quadratic
+        self._first = target.bind(0, len(truth), self.scores, self.values, self.grad)
+        self._second = target.bind_curvature(0, len(truth), self.scores, self.curve)
+
+    def __call__(self, scores: Floats) -> tuple[Floats, Floats]:
+        self.scores[:] = scores
+        self._first()
+        self._second()
+        grad, curve = self.grad.copy(), self.curve.copy()
+        if not self._exact:
+            np.maximum(curve, np.abs(grad), out=curve)
+        if self._each is not None:
+            grad, curve = grad * self._each, curve * self._each
+        return grad, curve
+
+
+def watcher_of(job: Job, score: Any, path: bool) -> Watcher:
+    keep = job.valid is not None and (path or job.patience is not None)
+    return Watcher(
+        job.measure, job.valid, score, keep, job.patience or PATIENCE, job.callback, job.verbose
+    )
+
+
+def fitted(
+    job: Job,
+    watcher: Watcher,
+    model: Scoring,
+    params: Floats | None,
+    iterations: int,
+    value: float,
+    converged: bool,
+    interrupted: bool,
+) -> Fitted:
+    best = watcher.best if watcher.keep or interrupted else None
+    last = watcher.history[-1] if watcher.history else None
+    score = best.measure if best else (last.measure if last else None)
+    record = {
+        "data": fingerprint(job.training.data),
+        "validation": None if job.valid is None else fingerprint(job.valid),
+        "measure": str(job.measure),
+        "score": score,
+        "iterations": iterations,
+        "best_iteration": best.iteration if best else None,
+        "objective": value,
+        "converged": converged,
+        "interrupted": interrupted,
+        "seed": job.seed,
+        "curve": [[s.iteration, s.loss, s.measure] for s in watcher.history],
+        "versions": dict(versions()),
+    }
+    return Fitted(
+        model, params, iterations, value, converged, watcher.history,
+        best.iteration if best else None, score, interrupted, record,
+    )  # fmt: skip
+
+
+def fingerprint(data: Dataset) -> dict[str, Any]:
+    """What the data were, and a hash of labels, queries and (at most 1 MB of) features."""
+    digest = hashlib.sha256()
+    digest.update(data.y.tobytes() + data.offsets.tobytes())
+    X = data.X if isinstance(data.X, np.ndarray) else data.X.data.reshape(-1, 1)
+    step = max(1, -(-X.nbytes // SAMPLED))
+    digest.update(X[::step].tobytes())
+    return {
+        "source": data.source.replace("\\", "/").rsplit("/", 1)[-1],
+        "queries": len(data),
+        "documents": data.n_docs,
+        "features": data.n_features,
+        "sha256": digest.hexdigest(),
+    }
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of what took part; looking them up is slow."""
+    found = {"firstpage": __version__}
+    for package in ("numpy", "scipy", "lightgbm", "xgboost-cpu", "torch"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,42 @@
+"""Rankers by name: `ListMLE`, `listmle`, `top-k ListMLE`, `focused-net`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firstpage.errors import DataError
+from firstpage.names import PartError, lookup, parameters, plain, split
+from firstpage.rankers.base import Ranker
+from firstpage.rankers.lambdamart import LambdaMART
+from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
+
+RANKERS: dict[str, type[Ranker]] = {
+    cls.__name__: cls
+    for cls in (Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet, LambdaMART)
+}
+TOP = 10  # the depth of "top-k .." where k is not said
+
+
+def ranker(text: str, **given: Any) -> Ranker:
+    """The ranker that a text names, as `ListMLE(k=10)`; "top-k" in front asks for that form."""
+    name, inside = split(text)
+    given = {**inside, **given}
+    bare = plain(name)
+    if bare.startswith("topk") and bare not in map(plain, RANKERS):
+        bare = bare.removeprefix("topk")
+        given.setdefault("k", TOP)
+        if given["k"] is None:
+            raise DataError(f"{text!r} needs k, the depth of its top-k form.")
+    cls = lookup(bare if bare != plain(name) else name, RANKERS, "ranker")
+    known = parameters(cls)
+    for key in given:
+        if key not in known:
+            raise PartError(
+                f"{cls.__name__} has no parameter {key!r} (it has: {', '.join(known)})."
+            )
+    return cls(**given)
+
+
+def about() -> list[tuple[str, str, str]]:
+    """(name, one line, paper) of every ranker."""
+    return [(name, cls._about, cls._paper) for name, cls in RANKERS.items()]

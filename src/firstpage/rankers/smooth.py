@@ -1,0 +1,284 @@
+"""The rankers with smooth losses: Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.losses.base import Loss
+from firstpage.losses.focused import focused_net
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.pairwise import PairwiseLogistic
+from firstpage.losses.permutation import PermutationCrossEntropy
+from firstpage.losses.pointwise import SquaredError
+from firstpage.rankers.base import Ranker, Ties
+from firstpage.rankers.fitting import Fitted, Job, fit_parts
+from firstpage.rankers.least_squares import fit_least_squares
+from firstpage.rankers.training import Training
+from firstpage.scorers.linear import LinearScoring
+from firstpage.solvers.descent import GradientDescent
+
+RATES = [GradientDescent(rate=rate, max_iter=500) for rate in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)]
+
+
+class RankNet(Ranker):
+    """Logistic loss over pairs of documents (Burges et al. 2005).
+
+    Minimises the sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  With k, pairs whose
+    better document is among the first k places.  `average` takes the mean over a query's pairs.
+    """
+
+    _paper = "Burges et al., ICML 2005; top-k: Lan et al., CIKM 2013"
+    _about = "logistic loss over pairs"
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        average: bool = False,
+        ties: Ties = "share",
+        l2: float = 0.01,
+        scorer: Any = "linear",
+        solver: Any = "auto",
+        normalize: str | None = None,
+        measure: str = "NDCG@10",
+        patience: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
+            measure=measure, patience=patience, seed=seed, threads=threads,
+            warm_start=warm_start, verbose=verbose,
+        )  # fmt: skip
+        self.average = average
+
+    def _loss(self) -> Loss:
+        return PairwiseLogistic(self.k, average=self.average)
+
+
+class ListMLE(Ranker):
+    """Likelihood of the true order under Plackett and Luce's model (Xia et al. 2008, 2009).
+
+    Minimises the sum over places i of log(sum of exp(s) over places i, i+1, ..) - s_i.  With k, the
+    first k places alone: top-k ListMLE.  Equal labels share their places (`ties="share"`), or are
+    put into a random order as in the papers ("random", by the seed).
+    """
+
+    _paper = "Xia et al., ICML 2008; top-k: Xia, Liu and Li, NIPS 2009"
+    _about = "likelihood of the true order; with k, of its first k places"
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        average: bool = False,
+        ties: Ties = "share",
+        l2: float = 0.01,
+        scorer: Any = "linear",
+        solver: Any = "auto",
+        normalize: str | None = None,
+        measure: str = "NDCG@10",
+        patience: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
+            measure=measure, patience=patience, seed=seed, threads=threads,
+            warm_start=warm_start, verbose=verbose,
+        )  # fmt: skip
+        self.average = average
+
+    def _loss(self) -> Loss:
+        return PlackettLuce(self.k, self.average)
+
+    def _truth(self, truth: Truth) -> Truth:
+        if self._breaks_ties() and self.k is None:
+            return truth.full_order(self.seed)
+        return super()._truth(truth)
+
+
+class ListNet(Ranker):
+    """Cross entropy between softmax distributions of labels and of scores (Cao et al. 2007).
+
+    Minimises - sum of softmax(labels / temperature) * log softmax(scores).  With k, labels are the
+    top-k map k, k-1, .. 1, 0, .. 0.  `form="permutation"` compares the distributions of whole
+    permutations, exactly, for lists of up to 12 documents.
+    """
+
+    _paper = "Cao et al., ICML 2007; top-k: Xia, Liu and Li, NIPS 2009"
+    _about = "cross entropy of softmax distributions"
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        temperature: float = 1.0,
+        form: Literal["top-one", "permutation"] = "top-one",
+        ties: Ties = "share",
+        l2: float = 0.001,
+        scorer: Any = "linear",
+        solver: Any = "auto",
+        normalize: str | None = None,
+        measure: str = "NDCG@10",
+        patience: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
+            measure=measure, patience=patience, seed=seed, threads=threads,
+            warm_start=warm_start, verbose=verbose,
+        )  # fmt: skip
+        self.temperature = temperature
+        self.form = form
+
+    def _loss(self) -> Loss:
+        if self.form not in ("top-one", "permutation"):
+            raise DataError(f"form must be 'top-one' or 'permutation'; got {self.form!r}.")
+        if self.form == "permutation":
+            return PermutationCrossEntropy(self.k, self.temperature)
+        return SoftmaxCrossEntropy(self.k, self.temperature)
+
+
+class RankCosine(Ranker):
+    """Cosine between the vectors of labels and of scores (Qin et al. 2008).
+
+    Minimises (1 - cosine) / 2.  With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  It is not
+    convex, and adding a number to all scores changes it: centred features help
+    (`normalize="standard"`).  The length of the scores is free, so a penalty (`l2`) says nothing.
+    """
+
+    _paper = "Qin et al., IPM 2008; top-k: Xia, Liu and Li, NIPS 2009"
+    _about = "cosine between labels and scores"
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        ties: Ties = "share",
+        l2: float = 0.0,
+        scorer: Any = "linear",
+        solver: Any = "auto",
+        normalize: str | None = None,
+        measure: str = "NDCG@10",
+        patience: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
+            measure=measure, patience=patience, seed=seed, threads=threads,
+            warm_start=warm_start, verbose=verbose,
+        )  # fmt: skip
+
+    def _loss(self) -> Loss:
+        return Cosine(self.k)
+
+    def _fit_parts(self, job: Job) -> Fitted:
+        """The length of linear weights means nothing to a cosine: it is set to 1."""
+        found = super()._fit_parts(job)
+        if found.coefficients is None or found.params is None:
+            return found
+        params = found.params / (float(np.linalg.norm(found.params)) or 1.0)
+        return replace(found, model=LinearScoring(params), params=params)
+
+
+class FocusedNet(Ranker):
+    """Order inside the top k by ListNet, the top k above the rest by RankNet (Niu et al. 2012).
+
+    Minimises beta * list + (1 - beta) * pair, each 1 where scores are equal and 0 at its infimum.
+    """
+
+    _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
+    _about = "ListNet inside the top k, RankNet between the top k and the rest"
+    _grid = {"beta": [round(0.05 * i, 2) for i in range(21)]}  # noqa: RUF012
+
+    def __init__(
+        self,
+        k: int = 10,
+        beta: float = 0.5,
+        *,
+        ties: Ties = "share",
+        l2: float = 0.01,
+        scorer: Any = "linear",
+        solver: Any = "auto",
+        normalize: str | None = None,
+        measure: str = "NDCG@10",
+        patience: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
+            measure=measure, patience=patience, seed=seed, threads=threads,
+            warm_start=warm_start, verbose=verbose,
+        )  # fmt: skip
+        self.beta = beta
+
+    def _loss(self) -> Loss:
+        if self.k is None:
+            raise DataError("FocusedNet needs k, the depth of the top that it focuses on.")
+        return focused_net(self.k, self.beta)
+
+
+class Regression(Ranker):
+    """Least squares of the labels on the features, with intercept and a small ridge.
+
+    With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  Linear weights are found exactly.
+    """
+
+    _paper = "the pointwise baseline of Cheng et al., 2014"
+    _about = "least squares on the labels"
+    _grid = {"l2": [1e-6, 1e-4, 1e-3, 1e-2, 1e-1]}  # noqa: RUF012
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        ties: Ties = "share",
+        l2: float = 1e-6,
+        scorer: Any = "linear",
+        solver: Any = "auto",
+        normalize: str | None = None,
+        measure: str = "NDCG@10",
+        patience: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
+            measure=measure, patience=patience, seed=seed, threads=threads,
+            warm_start=warm_start, verbose=verbose,
+        )  # fmt: skip
+
+    def _loss(self) -> Loss:
+        return SquaredError(self.k)
+
+    def _fit_parts(self, job: Job) -> Fitted:
+        """Every document counts alike, so a query counts by the number of its documents."""
+        training = job.training
+        each = np.ones(training.data.n_docs) if training.weights is None else training.weights
+        counts = np.add.reduceat(each, training.data.offsets[:-1])
+        shares = counts if training.query_weights is None else counts * training.query_weights
+        job = Job(**{**job.__dict__, "training": Training(training.data, training.weights, shares)})
+        if job.scorer == "linear" and job.solver == "auto":
+            return fit_least_squares(job)
+        return fit_parts(job)

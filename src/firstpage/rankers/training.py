@@ -1,0 +1,146 @@
+"""From what a user hands to `fit` to data that can be trained on, checked once."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.groups import group_rows
+from firstpage.data.ids import Ids
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.kernels.linear import first_bad_row
+from firstpage.types import Floats, Ints
+
+EXACT = 2**53  # whole numbers beyond it are no longer told apart
+MANY = 1000  # rows from which on a missing qid is worth a word
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Documents grouped by query, with weights."""
+
+    data: Dataset
+    weights: Floats | None  # of documents, where they differ inside a query: as if copied
+    query_weights: Floats | None
+
+
+def labels_of(y: Any, rows: int) -> Floats:
+    """One finite number a document."""
+    given = np.asarray(y)
+    if given.dtype.kind in "iu" and given.size and int(np.abs(given.astype(object)).max()) > EXACT:
+        raise DataError(f"labels beyond 2^53 cannot be told apart; the greatest is {given.max()}.")
+    try:
+        labels = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"Unknown label type: labels must be numbers ({error}).") from error
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        text = "A column-vector y was passed when a 1d array was expected"
+        warnings.warn(text, DataConversionWarning, stacklevel=4)
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise DataError(f"y should be a 1d array, one label a document; got {labels.shape}.")
+    if len(labels) != rows:
+        raise DataError(f"there are {len(labels)} labels for {rows} documents.")
+    if not np.isfinite(labels).all():
+        row = int(np.argmin(np.isfinite(labels)))
+        raise DataError(f"the label of row {row} is {labels[row]} (NaN or inf); it must be finite.")
+    return labels
+
+
+def grouped(X: Any, y: Floats, qid: Any, names: tuple[str, ...] | None) -> Dataset:
+    """Rows brought together by query; their former numbers are kept in `row_order`."""
+    rows = X.shape[0]
+    if qid is None:
+        if rows > MANY:
+            warnings.warn(
+                f"qid is not given: all {rows} documents are taken for one query.",
+                FirstpageWarning,
+                stacklevel=4,
+            )
+        offsets = np.array([0, rows], np.int64)
+        return Dataset(X, y, offsets, Ids.of(["1"]), None, names, "X")
+    queries, offsets, order = group_rows(qid, rows)
+    if order is not None:
+        X, y = X[order], y[order]
+    return Dataset(X, y, offsets, queries, None, names, "X", order)
+
+
+def check_finite(data: Dataset) -> None:
+    """Refuse missing and infinite features, and say where they are."""
+    if isinstance(data.X, np.ndarray):
+        row = first_bad_row(data.X) if data.X.shape[1] else -1
+        if row < 0:
+            return
+        column = int(np.argmin(np.isfinite(data.X[row])))
+        value = data.X[row, column]
+    else:
+        bad = ~np.isfinite(data.X.data)
+        if not bad.any():
+            return
+        at = int(np.argmax(bad))
+        row = int(np.searchsorted(data.X.indptr, at, side="right")) - 1
+        column, value = int(data.X.indices[at]), data.X.data[at]
+    query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
+    name = data.feature_names[column] if data.feature_names else f"feature {column + 1}"
+    place = row if data.row_order is None else int(data.row_order[row])
+    raise DataError(
+        f"{data.source} contains NaN or inf: {name} of row {place + 1} (query {query!r}) is "
+        f"{value}. Fill or drop such values first."
+    )
+
+
+def with_weights(data: Dataset, given: Any) -> Training:
+    """Weights of documents or of queries.
+
+    One number a query weighs the query.  One a document does so too where all documents of a
+    query have the same; where they differ, a document of weight 2 counts as two copies.
+    """
+    if given is None:
+        return Training(data, None, None)
+    weight = np.asarray(given, np.float64)
+    if weight.ndim != 1:
+        raise DataError(f"Sample weights must be 1D array or scalar; the shape is {weight.shape}.")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise DataError("weights must be finite and not negative.")
+    lengths = data.lengths
+    if len(weight) == len(data) and len(weight) != data.n_docs:
+        return Training(data, None, _some(weight))
+    if len(weight) != data.n_docs:
+        raise DataError(
+            f"there are {len(weight)} weights; give one a document ({data.n_docs}) or one a "
+            f"query ({len(data)})."
+        )
+    weight = data.arranged(weight)
+    filled = lengths > 0
+    starts = data.offsets[:-1][filled]
+    low, high = np.zeros(len(data)), np.zeros(len(data))
+    low[filled], high[filled] = (
+        np.minimum.reduceat(weight, starts),
+        np.maximum.reduceat(weight, starts),
+    )
+    even = low == high
+    if even.all():
+        return Training(data, None, _some(high))
+    inside: Floats = np.where(np.repeat(even, lengths), 1.0, weight)
+    return Training(data, inside, _some(np.where(even, high, 1.0)))
+
+
+def _some(weights: Floats) -> Floats:
+    if not weights.sum() > 0:
+        raise DataError("all weights are zero; there is nothing to learn from.")
+    return weights
+
+
+def restored(values: Floats, order: Ints | None) -> Floats:
+    """Values of regrouped rows in the order in which the rows were given."""
+    if order is None:
+        return values
+    out = np.empty_like(values)
+    out[order] = values
+    return out

@@ -1,0 +1,146 @@
+"""Choose parameters on validation data: the papers' grids, or Optuna; every trial is kept."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from firstpage.data.dataset import Dataset
+from firstpage.errors import DataError, need
+from firstpage.measures.parse import measure as parse_measure
+from firstpage.rankers.base import Ranker
+from firstpage.rankers.smooth import RATES
+
+TRIALS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One setting, and how it did."""
+
+    parameters: dict[str, Any]
+    score: float
+    iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """The best ranker, fitted, and all trials in the order in which they ran."""
+
+    best: Ranker
+    parameters: dict[str, Any]
+    score: float
+    trials: list[Trial]
+    measure: str
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row a trial."""
+        return [
+            {
+                **t.parameters,
+                self.measure: t.score,
+                "iterations": t.iterations,
+                "seconds": t.seconds,
+            }
+            for t in self.trials
+        ]
+
+
+def paper_grid(ranker: Ranker) -> dict[str, list[Any]]:
+    """What the papers search: the rate of descents, FocusedNet's beta, else the penalty."""
+    if isinstance(ranker.solver, str) and ranker.solver.split("(")[0] in ("gd", "sgd"):
+        if ranker.solver.startswith("sgd"):
+            return {"solver": [f"sgd(rate={rate:g})" for rate in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)]}
+        return {"solver": list(RATES)}
+    return dict(type(ranker)._grid)
+
+
+def tune(
+    ranker: Ranker,
+    train: Dataset,
+    valid: Dataset,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    method: str = "grid",
+    trials: int = TRIALS,
+    callback: Callable[[int, int, Trial], object] | None = None,
+) -> Tuned:
+    """Fit one ranker a setting, and keep the one that measures best on the validation data.
+
+    grid      values by parameter; None: the papers' (`paper_grid`)
+    method    "grid": every combination; "optuna": `trials` of them, chosen as it goes
+    callback  called with (number, of how many, trial) after each
+    """
+    search = {name: list(values) for name, values in (grid or paper_grid(ranker)).items()}
+    known = ranker.get_params(deep=False)
+    for name, values in search.items():
+        if name not in known:
+            raise DataError(f"{type(ranker).__name__} has no parameter {name!r} to tune.")
+        if not values:
+            raise DataError(f"there is no value of {name!r} to try.")
+    if method not in ("grid", "optuna"):
+        raise DataError(f"method must be 'grid' or 'optuna'; got {method!r}.")
+    lower = parse_measure(ranker.measure).lower_is_better
+    done: list[Trial] = []
+    best: list[Any] = []
+
+    def attempt(parameters: dict[str, Any]) -> float:
+        start = time.perf_counter()
+        candidate = clone(ranker).set_params(**parameters).fit(train, valid=valid)
+        score = float(candidate.score(valid))
+        shown = -score if lower else score
+        done.append(Trial(parameters, shown, candidate.n_iter_, time.perf_counter() - start))
+        if not best or score > best[0]:
+            best[:] = [score, candidate, parameters]
+        if callback is not None:
+            callback(len(done), total, done[-1])
+        return score
+
+    total = trials if method == "optuna" else int(np.prod([len(v) for v in search.values()]))
+    try:
+        if method == "optuna":
+            _optuna(search, trials, ranker.seed, attempt)
+        else:
+            for parameters in _combinations(search):
+                attempt(parameters)
+    except KeyboardInterrupt:
+        if not best:
+            raise
+    score, found, parameters = best
+    return Tuned(found, parameters, -score if lower else score, done, str(ranker.measure))
+
+
+def _combinations(search: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*search.values()):
+        yield dict(zip(search, values, strict=True))
+
+
+def _optuna(
+    search: dict[str, list[Any]], trials: int, seed: int, attempt: Callable[[dict[str, Any]], float]
+) -> None:
+    """Numbers are searched between the grid's ends, by their logarithm where they span decades."""
+    try:
+        import optuna
+    except ImportError as error:
+        raise need("optuna", "tune", "tuning by Optuna") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+    def suggest(trial: Any, name: str, values: list[Any]) -> Any:
+        if all(isinstance(v, float) for v in values) and len(values) > 1:
+            low, high = min(values), max(values)
+            return trial.suggest_float(name, low, high, log=low > 0 and high / low >= 100)
+        if all(isinstance(v, int) and not isinstance(v, bool) for v in values) and len(values) > 2:
+            return trial.suggest_int(name, min(values), max(values))
+        return values[trial.suggest_categorical(name, list(range(len(values))))]
+
+    def run(trial: Any) -> float:
+        return attempt({name: suggest(trial, name, values) for name, values in search.items()})
+
+    sampler = optuna.samplers.TPESampler(seed=seed)
+    optuna.create_study(direction="maximize", sampler=sampler).optimize(run, n_trials=trials)

@@ -1,0 +1,37 @@
+"""Results over folds as a table, with published ones beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from firstpage.rankers.crossval import CrossValidation
+from firstpage.report.published import plain, read_published
+from firstpage.report.table import Table
+
+
+def folds_table(found: CrossValidation, source: str, published: Path | None = None) -> Table:
+    """One row a ranker: mean ± standard error over queries (and ± between seeds)."""
+    rows = []
+    for name in found.values:
+        cells = [name]
+        for m in found.measures:
+            cell = f"{found.mean(name, m):.4f} ± {found.over_queries(name, m):.3f}"
+            between = found.over_seeds(name, m)
+            cells.append(cell if between is None else f"{cell} (seeds {between:.3f})")
+        rows.append(cells)
+    if published is not None:
+        for name, values in read_published(published).items():
+            rows.append([f"published: {name}", *(_short(values, m) for m in found.measures)])
+    note = (
+        f"{source}: {len(found.queries)} test queries, convention {found.convention}; ± is the "
+        "standard error over queries: smaller differences are noise."
+    )
+    return Table(["ranker", *found.measures], rows, note=note)
+
+
+def _short(values: dict[str, str], measure: str) -> str:
+    text = values.get(plain(measure), "")
+    try:
+        return f"{float(text):.4f}"
+    except ValueError:
+        return text

@@ -1,0 +1,150 @@
+"""A network with one hidden layer, fitted by PyTorch and fed by our slopes; scored by NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from firstpage.errors import DataError, need
+from firstpage.scorers.base import Run
+from firstpage.types import Array, Floats, Ints
+
+ROWS = 1 << 16  # scored at a time
+
+
+@dataclass(frozen=True)
+class MLP:
+    """relu(x W + b) v + c over standardised features.
+
+    hidden   units of the hidden layer
+    device   "cpu", "cuda" or any other device of PyTorch
+    """
+
+    hidden: int = 64
+    device: str = "cpu"
+    additive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.hidden, int) or self.hidden < 1:
+            raise DataError(f"hidden must be a whole number from 1 on; got {self.hidden!r}.")
+
+    def fitting(self, X: Any) -> MLPFitting:
+        return MLPFitting(self, X)
+
+
+class MLPFitting:
+    """All parameters in one flat tensor, so that any solver can move them."""
+
+    parallel = False  # PyTorch has threads of its own
+    noise = 1e-7
+
+    def __init__(self, scorer: MLP, X: Any) -> None:
+        self.torch = _torch()
+        dense = X if isinstance(X, np.ndarray) else X.toarray()
+        self.mean = dense.mean(axis=0, dtype=np.float64)
+        deviation = dense.std(axis=0, dtype=np.float64)
+        self.deviation = np.where(deviation > 0, deviation, 1.0)
+        scaled = ((dense - self.mean) / self.deviation).astype(np.float32)
+        self.X = self.torch.from_numpy(scaled).to(scorer.device)
+        self.device = scorer.device
+        self.n_features, self.hidden = scaled.shape[1], scorer.hidden
+        self.size = (self.n_features + 2) * self.hidden + 1
+        self._flat = self.torch.zeros(self.size, device=scorer.device, requires_grad=True)
+
+    def start(self, seed: int) -> Floats:
+        """He's start: the hidden layer keeps the spread of its input; the scores begin small."""
+        rng = np.random.default_rng(seed)
+        params = np.zeros(self.size)
+        first = self.n_features * self.hidden
+        params[:first] = rng.normal(0, np.sqrt(2 / self.n_features), first)
+        last = first + self.hidden
+        params[last : last + self.hidden] = rng.normal(0, np.sqrt(1 / self.hidden), self.hidden)
+        return params
+
+    def load(self, params: Floats) -> None:
+        with self.torch.no_grad():
+            self._flat.copy_(self.torch.from_numpy(np.ascontiguousarray(params, np.float32)))
+
+    def bind(
+        self, lo: int, hi: int, scores: Floats, grad: Floats, slope: Floats
+    ) -> tuple[Run, Run]:
+        rows = self.X[lo:hi]
+        held: list[Any] = []
+
+        def forward() -> None:
+            W, b, v, c = _layers(self._flat, self.n_features, self.hidden)
+            found = self.torch.relu(rows @ W + b) @ v + c
+            held[:] = [found]
+            scores[:] = found.detach().cpu().numpy()
+
+        def back() -> None:
+            self._flat.grad = None
+            upstream = self.torch.from_numpy(grad.astype(np.float32)).to(self.device)
+            held.pop().backward(gradient=upstream)
+            slope[:] = self._flat.grad.cpu().numpy()
+
+        return forward, back
+
+    def conditioner(self, offsets: Ints, l2: float, weights: Floats | None) -> Floats | None:
+        return None
+
+    def scoring(self, params: Floats) -> MLPScoring:
+        W, b, v, c = _layers(params.astype(np.float32), self.n_features, self.hidden)
+        return MLPScoring(
+            self.mean, self.deviation, np.array(W), np.array(b), np.array(v), float(c)
+        )
+
+    def predict(self, params: Floats, X: Any) -> Floats:
+        return self.scoring(params).predict(X)
+
+
+def _layers(flat: Any, inputs: int, hidden: int) -> tuple[Any, Any, Any, Any]:
+    """The flat parameters as (W, b, v, c); views, of arrays and tensors alike."""
+    a, b, c = inputs * hidden, (inputs + 1) * hidden, (inputs + 2) * hidden
+    return flat[:a].reshape(inputs, hidden), flat[a:b], flat[b:c], flat[c]
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise need("torch", "torch", "scorer='mlp'") from error
+    return torch
+
+
+@dataclass(frozen=True, eq=False)
+class MLPScoring:
+    """A fitted network; needs no PyTorch."""
+
+    mean: Floats
+    deviation: Floats
+    W: Array
+    b: Array
+    v: Array
+    c: float
+    coefficients: ClassVar[None] = None
+
+    @property
+    def n_features(self) -> int:
+        return len(self.mean)
+
+    def predict(self, X: Any) -> Floats:
+        out = np.empty(X.shape[0])
+        for lo in range(0, X.shape[0], ROWS):
+            rows = X[lo : lo + ROWS]
+            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+            hidden = np.maximum((rows - self.mean) / self.deviation @ self.W + self.b, 0.0)
+            out[lo : lo + ROWS] = hidden @ self.v + self.c
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        arrays = {n: getattr(self, n).tolist() for n in ("mean", "deviation", "W", "b", "v")}
+        return {"kind": "mlp", **arrays, "c": self.c}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> MLPScoring:
+        mean, deviation = (np.array(stored[n], np.float64) for n in ("mean", "deviation"))
+        W, b, v = (np.array(stored[n], np.float32) for n in ("W", "b", "v"))
+        return cls(mean, deviation, W, b, v, float(stored["c"]))

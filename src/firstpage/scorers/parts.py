@@ -1,0 +1,17 @@
+"""Scorers by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firstpage.names import build
+from firstpage.scorers.linear import Linear
+from firstpage.scorers.mlp import MLP
+from firstpage.scorers.trees import Trees
+
+SCORERS: dict[str, Any] = {"linear": Linear, "mlp": MLP, "trees": Trees}
+
+
+def scorer(given: Any) -> Any:
+    """A scorer from a text such as "trees(count=300)"; a scorer stays as it is."""
+    return build(given, SCORERS, "scorer") if isinstance(given, str) else given

@@ -1,0 +1,227 @@
+"""Gradient-boosted trees, grown by LightGBM or XGBoost from our slopes and curvatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from firstpage.errors import DataError, need
+from firstpage.types import Floats
+
+Slopes = Callable[[Floats], tuple[Floats, Floats]]
+"""Scores of all training documents -> slope and curvature of the loss by each."""
+Grown = Callable[[int, Any, Floats | None], bool]
+"""(number of trees, the booster, scores of the validation documents) -> whether to stop."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A sum of decision trees.
+
+    count     trees at most
+    leaves    leaves of a tree
+    rate      share of each tree's step that is taken
+    library   "lightgbm" or "xgboost"
+    options   more parameters, as the library calls them
+    """
+
+    count: int = 300
+    leaves: int = 31
+    rate: float = 0.1
+    min_docs: int = 20
+    library: str = "lightgbm"
+    options: dict[str, Any] = field(default_factory=dict)
+    additive: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.library not in LIBRARIES:
+            raise DataError(f"library must be one of {', '.join(LIBRARIES)}; got {self.library!r}.")
+        if self.count < 1 or self.leaves < 2 or not self.rate > 0:
+            raise DataError("trees need count >= 1, leaves >= 2 and a rate above 0.")
+
+    def __hash__(self) -> int:
+        return hash((self.count, self.leaves, self.rate, self.library, repr(self.options)))
+
+    def grow(
+        self, X: Any, slopes: Slopes, valid: Any, grown: Grown, seed: int, threads: int
+    ) -> tuple[Any, int]:
+        """The booster, and how many trees it has; `grown` is told of every one."""
+        library = LIBRARIES[self.library]
+        found: tuple[Any, int] = library.grow(self, X, slopes, valid, grown, seed, threads)
+        return found
+
+    def parameters(self, seed: int, threads: int) -> dict[str, Any]:
+        """As the library calls them."""
+        found: dict[str, Any] = LIBRARIES[self.library].params(self, seed, threads)
+        return found
+
+    def scoring(self, booster: Any, count: int, n_features: int) -> TreesScoring:
+        text = LIBRARIES[self.library].text(booster, count)
+        return TreesScoring(self.library, text, n_features)
+
+
+class LightGBM:
+    """LightGBM's part."""
+
+    @staticmethod
+    def params(trees: Trees, seed: int, threads: int) -> dict[str, Any]:
+        return {
+            "objective": "none", "verbosity": -1, "seed": seed, "num_threads": threads,
+            "deterministic": True, "force_row_wise": True, "num_leaves": trees.leaves,
+            "learning_rate": trees.rate, "min_data_in_leaf": trees.min_docs, **trees.options,
+        }  # fmt: skip
+
+    @classmethod
+    def grow(
+        cls, trees: Trees, X: Any, slopes: Slopes, valid: Any, grown: Grown, seed: int, threads: int
+    ) -> tuple[Any, int]:
+        lightgbm = lightgbm_or_error()
+        params = cls.params(trees, seed, threads)
+        data = lightgbm.Dataset(X, np.zeros(X.shape[0]), params=params, free_raw_data=False)
+        step = {"fobj": lambda scores, _: slopes(np.asarray(scores, np.float64))}
+        return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, grown, step)
+
+    @staticmethod
+    def boost(
+        booster: Any, data: Any, valid: Any, count: int, grown: Grown, step: dict[str, Any]
+    ) -> tuple[Any, int]:
+        """Tree by tree, so that each can be watched."""
+        if valid is not None:
+            booster.add_valid(data.create_valid(valid, np.zeros(valid.shape[0])), "valid")
+        for number in range(1, count + 1):
+            done = booster.update(**step)
+            if grown(number, booster, None if valid is None else _valid_scores(booster)) or done:
+                return booster, number
+        return booster, count
+
+    @staticmethod
+    def text(booster: Any, count: int) -> str:
+        return str(booster.model_to_string(num_iteration=count))
+
+    @staticmethod
+    def predict(text: str, X: Any) -> Floats:
+        booster = lightgbm_or_error().Booster(model_str=text)
+        return np.asarray(booster.predict(X, raw_score=True), np.float64)
+
+    @staticmethod
+    def gains(text: str, n_features: int) -> Floats:
+        booster = lightgbm_or_error().Booster(model_str=text)
+        return np.asarray(booster.feature_importance("gain"), np.float64)
+
+
+class XGBoost:
+    """XGBoost's part."""
+
+    @staticmethod
+    def params(trees: Trees, seed: int, threads: int) -> dict[str, Any]:
+        return {
+            "objective": "reg:squarederror", "base_score": 0.0, "tree_method": "hist",
+            "grow_policy": "lossguide", "max_leaves": trees.leaves, "max_depth": 0, "seed": seed,
+            "eta": trees.rate, "lambda": 0.0, "min_child_weight": 1e-3, "nthread": threads,
+            **trees.options,
+        }  # fmt: skip
+
+    @classmethod
+    def grow(
+        cls, trees: Trees, X: Any, slopes: Slopes, valid: Any, grown: Grown, seed: int, threads: int
+    ) -> tuple[Any, int]:
+        xgboost = xgboost_or_error()
+        data = xgboost.DMatrix(X, np.zeros(X.shape[0]))
+        other = None if valid is None else xgboost.DMatrix(valid)
+        params = cls.params(trees, seed, threads)
+        booster = xgboost.Booster(params, [data] if other is None else [data, other])
+        for number in range(trees.count):
+            booster.update(data, number, fobj=lambda scores, _: slopes(scores.astype(np.float64)))
+            scores = None
+            if other is not None:
+                found = booster.predict(other, output_margin=True)
+                scores = np.asarray(found, np.float64)
+            if grown(number + 1, booster, scores):
+                return booster, number + 1
+        return booster, trees.count
+
+    @staticmethod
+    def text(booster: Any, count: int) -> str:
+        return bytes(booster[:count].save_raw("json")).decode()
+
+    @staticmethod
+    def predict(text: str, X: Any) -> Floats:
+        xgboost = xgboost_or_error()
+        booster = xgboost.Booster()
+        booster.load_model(bytearray(text.encode()))
+        found = booster.predict(xgboost.DMatrix(X), output_margin=True)
+        return np.asarray(found, np.float64)
+
+    @staticmethod
+    def gains(text: str, n_features: int) -> Floats:
+        booster = xgboost_or_error().Booster()
+        booster.load_model(bytearray(text.encode()))
+        out = np.zeros(n_features)
+        for name, gain in booster.get_score(importance_type="total_gain").items():
+            out[int(name.removeprefix("f"))] = gain
+        return out
+
+
+LIBRARIES: dict[str, Any] = {"lightgbm": LightGBM, "xgboost": XGBoost}
+
+
+def _valid_scores(booster: Any) -> Floats:
+    """LightGBM keeps them up to date, and shows them to evaluation functions alone."""
+    seen: list[Floats] = []
+
+    def look(scores: Floats, _: Any) -> tuple[str, float, bool]:
+        seen.append(np.array(scores, np.float64))
+        return "", 0.0, True
+
+    booster.eval_valid(look)
+    return seen[0]
+
+
+def lightgbm_or_error() -> Any:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise need("lightgbm", "trees", "scorer='trees'") from error
+    return lightgbm
+
+
+def xgboost_or_error() -> Any:
+    try:
+        import xgboost
+    except ImportError as error:
+        raise need("xgboost-cpu", "trees", "library='xgboost'") from error
+    return xgboost
+
+
+@dataclass(frozen=True, eq=False)
+class TreesScoring:
+    """Grown trees, as the library's own text."""
+
+    library: str
+    text: str
+    n_features: int
+    coefficients: ClassVar[None] = None
+
+    def predict(self, X: Any) -> Floats:
+        found: Floats = LIBRARIES[self.library].predict(self.text, X)
+        return found
+
+    def gains(self) -> Floats:
+        """What the splits on each feature took off the loss, summed."""
+        found: Floats = LIBRARIES[self.library].gains(self.text, self.n_features)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "trees", "library": self.library, "n_features": self.n_features,
+            "text": self.text,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> TreesScoring:
+        if stored["library"] not in LIBRARIES:
+            raise DataError(f"trees of the library {stored['library']!r} cannot be read.")
+        return cls(stored["library"], stored["text"], int(stored["n_features"]))

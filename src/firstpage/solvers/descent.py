@@ -1,0 +1,106 @@
+"""Plain gradient descent, stochastic descent and Adam: the papers' protocols, and for networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from firstpage.solvers.objective import Objective
+from firstpage.solvers.watch import Found, Watch, never
+from firstpage.types import Floats
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """params -= rate * slope, over all queries at once."""
+
+    rate: float = 0.1
+    max_iter: int = 500
+    tol: float = 0.0
+    needs: ClassVar[tuple[str, ...]] = ("smooth",)
+    path: ClassVar[bool] = True  # whether to choose among the iterations by validation
+    batch: ClassVar[None] = None
+
+    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+        params = np.array(start, np.float64)
+        before, slope = objective(params)
+        for iteration in range(1, self.max_iter + 1):
+            params = params - self.rate * slope
+            value, slope = objective(params)
+            if not np.isfinite(value):
+                return Found(params, value, iteration, "diverged: lower the rate", False)
+            if watch(iteration, value, params):
+                return Found(params, value, iteration, "stopped early", False)
+            if self.tol > 0 and abs(before - value) <= self.tol * max(abs(before), 1.0):
+                return Found(params, value, iteration, "the objective stands still", True)
+            before = value
+        return Found(params, before, self.max_iter, "all iterations done", False)
+
+
+@dataclass(frozen=True)
+class SGD:
+    """params -= rate * slope of `batch` queries, in an order that the seed shuffles every epoch.
+
+    The rate falls as rate / (1 + decay * epoch).  An iteration is an epoch.
+    """
+
+    rate: float = 0.01
+    max_iter: int = 100
+    batch: int = 1
+    decay: float = 0.0
+    seed: int = 0
+    needs: ClassVar[tuple[str, ...]] = ("smooth",)
+    path: ClassVar[bool] = True  # whether to choose among the iterations by validation
+
+    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+        params = np.array(start, np.float64)
+        rng = np.random.default_rng(self.seed)
+        value = np.inf
+        for epoch in range(1, self.max_iter + 1):
+            rate = self.rate / (1 + self.decay * (epoch - 1))
+            value = 0.0
+            for number in rng.permutation(len(objective.bounds)).tolist():
+                loss, slope = objective.block(number, params)
+                params = params - rate * slope
+                value += loss / len(objective.bounds)
+            if not np.isfinite(value):
+                return Found(params, value, epoch, "diverged: lower the rate", False)
+            if watch(epoch, value, params):
+                return Found(params, value, epoch, "stopped early", False)
+        return Found(params, value, self.max_iter, "all epochs done", False)
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Stochastic descent with a rate for every parameter (Kingma and Ba); for networks."""
+
+    rate: float = 0.001
+    max_iter: int = 100
+    batch: int = 32
+    seed: int = 0
+    needs: ClassVar[tuple[str, ...]] = ("smooth",)
+    path: ClassVar[bool] = True  # whether to choose among the iterations by validation
+
+    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+        params = np.array(start, np.float64)
+        rng = np.random.default_rng(self.seed)
+        mean, square = np.zeros_like(params), np.zeros_like(params)
+        steps, value = 0, np.inf
+        for epoch in range(1, self.max_iter + 1):
+            value = 0.0
+            for number in rng.permutation(len(objective.bounds)).tolist():
+                loss, slope = objective.block(number, params)
+                steps += 1
+                mean += 0.1 * (slope - mean)
+                square += 0.001 * (slope * slope - square)
+                unbiased = mean / (1 - 0.9**steps)
+                spread = np.sqrt(square / (1 - 0.999**steps)) + 1e-8
+                params = params - self.rate * unbiased / spread
+                value += loss / len(objective.bounds)
+            if not np.isfinite(value):
+                return Found(params, value, epoch, "diverged: lower the rate", False)
+            if watch(epoch, value, params):
+                return Found(params, value, epoch, "stopped early", False)
+        return Found(params, value, self.max_iter, "all epochs done", False)

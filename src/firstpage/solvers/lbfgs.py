@@ -1,0 +1,59 @@
+"""L-BFGS (SciPy's) in coordinates in which the problem is about round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from firstpage.solvers.objective import Objective
+from firstpage.solvers.watch import Found, Watch, never
+from firstpage.types import Floats
+
+
+@dataclass(frozen=True)
+class LBFGS:
+    """Quasi-Newton descent over all queries, for smooth losses; the default.
+
+    max_iter  iterations at most
+    tol       stop when the objective falls by less than this share in an iteration; never less
+              than the features' type can tell (1e-8 for float32)
+    """
+
+    max_iter: int = 200
+    tol: float = 1e-12
+    needs: ClassVar[tuple[str, ...]] = ("smooth",)
+    path: ClassVar[bool] = False  # whether to choose among the iterations by validation
+    batch: ClassVar[None] = None
+
+    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+        from scipy.optimize import minimize
+
+        T = objective.conditioner()
+        state: dict[str, Any] = {"iteration": 0, "stopped": False, "value": np.inf}
+
+        def outside(u: Floats) -> Floats:
+            found: Floats = u if T is None else T @ u
+            return found
+
+        def value_slope(u: Floats) -> tuple[float, Floats]:
+            value, slope = objective(outside(u))
+            return value, slope if T is None else T.T @ slope
+
+        def step(intermediate_result: Any) -> None:
+            state["iteration"] += 1
+            value = float(intermediate_result.fun)
+            if watch(state["iteration"], value, outside(intermediate_result.x)):
+                state["stopped"] = True
+                raise StopIteration
+
+        first = start if T is None else np.linalg.lstsq(T, start, rcond=None)[0]
+        tol = max(self.tol, objective.scorer.noise)
+        options: Any = {"maxiter": self.max_iter, "ftol": tol, "gtol": 1e-9, "maxcor": 20}
+        done = minimize(
+            value_slope, first, jac=True, method="L-BFGS-B", callback=step, options=options
+        )
+        reason = "stopped early" if state["stopped"] else str(done.message)
+        converged = bool(done.success) and not state["stopped"]
+        return Found(outside(done.x), float(done.fun), int(done.nit), reason, converged)

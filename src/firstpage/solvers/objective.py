@@ -1,0 +1,117 @@
+"""The objective: the mean loss over queries, plus a penalty, as a function of parameters.
+
+Queries are cut into blocks whose features fit into the CPU's cache; each is scored, its loss is
+taken, and the slope is pulled back, before the next is touched: X is read from memory once.
+Each block's slope is kept apart and added up in one order, so that the number of threads changes
+nothing, not even the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from firstpage.data.truth import Truth
+from firstpage.engine.threads import Lanes, resolve
+from firstpage.losses.base import Loss
+from firstpage.scorers.base import Fitting
+from firstpage.types import Floats, Ints
+
+BLOCK = 1 << 20  # bytes of features: half of a core's second-level cache, give or take
+SMALL = 1 << 22  # bytes of features below which threads cost more than they give
+
+
+class Objective:
+    """sum over queries of weight * loss / sum of weights + l2 / 2 * |params|^2."""
+
+    def __init__(
+        self,
+        loss: Loss,
+        scorer: Fitting,
+        truth: Truth,
+        row_bytes: int,
+        weights: Floats | None = None,
+        query_weights: Floats | None = None,
+        l2: float = 0.0,
+        threads: int | None = None,
+        batch: int | None = None,
+    ) -> None:
+        self.scorer, self.l2 = scorer, l2
+        self.conditioner = partial(scorer.conditioner, truth.offsets, l2, weights)
+        shares = np.ones(len(truth)) if query_weights is None else query_weights
+        self._shares: Floats = shares / shares.sum()
+        self._values = np.empty(len(truth))
+        self.bounds = _blocks(truth.offsets, row_bytes, batch)
+        self._slopes = np.zeros((len(self.bounds), scorer.size))
+        self.calls = 0
+        small = int(truth.offsets[-1]) * row_bytes < SMALL
+        count = 1 if small or not scorer.parallel else resolve(threads)
+        target = loss.target(truth, weights)
+        lanes: list[list[Callable[[], object]]] = [[] for _ in range(count)]
+        self._jobs: list[list[Callable[[], object]]] = []
+        most = max((truth.offsets[hi] - truth.offsets[lo] for lo, hi in self.bounds), default=0)
+        for number in range(count):
+            # Workspace is shared by the blocks of a lane, which run one after the other.
+            scores, grad = np.empty(int(most)), np.empty(int(most))
+            for block in range(number, len(self.bounds), count):
+                lo, hi = self.bounds[block]
+                a, b = int(truth.offsets[lo]), int(truth.offsets[hi])
+                s, g, values = scores[: b - a], grad[: b - a], self._values[lo:hi]
+                forward, back = scorer.bind(a, b, s, g, self._slopes[block])
+                run = target.bind(lo, hi, s, values, g)
+                weigh = _weigher(g, self._shares[lo:hi], np.diff(truth.offsets[lo : hi + 1]))
+                self._jobs.append([forward, run, weigh, back])
+                lanes[number] += self._jobs[-1]
+        order = [b for number in range(count) for b in range(number, len(self.bounds), count)]
+        self._jobs = [self._jobs[i] for i in np.argsort(order)]
+        self._lanes = Lanes(lanes)
+
+    @property
+    def size(self) -> int:
+        return self.scorer.size
+
+    def __call__(self, params: Floats) -> tuple[float, Floats]:
+        """Value and slope over all queries."""
+        self.calls += 1
+        self.scorer.load(params)
+        self._lanes.run()
+        value = float((self._values * self._shares).sum())
+        slope: Floats = self._slopes.sum(axis=0)
+        return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
+
+    def block(self, number: int, params: Floats) -> tuple[float, Floats]:
+        """The same over one block alone, as if it were all there is."""
+        self.scorer.load(params)
+        for job in self._jobs[number]:
+            job()
+        lo, hi = self.bounds[number]
+        share = float(self._shares[lo:hi].sum())
+        value = float((self._values[lo:hi] * self._shares[lo:hi]).sum()) / share
+        slope: Floats = self._slopes[number] / share
+        return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
+
+
+def _blocks(offsets: Ints, row_bytes: int, batch: int | None) -> list[tuple[int, int]]:
+    """Ranges of queries: of `batch` queries each, or as many as BLOCK bytes hold, at least one."""
+    count = len(offsets) - 1
+    if batch is not None:
+        return [(lo, min(lo + batch, count)) for lo in range(0, count, batch)]
+    rows = max(1, BLOCK // max(row_bytes, 1))
+    bounds, lo = [], 0
+    while lo < count:
+        hi = int(np.searchsorted(offsets, offsets[lo] + rows, side="right")) - 1
+        hi = min(max(hi, lo + 1), count)
+        bounds.append((lo, hi))
+        lo = hi
+    return bounds
+
+
+def _weigher(grad: Floats, shares: Floats, lengths: Ints) -> Callable[[], object]:
+    """Multiplies a block's slopes by the shares of their queries."""
+    if len(shares) and (shares == shares[0]).all():
+        share = shares[0]
+        return lambda: np.multiply(grad, share, out=grad)
+    each = np.repeat(shares, lengths)
+    return lambda: np.multiply(grad, each, out=grad)

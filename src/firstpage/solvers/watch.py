@@ -1,0 +1,26 @@
+"""What a solver reports to: after every iteration it hands over where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from firstpage.types import Floats
+
+Watch = Callable[[int, float, Floats], bool]
+"""(iteration, value of the objective, parameters) -> whether to stop."""
+
+
+def never(iteration: int, value: float, params: Floats) -> bool:
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Where a solver ended, and why."""
+
+    params: Floats
+    value: float
+    iterations: int
+    reason: str
+    converged: bool

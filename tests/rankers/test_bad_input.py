@@ -1,0 +1,160 @@
+"""What users do wrong, and the one line that says so."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import firstpage as fp
+from firstpage.errors import FirstpageWarning
+
+X = np.random.default_rng(0).normal(size=(12, 3))
+Y = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1])
+Q = np.repeat([1, 2, 3], 4)
+
+
+def bad(value: float) -> np.ndarray:
+    out = X.copy()
+    out[5, 1] = value
+    return out
+
+
+@pytest.mark.parametrize(
+    ("fit", "words"),
+    [
+        (lambda: fp.ListNet().fit(bad(np.nan), Y, qid=Q), r"feature 2 of row 6 \(query '2'\) is nan"),
+        (lambda: fp.ListNet().fit(bad(np.inf), Y, qid=Q), "is inf. Fill or drop"),
+        (lambda: fp.ListNet().fit(X, np.where(Y > 1, np.nan, Y), qid=Q), "label of row 0 is nan"),
+        (lambda: fp.ListNet().fit(X, [2**63 - 1] * 12, qid=Q), "beyond 2\\^53"),
+        (lambda: fp.ListNet().fit(X, ["a"] * 12, qid=Q), "labels must be numbers"),
+        (lambda: fp.ListNet().fit(X, Y[:5], qid=Q), "5 labels for 12 documents"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q[:5]), "qid has 5 entries for 12"),
+        (lambda: fp.ListNet().fit(X, Y, qid=[None] * 12), "qid of row 0 is missing"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q, sample_weight=[1.0] * 7), "7 weights; give one a document"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q, sample_weight=-np.ones(12)), "finite and not negative"),
+        (lambda: fp.ListNet(k=0).fit(X, Y, qid=Q), "k must be a whole number from 1 on"),
+        (lambda: fp.ListNet(k=2.5).fit(X, Y, qid=Q), "k must be a whole number"),
+        (lambda: fp.ListNet(l2=-1).fit(X, Y, qid=Q), "l2 must be a number from 0 on"),
+        (lambda: fp.ListNet(ties="no").fit(X, Y, qid=Q), "'share' or 'random'"),
+        (lambda: fp.ListNet(form="x").fit(X, Y, qid=Q), "'top-one' or 'permutation'"),
+        (lambda: fp.ListNet(measure="NDCG@x").fit(X, Y, qid=Q), "cut-off must be a whole number"),
+        (lambda: fp.ListNet(normalize="max").fit(X, Y, qid=Q), "no normalisation 'max'"),
+        (lambda: fp.ListNet(solver="newton").fit(X, Y, qid=Q), "no solver 'newton'"),
+        (lambda: fp.ListNet(scorer="forest").fit(X, Y, qid=Q), "no scorer 'forest'"),
+        (lambda: fp.ListNet(threads=0).fit(np.tile(X, (30000, 1)), np.tile(Y, 30000), qid=np.tile(Q, 30000)), "threads must be at least 1"),
+        (lambda: fp.ListNet(patience=0).fit(X, Y, qid=Q), "patience must be at least 1"),
+        (lambda: fp.FocusedNet(beta=2).fit(X, Y, qid=Q), "beta must be from 0 to 1"),
+        (lambda: fp.FocusedNet(k=None).fit(X, Y, qid=Q), "FocusedNet needs k"),
+        (lambda: fp.ListNet(scorer="trees(library=catboost)").fit(X, Y, qid=Q), "library must be one of"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=X), "valid must be a Dataset"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=(X[:, :2], Y, Q)), "expecting 3 features"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
+        (lambda: fp.ListNet(normalize="minmax").fit(X, Y, qid=Q).predict(X), "give predict\\(X, qid"),
+        (lambda: fp.ListNet().fit(fp.Dataset.from_arrays(X, Y, Q), Y), "labels and query ids of its own"),
+        (lambda: fp.RankCosine(solver="gd(rate=1e300)", l2=1.0).fit(X, Y, qid=Q), "lower the rate"),
+    ],
+)  # fmt: skip
+def test_a_mistake_gets_one_clear_line(fit, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught, np.errstate(all="ignore"):
+        fit()
+    assert "\n" not in str(caught.value)
+
+
+def test_features_missing_at_prediction() -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    ranker = fp.ListNet().fit(frame, Y, qid=Q)
+    with pytest.raises(ValueError, match="missing"):
+        ranker.predict(frame[["a", "b"]])
+    data = fp.Dataset.from_arrays(X, Y, Q, feature_names=["a", "b", "d"])
+    with pytest.raises(ValueError, match="lacks 'c'"):
+        ranker.predict(data)
+    with pytest.raises(ValueError, match="another order"):
+        ranker.predict(fp.Dataset.from_arrays(X, Y, Q, feature_names=["b", "a", "c"]))
+    with pytest.raises(ValueError, match="has 2 features, but this ListNet was trained on 3"):
+        ranker.predict(fp.Dataset.from_arrays(X[:, :2], Y, Q))
+
+
+@pytest.mark.parametrize(
+    "cls", [fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet]
+)
+def test_degenerate_data_give_a_finite_model(cls) -> None:
+    """Tied labels, one query, one document, k beyond every list, constant features."""
+    for x, y, qid in [
+        (X, np.ones(12), Q),
+        (X, np.zeros(12), Q),
+        (X, Y, None),
+        (X, Y, np.arange(12)),
+        (X[:1], Y[:1], [1]),
+        (np.ones((12, 3)), Y, Q),
+        (X * 1e8, Y, Q),
+        (X * 1e-8, Y, Q),
+        (X, Y * 1e6, Q),
+    ]:
+        ranker = cls(k=100).fit(x, y, qid=qid)
+        assert np.isfinite(ranker.coef_).all()
+        assert np.isfinite(ranker.predict(x)).all()
+
+
+def test_many_rows_without_qid_are_worth_a_word() -> None:
+    with pytest.warns(FirstpageWarning, match="all 1200 documents are taken for one query"):
+        fp.ListNet().fit(np.tile(X, (100, 1)), np.tile(Y, 100))
+
+
+def test_too_few_iterations_are_said() -> None:
+    with pytest.warns(FirstpageWarning, match="raise max_iter"):
+        fp.RankNet(solver="lbfgs(max_iter=2)").fit(X, Y, qid=Q)
+
+
+def damaged(path, change) -> str:
+    held = json.loads(path.read_text())
+    change(held)
+    path.write_text(json.dumps(held))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda h: h.update(version=99), "newer Firstpage .*Upgrade"),
+        (lambda h: h.update(format="other"), "not a model of Firstpage"),
+        (lambda h: h["scorer"]["weights"].__setitem__(0, 0.5), "damaged: its contents"),
+        (lambda h: h.pop("scorer"), "damaged"),
+        (lambda h: h.update(version="x"), "newer"),
+    ],
+)
+def test_foreign_newer_and_damaged_files_are_refused(change, words: str, tmp_path) -> None:
+    path = tmp_path / "m.json"
+    fp.ListNet().fit(X, Y, qid=Q).save(path)
+    with pytest.raises(fp.DataError, match=words) as caught:
+        fp.load(damaged(path, change))
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_cut_and_absent_files(tmp_path) -> None:
+    path = tmp_path / "m.json"
+    fp.ListNet().fit(X, Y, qid=Q).save(path)
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(fp.DataError, match=r"m\.json:\d+: not a model file, or a damaged one"):
+        fp.load(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(fp.DataError, match="not a model"):
+        fp.load(path)
+    with pytest.raises(fp.DataError, match="no such file"):
+        fp.load(tmp_path / "absent.json")
+
+
+def test_missing_extras_say_what_to_install(monkeypatch) -> None:
+    import sys
+
+    for name, scorer, extra in [
+        ("lightgbm", "trees", "trees"),
+        ("torch", "mlp", "torch"),
+        ("xgboost", "trees(library=xgboost)", "trees"),
+    ]:
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(fp.FirstpageError, match=rf"firstpage\[{extra}\]"):
+            fp.ListNet(scorer=scorer).fit(X, Y, qid=Q)
