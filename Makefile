@@ -1,6 +1,8 @@
 # Everything runs in .venv, which the first target that needs it creates.
 PYTHON ?= python3
 VENV := .venv
+# PyTorch is large, so networks are tested only where it is asked for: make test TORCH=torch==2.13.0
+TORCH ?=
 BIN := $(VENV)/bin
 
 
@@ -13,6 +15,7 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH))
 	$(BIN)/python -m compileall -q src
 	touch $@
 
@@ -33,6 +36,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/evaluate.py
 	$(BIN)/python benchmarks/parse.py
+	$(BIN)/python benchmarks/train.py
 
 soak: $(VENV)/.ready  ## long fuzzing of the readers, by hand
 	$(BIN)/python tests/soak/fuzz_readers.py

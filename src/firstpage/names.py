@@ -30,6 +30,8 @@ def plain(name: str) -> str:
 
 def split(text: str) -> tuple[str, dict[str, Any]]:
     """`name(a=1, b=x)` as its name and parameters."""
+    if text.isalpha():
+        return text, {}
     match = FORM.fullmatch(text)
     if match is None:
         raise PartError(f"cannot read {text!r}; it must look like name or name(parameter=value).")

@@ -13,25 +13,10 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.cli import main
 
 MADE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3).dataset()
 RECIPE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3)
 GOOD = RECIPE.true_utility(MADE.X)
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """firstpage(..): (exit code, standard output, standard error)."""
-
-    def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["firstpage", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return int(stop.value.code or 0), out, err
-
-    return call
 
 
 @pytest.fixture

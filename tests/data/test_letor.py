@@ -251,7 +251,7 @@ def test_the_second_reading_is_mapped(tmp_path, cached, monkeypatch, sparse) -> 
     assert again.docids == first.docids
     assert again.queries == first.queries
     if not sparse:
-        assert isinstance(again.X, np.memmap)
+        assert isinstance(again.X.base, np.memmap)
         assert not again.X.flags.writeable
     with pytest.raises(AssertionError, match="cache should have"):
         fp.read_letor(path, sparse=sparse, dtype="float64")  # another way of reading

@@ -218,7 +218,7 @@ class Dataset:
 def _read_only(array: Any) -> Any:
     """A view that cannot be written through."""
     if isinstance(array, np.ndarray):
-        view = array.view()
+        view = array.view(np.ndarray)  # slices of a memmap are slow to make
         view.setflags(write=False)
         return view
     from scipy.sparse import csr_array

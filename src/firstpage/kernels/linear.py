@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.native import kernel, vector_kernel
+from firstpage.kernels.native import vector_kernel
 from firstpage.types import Array, Floats, Ints
 
 CHUNK = 64  # rows whose products are summed before float64 takes over
@@ -90,16 +90,13 @@ def sparse_pull(data: Array, indices: Array, indptr: Array, g: Floats, out: Floa
             out[indices[at]] += g[i] * data[at]
 
 
-@kernel
-def first_bad_row(X: Array) -> int:
-    """The first row with a missing or infinite value, or -1."""
-    for i in range(X.shape[0]):
-        total = X[i, 0] - X[i, 0]  # NaN - NaN and inf - inf are NaN; so is their sum with others
-        for j in range(1, X.shape[1]):
-            total += X[i, j] - X[i, j]
-        if total != 0:
-            return i
-    return -1
+@vector_kernel
+def zero_sum(values: Array) -> float:
+    """The sum of 0 * value: 0, or NaN where a value is missing or infinite."""
+    total = values.dtype.type(0)
+    for i in range(values.size):
+        total += values[i] * values.dtype.type(0)
+    return np.float64(total)
 
 
 @vector_kernel

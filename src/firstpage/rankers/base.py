@@ -29,9 +29,11 @@ from firstpage.rankers.training import (
     with_weights,
 )
 from firstpage.rankers.watcher import Step
+from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
+MANY = 1000  # rows from which on a missing qid is worth a word
 NORMALIZERS = {"minmax": "minmax", "standard": "standardize", "standardize": "standardize"}
 
 
@@ -88,6 +90,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _loss(self) -> Loss:
         raise AssertionError(f"{type(self).__name__} has no loss")
 
+    def _tree_loss(self) -> Loss:
+        """The loss as an objective of boosted trees, which add up documents."""
+        return self._loss()
+
     def _truth(self, truth: Truth) -> Truth:
         """The truth to train on; a random order breaks ties only if asked to."""
         return truth.top_k(self.k, self.seed) if self._breaks_ties() and self.k else truth
@@ -130,7 +136,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         data = training.data
         checked = None if valid is None else self._prepared(self._validation(valid))
         job = Job(
-            loss=self._loss(),
+            loss=self._tree_loss() if scorer_of(self.scorer).additive else self._loss(),
             training=training,
             truth=self._truth(data.truth),
             valid=checked,
@@ -238,6 +244,12 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             checked = csr_array(checked)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         labels = labels_of(y, checked.shape[0]) if labelled else np.zeros(checked.shape[0])
+        if labelled and qid is None and len(labels) > MANY:
+            warnings.warn(
+                f"qid is not given: all {len(labels)} documents are taken for one query.",
+                FirstpageWarning,
+                stacklevel=3,
+            )
         data = grouped(checked, labels, qid, names)
         check_finite(data)
         return data

@@ -82,7 +82,7 @@ def objective(name: str, **parameters: Any) -> Objective:
     """A ranker's loss for LightGBM and XGBoost, as in `objective("topk-listmle", k=10)`."""
     found = ranker(name, **parameters)
     found._check_parameters()
-    return Objective(type(found).__name__, found._loss(), found._truth)
+    return Objective(type(found).__name__, found._tree_loss(), found._truth)
 
 
 class Metric:
@@ -99,7 +99,7 @@ class Metric:
         queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
         lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, how)
         value = float(self.measure.values(lists, how).mean())
-        if hasattr(data, "get_group"):
+        if not hasattr(data, "get_uint_info"):  # LightGBM also wants to know which way is up
             return str(self.measure), value, not self.measure.lower_is_better
         return str(self.measure), value
 

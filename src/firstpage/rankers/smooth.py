@@ -188,6 +188,10 @@ class RankCosine(Ranker):
     def _loss(self) -> Loss:
         return Cosine(self.k)
 
+    def _tree_loss(self) -> Loss:
+        """Trees start from scores of 0, where a cosine has no slope: lengths count from 1 on."""
+        return Cosine(self.k, floor=1.0)
+
     def _fit_parts(self, job: Job) -> Fitted:
         """The length of linear weights means nothing to a cosine: it is set to 1."""
         found = super()._fit_parts(job)
@@ -272,8 +276,13 @@ class Regression(Ranker):
     def _loss(self) -> Loss:
         return SquaredError(self.k)
 
+    def _tree_loss(self) -> Loss:
+        return SquaredError(self.k, average=False)
+
     def _fit_parts(self, job: Job) -> Fitted:
         """Every document counts alike, so a query counts by the number of its documents."""
+        if job.loss.traits.quadratic and not getattr(job.loss, "average", True):
+            return fit_parts(job)  # trees add documents up as they are
         training = job.training
         each = np.ones(training.data.n_docs) if training.weights is None else training.weights
         counts = np.add.reduceat(each, training.data.offsets[:-1])

@@ -11,12 +11,11 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.kernels.linear import first_bad_row
+from firstpage.errors import DataError
+from firstpage.kernels.linear import zero_sum
 from firstpage.types import Floats, Ints
 
 EXACT = 2**53  # whole numbers beyond it are no longer told apart
-MANY = 1000  # rows from which on a missing qid is worth a word
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +56,6 @@ def grouped(X: Any, y: Floats, qid: Any, names: tuple[str, ...] | None) -> Datas
     """Rows brought together by query; their former numbers are kept in `row_order`."""
     rows = X.shape[0]
     if qid is None:
-        if rows > MANY:
-            warnings.warn(
-                f"qid is not given: all {rows} documents are taken for one query.",
-                FirstpageWarning,
-                stacklevel=4,
-            )
         offsets = np.array([0, rows], np.int64)
         return Dataset(X, y, offsets, Ids.of(["1"]), None, names, "X")
     queries, offsets, order = group_rows(qid, rows)
@@ -74,10 +67,9 @@ def grouped(X: Any, y: Floats, qid: Any, names: tuple[str, ...] | None) -> Datas
 def check_finite(data: Dataset) -> None:
     """Refuse missing and infinite features, and say where they are."""
     if isinstance(data.X, np.ndarray):
-        row = first_bad_row(data.X) if data.X.shape[1] else -1
-        if row < 0:
+        if not data.X.size or zero_sum(data.X.reshape(-1)) == 0.0:
             return
-        column = int(np.argmin(np.isfinite(data.X[row])))
+        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(data.X)))
         value = data.X[row, column]
     else:
         bad = ~np.isfinite(data.X.data)

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from firstpage.types import Floats, Ints
 
 Run = Callable[[], object]
+Slices = list[Ints]
+"""Boundaries of neighbouring queries, one array a slice."""
 
 
 class Fitting(Protocol):
@@ -34,8 +36,11 @@ class Fitting(Protocol):
         """Runs for rows lo:hi: write `scores`; then, from `grad`, write `slope` by parameters."""
         ...
 
-    def conditioner(self, offsets: Ints, l2: float, weights: Floats | None) -> Floats | None:
-        """A matrix T: with parameters T u the problem, penalty and all, is about round."""
+    def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
+        """A matrix T: with parameters T u the problem, penalty and all, is about round.
+
+        Learnt from some slices of rows, whose second derivatives are about `weights`.
+        """
         ...
 
     def scoring(self, params: Floats) -> Scoring: ...

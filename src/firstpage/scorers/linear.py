@@ -7,13 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.data.groups import rows_of
 from firstpage.kernels import linear as kernel
-from firstpage.scorers.base import Run
-from firstpage.types import Floats, Ints
+from firstpage.scorers.base import Run, Slices
+from firstpage.types import Floats
 
-SAMPLE = 20  # rows a feature, from which the shape of the problem is learnt
-BEND = 0.2
 STEEP = 1e-3  # directions in which documents vary less than this share are not stretched further
 
 
@@ -61,26 +58,26 @@ class LinearFitting:
             kernel.sparse_pull.bind(data, indices, ends, grad, slope),
         )
 
-    def conditioner(self, offsets: Ints, l2: float, weights: Floats | None) -> Floats | None:
-        """From the covariance of the features inside queries, over a sample of them.
+    def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
+        """From the covariance of the features inside queries.
 
-        Near equal scores the losses of ranking bend about as BEND times this covariance does.
+        Near equal scores the losses of ranking bend about as this covariance does.
         """
-        picked = _spread_queries(offsets, SAMPLE * self.size)
-        rows = rows_of(offsets, picked)
-        sample = self.X[rows] if len(rows) < self.X.shape[0] else self.X
-        sample = np.ascontiguousarray(sample if self.dense else sample.toarray())
-        weight = np.ones(len(rows)) if weights is None else np.ascontiguousarray(weights[rows])
-        ends = np.concatenate([[0], np.cumsum(np.diff(offsets)[picked])]).astype(np.int64)
+        rows = [self.X[int(ends[0]) : int(ends[-1])] for ends in parts]
+        sample = np.concatenate([r if self.dense else r.toarray() for r in rows])
+        lengths = np.concatenate([np.diff(ends) for ends in parts])
+        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         centered = np.empty_like(sample)
-        kernel.center_rows(sample, weight, ends, np.empty(self.size), centered)
-        width = np.sqrt(np.einsum("ij,ij->j", centered, centered) / weight.sum(), dtype=np.float64)
+        kernel.center_rows(sample, weights, ends, np.empty(self.size), centered)
+        width = np.sqrt(np.einsum("ij,ij->j", centered, centered), dtype=np.float64)
         width[width == 0] = 1.0
         centered /= width.astype(centered.dtype)
-        shape = BEND * (centered.T @ centered).astype(np.float64) / weight.sum()
-        bend, axes = np.linalg.eigh(shape + l2 * np.diag(1 / width**2))
-        stretch = axes / np.sqrt(np.maximum(bend, STEEP * max(bend[-1], 1e-300)))
-        found: Floats = stretch @ axes.T / width[:, None]
+        bend = (centered.T @ centered).astype(np.float64) + np.diag(l2 / width**2)
+        mean = float(np.trace(bend)) / self.size
+        if not 1e-200 < mean < 1e200:
+            return None  # nothing varies
+        root = np.linalg.cholesky(bend + STEEP * mean * np.eye(self.size))
+        found: Floats = np.linalg.inv(root).T / width[:, None]
         return found
 
     def scoring(self, params: Floats) -> LinearScoring:
@@ -88,14 +85,6 @@ class LinearFitting:
 
     def predict(self, params: Floats, X: Any) -> Floats:
         return self.scoring(params).predict(X)
-
-
-def _spread_queries(offsets: Ints, rows: int) -> Ints:
-    """Queries at even distances, of about so many rows together."""
-    count = len(offsets) - 1
-    mean = max(int(offsets[-1]) / max(count, 1), 1.0)
-    wanted = min(count, int(np.ceil(rows / mean)))
-    return np.unique(np.linspace(0, count - 1, wanted).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.errors import DataError, need
-from firstpage.scorers.base import Run
-from firstpage.types import Array, Floats, Ints
+from firstpage.scorers.base import Run, Slices
+from firstpage.types import Array, Floats
 
 ROWS = 1 << 16  # scored at a time
 
@@ -87,7 +87,7 @@ class MLPFitting:
 
         return forward, back
 
-    def conditioner(self, offsets: Ints, l2: float, weights: Floats | None) -> Floats | None:
+    def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
         return None
 
     def scoring(self, params: Floats) -> MLPScoring:

@@ -30,15 +30,21 @@ class LBFGS:
     def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
         from scipy.optimize import minimize
 
+        first_value, first_slope = objective(start)
         T = objective.conditioner()
-        state: dict[str, Any] = {"iteration": 0, "stopped": False, "value": np.inf}
+        if T is not None:  # SciPy's first step has length 1: that shall be Newton's
+            T = T * (float(np.linalg.norm(T.T @ first_slope)) or 1.0)
+        state: dict[str, Any] = {"iteration": 0, "stopped": False, "fresh": True}
 
         def outside(u: Floats) -> Floats:
             found: Floats = u if T is None else T @ u
             return found
 
         def value_slope(u: Floats) -> tuple[float, Floats]:
-            value, slope = objective(outside(u))
+            if state.pop("fresh", False):
+                value, slope = first_value, first_slope
+            else:
+                value, slope = objective(outside(u))
             return value, slope if T is None else T.T @ slope
 
         def step(intermediate_result: Any) -> None:
@@ -48,7 +54,7 @@ class LBFGS:
                 state["stopped"] = True
                 raise StopIteration
 
-        first = start if T is None else np.linalg.lstsq(T, start, rcond=None)[0]
+        first = start if T is None or not start.any() else np.linalg.solve(T, start)
         tol = max(self.tol, objective.scorer.noise)
         options: Any = {"maxiter": self.max_iter, "ftol": tol, "gtol": 1e-9, "maxcor": 20}
         done = minimize(

@@ -9,17 +9,19 @@ nothing, not even the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
-from firstpage.losses.base import Loss
+from firstpage.losses.base import Loss, safe_inverse
+from firstpage.losses.levels import query_sums
 from firstpage.scorers.base import Fitting
 from firstpage.types import Floats, Ints
 
 BLOCK = 1 << 20  # bytes of features: half of a core's second-level cache, give or take
+SAMPLE = 20  # rows a parameter, from which the shape of the problem is learnt
+RUNS = 4
 SMALL = 1 << 22  # bytes of features below which threads cost more than they give
 
 
@@ -39,7 +41,7 @@ class Objective:
         batch: int | None = None,
     ) -> None:
         self.scorer, self.l2 = scorer, l2
-        self.conditioner = partial(scorer.conditioner, truth.offsets, l2, weights)
+        self._offsets, self._weights, self._convex = truth.offsets, weights, loss.traits.convex
         shares = np.ones(len(truth)) if query_weights is None else query_weights
         self._shares: Floats = shares / shares.sum()
         self._values = np.empty(len(truth))
@@ -48,7 +50,7 @@ class Objective:
         self.calls = 0
         small = int(truth.offsets[-1]) * row_bytes < SMALL
         count = 1 if small or not scorer.parallel else resolve(threads)
-        target = loss.target(truth, weights)
+        target = self._target = loss.target(truth, weights)
         lanes: list[list[Callable[[], object]]] = [[] for _ in range(count)]
         self._jobs: list[list[Callable[[], object]]] = []
         most = max((truth.offsets[hi] - truth.offsets[lo] for lo, hi in self.bounds), default=0)
@@ -81,6 +83,29 @@ class Objective:
         slope: Floats = self._slopes.sum(axis=0)
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
 
+    def conditioner(self) -> Floats | None:
+        """The scorer's coordinates in which this is about round, from a sample of the queries.
+
+        At equal scores a query bends about half as much as its slopes weigh together (exactly so
+        for pairs), and its documents share that by their weights.
+        """
+        parts, bends = [], []
+        picked = _sample(self._offsets, SAMPLE * self.size)
+        total = sum(float(self._shares[lo:hi].sum()) for lo, hi in picked)
+        for lo, hi in picked:
+            ends = self._offsets[lo : hi + 1]
+            a, b = int(ends[0]), int(ends[-1])
+            weight = np.ones(b - a) if self._weights is None else self._weights[a:b]
+            bend = self._shares[lo:hi] / total
+            if self._convex:
+                slopes = np.empty(b - a)
+                self._target.bind(lo, hi, np.zeros(b - a), np.empty(hi - lo), slopes)()
+                bend = 0.5 * bend * query_sums(np.abs(slopes), ends - a)
+            bend = bend * safe_inverse(query_sums(weight, ends - a))
+            parts.append(ends)
+            bends.append(weight * np.repeat(bend, np.diff(ends)))
+        return self.scorer.conditioner(parts, np.concatenate(bends), self.l2)
+
     def block(self, number: int, params: Floats) -> tuple[float, Floats]:
         """The same over one block alone, as if it were all there is."""
         self.scorer.load(params)
@@ -91,6 +116,19 @@ class Objective:
         value = float((self._values[lo:hi] * self._shares[lo:hi]).sum()) / share
         slope: Floats = self._slopes[number] / share
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
+
+
+def _sample(offsets: Ints, rows: int) -> list[tuple[int, int]]:
+    """A few runs of neighbouring queries, at even distances, of about so many rows together."""
+    count, all_rows = len(offsets) - 1, int(offsets[-1])
+    if all_rows <= rows or count <= RUNS:
+        return [(0, count)]
+    found = []
+    for i in range(RUNS):
+        lo = count * i // RUNS
+        hi = int(np.searchsorted(offsets, offsets[lo] + rows // RUNS))
+        found.append((lo, min(max(hi, lo + 1), count * (i + 1) // RUNS)))
+    return found
 
 
 def _blocks(offsets: Ints, row_bytes: int, batch: int | None) -> list[tuple[int, int]]:

@@ -1,0 +1,229 @@
+"""train, rank, rankers, explain, crossval through the command line."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+
+RECIPE = fp.Synthetic(queries=40, docs=12, features=5, grades=3, seed=5)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    data = RECIPE.dataset()
+    for name, part in (("train", data[:25]), ("vali", data[25:32]), ("test", data[32:])):
+        fp.write_letor(part, f"{name}.txt")
+    return tmp_path
+
+
+def test_train_rank_evaluate(files: Path, run) -> None:
+    done = run(
+        "train",
+        "listmle",
+        "train.txt",
+        "--valid",
+        "vali.txt",
+        "--set",
+        "k=5",
+        "--normalize",
+        "minmax",
+        "-o",
+        "m.json",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ListMLE(k=5, normalize='minmax')" in done.stdout
+    assert "NDCG@10 on validation data: 0." in done.stdout
+    assert run("rank", "m.json", "test.txt", "-o", "s.txt").returncode == 0
+    scores = fp.read_scores("s.txt")
+    test = fp.read_letor("test.txt")
+    assert scores.tolist() == fp.load("m.json").predict(test).tolist()
+    assert run("rank", "m.json", "test.txt", "--trec", "-o", "s.run").returncode == 0
+    found = fp.evaluate(fp.read_run("s.run"), fp.data.trec.qrels_of(test), measures="NDCG@10")
+    assert found["NDCG@10"] == pytest.approx(
+        fp.evaluate(scores, test, measures="NDCG@10")["NDCG@10"], abs=1e-3
+    )
+
+
+def test_scores_follow_the_order_of_the_file(files: Path, run) -> None:
+    lines = Path("test.txt").read_text().splitlines()
+    mixed = [lines[i] for i in np.argsort(np.arange(len(lines)) % 5, kind="stable")]
+    Path("mixed.txt").write_text("\n".join(mixed) + "\n")
+    run("train", "listnet", "train.txt", "-o", "m.json")
+    run("rank", "m.json", "test.txt", "-o", "a.txt")
+    assert run("rank", "m.json", "mixed.txt", "-o", "b.txt").returncode == 0
+    a = dict(zip(lines, fp.read_scores("a.txt"), strict=True))
+    assert [a[line] for line in mixed] == fp.read_scores("b.txt").tolist()
+
+
+def test_json_tuning_and_trials(files: Path, run) -> None:
+    done = run(
+        "train",
+        "focused-net",
+        "train.txt",
+        "--valid",
+        "vali.txt",
+        "--set",
+        "k=5",
+        "--tune",
+        "--trials-to",
+        "t.csv",
+        "--json",
+        "-o",
+        "m.json",
+    )
+    held = json.loads(done.stdout)
+    assert held["measure"] == "NDCG@10"
+    assert held["model"] == "m.json"
+    rows = Path("t.csv").read_text().splitlines()
+    assert len(rows) == 22
+    assert rows[0].startswith("beta,NDCG@10")
+    done = run(
+        "train",
+        "listnet",
+        "train.txt",
+        "--valid",
+        "vali.txt",
+        "--grid",
+        "l2=0.1,1",
+        "--grid",
+        "k=3,none",
+        "--trials-to",
+        "t.json",
+        "-o",
+        "m.json",
+    )
+    assert len(json.loads(Path("t.json").read_text())) == 4
+    done = run(
+        "train",
+        "listnet",
+        "train.txt",
+        "--valid",
+        "vali.txt",
+        "--tune",
+        "optuna",
+        "--trials",
+        "3",
+        "-o",
+        "m.json",
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_same_command_writes_the_same_bytes(files: Path, run) -> None:
+    for name in ("a.json", "b.json"):
+        run("train", "ListMLE(k=3, ties=random)", "train.txt", "--seed", "3", "-o", name)
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+    run("train", "ListMLE(k=3, ties=random)", "train.txt", "--seed", "4", "-o", "c.json")
+    assert Path("a.json").read_bytes() != Path("c.json").read_bytes()
+
+
+def test_explain_shows_weights(files: Path, run) -> None:
+    run("train", "listnet", "train.txt", "--valid", "vali.txt", "-o", "m.json")
+    done = run("explain", "m.json", "--top", "3")
+    assert "█" in done.stdout
+    assert "(2 more" in done.stdout
+    held = json.loads(run("explain", "m.json", "--json").stdout)
+    assert {f["name"] for f in held["features"]} == {"1", "2", "3", "4", "5"}
+    assert run("explain", "m.json", "-o", "m.html").returncode == 0
+    page = Path("m.html").read_text()
+    assert page.count("<svg") == 2
+    for scorer in ("trees(count=5, leaves=4)", "trees(count=5, leaves=4, library=xgboost)"):
+        run("train", "listnet", "train.txt", "--set", f"scorer={scorer}", "-o", "t.json")
+        assert "gain of splits" in run("explain", "t.json").stdout
+
+
+def test_rankers_are_listed(run) -> None:
+    assert "FocusedNet" in run("rankers").stdout
+    held = json.loads(run("rankers", "--json").stdout)
+    assert {"name", "about", "paper", "parameters"} == set(held[0])
+    assert [r["name"] for r in held][:3] == ["Regression", "RankNet", "ListNet"]
+
+
+def test_crossval_with_published_results(files: Path, run) -> None:
+    fp.write_folds(RECIPE.dataset(), files / "folds", 4)
+    Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
+    done = run(
+        "crossval", "folds", "ListNet", "ListMLE(k=3)", "--seeds", "2", "--published", "wide.csv"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "published: BM25" in done.stdout
+    assert "0.3100" in done.stdout
+    assert "standard error over queries" in done.stdout
+    held = json.loads(
+        run("crossval", "folds", "ListNet", "-t", "NDCG@5", "--tune", "--json").stdout
+    )
+    assert held["results"][0]["measure"] == "NDCG@5"
+    assert len(held["chosen"]["ListNet"]) == 4
+    for form in ("csv", "markdown", "latex"):
+        assert run("crossval", "folds", "ListNet", "-f", form).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["train", "lisnet", "train.txt", "-o", "m"], 1, "no ranker 'lisnet'. Did you mean 'ListNet'"),
+        (["train", "listnet", "absent.txt", "-o", "m"], 1, "absent.txt: no such file"),
+        (["train", "listnet", "train.txt", "--tune", "-o", "m"], 2, "give --valid"),
+        (["train", "listnet", "train.txt", "--set", "k", "-o", "m"], 2, "NAME=VALUE"),
+        (["train", "listnet", "train.txt", "--set", "zz=1", "-o", "m"], 1, "no parameter 'zz'"),
+        (["train", "listnet", "train.txt", "--set", "k=-1", "-o", "m"], 1, "k must be a whole number"),
+        (["train", "listnet", "train.txt", "-m", "NDGC", "-o", "m"], 1, "no measure 'NDGC'"),
+        (["train", "listnet", "train.txt", "-o", "nowhere/m"], 2, "cannot be written"),
+        (["train", "listnet", ".", "-o", "m"], 2, "is a folder"),
+        (["train", "listnet", "nan.txt", "-o", "m"], 1, "nan.txt contains NaN or inf: feature 2 of row 2"),
+        (["rank", "absent.json", "test.txt", "-o", "s"], 1, "no such file"),
+        (["rank", "train.txt", "test.txt", "-o", "s"], 1, "train.txt:1: not a model file"),
+        (["rank", "m.json", "wide.txt", "-o", "s"], 1, "wide.txt"),
+        (["rank", "m.json", "nan.txt", "-o", "s"], 1, "contains NaN"),
+        (["rank", "m.json", "plain.txt", "--trec", "-o", "s"], 1, "no document ids"),
+        (["explain", "test.txt"], 1, "not a model file"),
+        (["crossval", "absent", "ListNet"], 1, "no such folder"),
+        (["crossval", "."], 2, "Missing argument"),
+    ],
+)  # fmt: skip
+def test_mistakes_get_one_line(args: list[str], code: int, words: str, files: Path, run) -> None:
+    Path("nan.txt").write_text("1 qid:1 1:0.5 2:1 5:1\n0 qid:1 1:0.1 2:nan 5:1\n")
+    Path("wide.txt").write_text("1 qid:1 1:0.5 9:1\n")
+    Path("plain.txt").write_text("1 qid:1 1:0.5 5:1\n")
+    fp.ListNet().fit(fp.read_letor("train.txt")).save("m.json")
+    done = run(*args)
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    if code == 1:
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_interrupt_writes_the_best_model(files: Path, run) -> None:
+    """A real process, a real signal."""
+    big = fp.Synthetic(queries=400, docs=60, features=20, grades=3, seed=1).dataset()
+    fp.write_letor(big, "big.txt")
+    command = [
+        sys.executable,
+        "-m",
+        "firstpage",
+        "train",
+        "ranknet",
+        "big.txt",
+        "--set",
+        "solver=gd(rate=1e-9, max_iter=1000000)",
+        "-o",
+        "m.json",
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    time.sleep(20)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "interrupted" in said
+    assert fp.load("m.json").training_["interrupted"] is True

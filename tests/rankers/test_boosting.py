@@ -1,0 +1,166 @@
+"""Our objectives inside LightGBM's and XGBoost's own interfaces."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+
+import firstpage as fp
+from firstpage.errors import DataError
+from firstpage.rankers.fitting import Slopes
+
+RECIPE = fp.Synthetic(queries=150, docs="uniform(2, 30)", features=8, grades=4, seed=2)
+DATA = RECIPE.dataset()
+TRAIN, TEST = DATA[:100], DATA[100:]
+NAMES = [
+    "topk-listmle",
+    "ListMLE",
+    "focused-net",
+    "ListNet",
+    "rank-net",
+    "RankCosine",
+    "Regression",
+]
+QUIET = {
+    "verbosity": -1,
+    "num_leaves": 7,
+    "learning_rate": 0.1,
+    "min_data_in_leaf": 5,
+    "seed": 0,
+    "deterministic": True,
+    "num_threads": 2,
+}
+
+
+def ndcg(scores) -> float:
+    return fp.evaluate(scores, TEST, measures="NDCG@10")["NDCG@10"]
+
+
+@pytest.fixture(scope="module")
+def lambdarank() -> float:
+    data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths)
+    return ndcg(lightgbm.train({**QUIET, "objective": "lambdarank"}, data, 50).predict(TEST.X))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lightgbm_s_training_function(name: str, lambdarank: float) -> None:
+    data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths)
+    valid = data.create_valid(TEST.X, TEST.y, group=TEST.lengths)
+    seen: dict = {}
+    made = fp.objective(name, k=10)
+    model = lightgbm.train(
+        {**QUIET, "objective": made, "metric": "none"}, data, 50, valid_sets=[valid],
+        feval=fp.metric("NDCG@10"), callbacks=[lightgbm.record_evaluation(seen)],
+    )  # fmt: skip
+    assert ndcg(model.predict(TEST.X)) > lambdarank - 0.03
+    curve = seen["valid_0"]["NDCG@10"]
+    assert curve[-1] == pytest.approx(ndcg(model.predict(TEST.X)))
+    assert max(curve[10:]) > curve[0] + 0.02  # it goes on learning
+
+
+@pytest.mark.parametrize("name", ["topk-listmle", "focused-net"])
+def test_lightgbm_s_estimator(name: str, lambdarank: float) -> None:
+    options = {"n_estimators": 50, "num_leaves": 7, "min_child_samples": 5, "verbosity": -1}
+    model = lightgbm.LGBMRanker(objective=fp.objective(name, k=10), **options)
+    model.fit(TRAIN.X, TRAIN.y, group=TRAIN.lengths)
+    assert ndcg(model.predict(TEST.X)) > lambdarank - 0.03
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_xgboost_s_training_function(name: str, lambdarank: float) -> None:
+    data = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
+    valid = xgboost.DMatrix(TEST.X, TEST.y, qid=TEST.qid)
+    params = {
+        "max_depth": 3,
+        "eta": 0.1,
+        "base_score": 0.0,
+        "min_child_weight": 1e-3,
+        "nthread": 2,
+        "disable_default_eval_metric": True,
+    }
+    seen: dict = {}
+    model = xgboost.train(
+        params, data, 60, obj=fp.objective(name, k=10), custom_metric=fp.metric("NDCG@10"),
+        evals=[(valid, "valid")], evals_result=seen, verbose_eval=False,
+    )  # fmt: skip
+    assert ndcg(model.predict(valid)) > lambdarank - 0.03
+    assert seen["valid"]["NDCG@10"][-1] == pytest.approx(ndcg(model.predict(valid)))
+
+
+def test_both_libraries_and_our_estimator_see_the_same_slopes() -> None:
+    made = fp.objective("topk-listmle", k=5)
+    scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)
+    data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
+    other = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
+    want = Slopes(fp.ListMLE(5)._loss(), TRAIN.truth)(scores)
+    for got in (
+        made(scores, data),
+        made(scores, other),
+        made(TRAIN.y, scores, None, TRAIN.lengths),
+    ):
+        assert got[0] == pytest.approx(want[0], rel=1e-5, abs=1e-7)
+        assert got[1] == pytest.approx(want[1], rel=1e-5, abs=1e-7)
+    assert (want[1] >= np.abs(want[0]) - 1e-12).all()  # no leaf steps further than 1
+
+
+def test_weights_of_queries_reach_the_objective() -> None:
+    made = fp.objective("listnet")
+    scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)
+    weights = np.random.default_rng(1).random(len(TRAIN))
+    plain = made(TRAIN.y, scores, None, TRAIN.lengths)
+    each = np.repeat(weights, TRAIN.lengths)
+    heavy = made(TRAIN.y, scores, each, TRAIN.lengths)
+    assert heavy[0] == pytest.approx(plain[0] * each)
+    assert heavy[1] == pytest.approx(plain[1] * each)
+    other = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid, weight=weights)  # one a group there
+    assert made(scores, other)[0] == pytest.approx(plain[0] * each, rel=1e-5, abs=1e-7)
+
+
+def test_real_labels_and_lists_beyond_ten_thousand() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24_000, 4))
+    y = X @ [1.0, -1, 0.5, 0] + 0.1 * rng.normal(size=len(X))
+    data = lightgbm.Dataset(X, y, group=[12_000, 12_000])
+    model = lightgbm.train({**QUIET, "objective": fp.objective("topk-listmle", k=10)}, data, 30)
+    top = np.argsort(-model.predict(X[:12_000]))[:100]
+    assert y[top].mean() > np.quantile(y, 0.95)
+    ranker = fp.RankNet(k=10, scorer="trees(count=30)").fit(X, y, qid=np.repeat([1, 2], 12_000))
+    top = np.argsort(-ranker.predict(X[12_000:]))[:100]
+    assert y[12_000:][top].mean() > np.quantile(y, 0.9)
+
+
+def test_missing_groups_are_said() -> None:
+    made = fp.objective("listnet")
+    with pytest.raises(DataError, match="no query groups"):
+        lightgbm.train({**QUIET, "objective": made}, lightgbm.Dataset(TRAIN.X, TRAIN.y), 2)
+    with pytest.raises(DataError, match="no query groups"):
+        made(TRAIN.y, TRAIN.y)
+    with pytest.raises(DataError, match="no query groups"):
+        xgboost.train({}, xgboost.DMatrix(TRAIN.X, TRAIN.y), 2, obj=made)
+
+
+def test_lower_is_better_for_some_metrics() -> None:
+    data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
+    assert fp.metric("NDCG@5")(np.zeros(TRAIN.n_docs), data)[2] is True
+    assert fp.metric("WKT@5")(np.zeros(TRAIN.n_docs), data)[2] is False
+
+
+@pytest.mark.parametrize("made", [fp.ListMLE(k=10), fp.FocusedNet(k=10)], ids=str)
+@pytest.mark.parametrize("source", ["mslr", "mq2008"])
+def test_trees_match_lambdarank_on_real_data(made, source: str, real_data) -> None:
+    """Within one standard error of LightGBM's own objective, same trees, leaves and rate."""
+    if source == "mslr":
+        folder = real_data / "mslr-web10k-5k"
+        one, two = (fp.read_letor(folder / f"{part}.txt") for part in ("train", "test"))
+        splits = [(one, two), (two, one)]
+    else:
+        splits = [(fold.train, fold.test) for fold in fp.read_folds(real_data / "mq2008")[:2]]
+    ours, theirs = [], []
+    for train, test in splits:
+        for ranker, kept in ((made, ours), (fp.LambdaMART(), theirs)):
+            ranker.set_params(scorer="trees(count=60, leaves=15, rate=0.1)").fit(train)
+            kept.append(fp.evaluate(ranker.predict(test), test, measures="NDCG@10").values[0])
+    got, peer = np.concatenate(ours), np.concatenate(theirs)
+    assert got.mean() > peer.mean() - peer.std() / np.sqrt(len(peer))

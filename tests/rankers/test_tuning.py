@@ -1,0 +1,132 @@
+"""Tuning on validation data, and folds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.errors import DataError
+from firstpage.rankers.tuning import paper_grid
+
+DATA = fp.Synthetic(queries=60, docs=15, features=5, grades=3, noise=1.0, seed=3).dataset()
+TRAIN, VALID = DATA[:40], DATA[40:]
+
+
+def test_the_best_setting_on_validation_data_is_kept() -> None:
+    seen = []
+    found = fp.tune(fp.FocusedNet(k=5), TRAIN, VALID, callback=lambda *a: seen.append(a))
+    assert [t.parameters["beta"] for t in found.trials] == [round(i / 20, 2) for i in range(21)]
+    assert (
+        found.score == max(t.score for t in found.trials) == pytest.approx(found.best.score(VALID))
+    )
+    assert found.best.beta == found.parameters["beta"]
+    assert seen[-1][:2] == (21, 21)
+    assert set(found.table()[0]) == {"beta", "NDCG@10", "iterations", "seconds"}
+
+
+def test_the_papers_grids() -> None:
+    assert [s.rate for s in paper_grid(fp.RankNet(solver="gd"))["solver"]] == [
+        1e-5,
+        1e-4,
+        1e-3,
+        1e-2,
+        1e-1,
+    ]
+    assert paper_grid(fp.ListMLE(solver="sgd"))["solver"][-1] == "sgd(rate=0.1)"
+    assert "l2" in paper_grid(fp.ListNet())
+
+
+def test_a_grid_of_one_s_own_and_a_measure_to_lower() -> None:
+    ranker = fp.ListMLE(measure="WKT@5")
+    found = fp.tune(ranker, TRAIN, VALID, {"l2": [1e-3, 100.0], "k": [3, None]})
+    assert len(found.trials) == 4
+    assert found.score == min(t.score for t in found.trials)
+
+
+def test_optuna_searches_between_the_ends() -> None:
+    found = fp.tune(
+        fp.ListNet(),
+        TRAIN,
+        VALID,
+        {"l2": [1e-6, 10.0], "k": [1, 2, 9], "normalize": [None, "minmax"]},
+        method="optuna",
+        trials=6,
+    )
+    assert len(found.trials) == 6
+    assert all(1e-6 <= t.parameters["l2"] <= 10 for t in found.trials)
+    assert {t.parameters["normalize"] for t in found.trials} <= {None, "minmax"}
+    again = fp.tune(
+        fp.ListNet(),
+        TRAIN,
+        VALID,
+        {"l2": [1e-6, 10.0], "k": [1, 2, 9], "normalize": [None, "minmax"]},
+        method="optuna",
+        trials=6,
+    )
+    assert [t.parameters for t in again.trials] == [t.parameters for t in found.trials]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"grid": {"x": [1]}}, "no parameter 'x'"),
+        ({"grid": {"l2": []}}, "no value of 'l2'"),
+        ({"method": "guess"}, "'grid' or 'optuna'"),
+    ],
+)
+def test_errors(how, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        fp.tune(fp.ListNet(), TRAIN, VALID, **how)
+
+
+def test_an_interrupt_keeps_the_best_trial() -> None:
+    def stop(number: int, total: int, trial) -> None:
+        if number == 2:
+            raise KeyboardInterrupt
+
+    found = fp.tune(fp.ListNet(), TRAIN, VALID, callback=stop)
+    assert len(found.trials) == 2
+
+
+def test_folds_are_what_fits_by_hand_give(tmp_path) -> None:
+    fp.write_folds(DATA, tmp_path, 5)
+    folds = fp.read_folds(tmp_path)
+    found = fp.cross_validate(
+        [fp.ListNet(), fp.ListMLE(k=3, ties="random")], folds, ["NDCG@5", "AP"], seeds=(0, 1)
+    )
+    by_hand = [
+        fp.evaluate(fp.ListNet().fit(f.train).predict(f.test), f.test, measures="NDCG@5")["NDCG@5"]
+        for f in folds
+    ]
+    name, other = found.values
+    assert found.mean(name, "NDCG@5") == pytest.approx(np.mean(by_hand))
+    assert found.over_seeds(name, "NDCG@5") == 0
+    assert found.over_seeds(other, "NDCG@5") > 0
+    assert found.over_queries(name, "NDCG@5") > 0
+    assert len(found.queries) == 60
+    tuned = fp.cross_validate(
+        {"x": fp.ListNet()}, folds[:2], ["AP"], tuned=True, grid={"l2": [0.1, 1.0]}
+    )
+    assert [row["fold"] for row in tuned.chosen["x"]] == [1, 2]
+    assert tuned.to_dict()["results"][0]["ranker"] == "x"
+
+
+def test_published_numbers_are_reached_on_ohsumed(real_data) -> None:
+    """The bars of the issue, in LETOR's convention, mean over folds and five tie-break seeds."""
+    folds = fp.read_folds(real_data / "ohsumed")
+    made = {
+        "ListNet": fp.ListNet(normalize="minmax"),
+        "ListMLE": fp.ListMLE(normalize="minmax"),
+        "top-10 ListMLE": fp.ListMLE(k=10, normalize="minmax"),
+    }
+    shown = ["NDCG@1", "NDCG@3", "NDCG@10"]
+    found = fp.cross_validate(made, folds, shown, "letor", seeds=range(5))
+    bars = {
+        "ListNet": (0.523 - 0.01, 0.478 - 0.01, 0.449 - 0.01),
+        "ListMLE": (0.548 - 0.03, 0.473 - 0.02, 0.446 - 0.02),
+        "top-10 ListMLE": (0.558 - 0.03, 0.473 - 0.02, 0.444 - 0.02),
+    }
+    for name, wanted in bars.items():
+        for measure, bar in zip(shown, wanted, strict=True):
+            assert found.mean(name, measure) >= bar, (name, measure, found.mean(name, measure))
