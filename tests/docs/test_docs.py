@@ -16,7 +16,7 @@ import firstpage as fp
 from firstpage.data.trec import run_of
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
 def blocks(language: str) -> list:
@@ -41,6 +41,9 @@ def example(tmp_path: Path) -> Path:
     recipe = fp.Synthetic(queries=15, docs=12, features=4, grades=3)
     data = recipe.dataset()
     fp.write_letor(data, tmp_path / "test.txt")
+    fp.write_letor(data[:9], tmp_path / "train.txt")
+    fp.write_letor(data[9:], tmp_path / "vali.txt")
+    fp.write_folds(data, tmp_path / "letor", 3)
     fp.write_qrels(data, tmp_path / "test.qrels")
     good = recipe.true_utility(data.X)
     other = np.random.default_rng(0).random(data.n_docs)

@@ -19,7 +19,7 @@ from firstpage.cli import options
     help="Folder for the report and the data.",
 )
 def command(output: Path) -> None:
-    """Search Python's own documentation, and say which ranking is best, in a report."""
+    """Search Python's own documentation, learn to rank it, and compare, in a report."""
     from firstpage.demo import run_demo
 
     run_demo(output)
