@@ -40,6 +40,10 @@ class Target(Protocol):
     document of the queries lo:hi, `values` one a query.
     """
 
+    def stiffness(self) -> Floats:
+        """A number a query: at equal scores it bends as this times the covariance of features."""
+        ...
+
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         """A run that writes the value of each query and the slope by each score."""
         ...

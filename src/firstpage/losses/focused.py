@@ -43,6 +43,10 @@ class Focused(Loss):
 class _Sum:
     parts: list[tuple[float, Target]]
 
+    def stiffness(self) -> Floats:
+        found: Floats = np.sum([share * part.stiffness() for share, part in self.parts], axis=0)
+        return found
+
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         spare = [(np.empty_like(values), np.empty_like(grad)) for _ in self.parts]
         runs = [
@@ -129,6 +133,9 @@ class _Less:
 
     part: Target
     least: Floats
+
+    def stiffness(self) -> Floats:
+        return self.part.stiffness()
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         run, least = self.part.bind(lo, hi, scores, values, grad), self.least[lo:hi]

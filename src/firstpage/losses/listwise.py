@@ -42,6 +42,9 @@ class _PlackettLuce:
     upper: Floats
     mass: Floats
 
+    def stiffness(self) -> Floats:
+        return self.levels.per_query(self.mass)
+
     def _common(self, lo: int, hi: int) -> list[Any]:
         found = self.levels
         a, b = int(found.offsets[lo]), int(found.offsets[hi])
@@ -109,6 +112,9 @@ class TopOne:
         self.weight, self.offsets, self.factor = weight, offsets, factor
         self.share = softmax(psi, weight, offsets)
 
+    def stiffness(self) -> Floats:
+        return self.factor
+
     def entropy(self) -> Floats:
         """The least value that scores can reach, a query (before the factor)."""
         ones = np.ones_like(self.share)
@@ -165,6 +171,9 @@ class _Cosine:
     weight: Floats
     offsets: Ints
     floor: float
+
+    def stiffness(self) -> Floats:
+        return np.ones(len(self.offsets) - 1)
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         return self._bind(lo, hi, scores, values, grad, np.empty(hi - lo))

@@ -38,7 +38,7 @@ class _Pairwise(Loss):
     def _weighed(
         self, truth: Truth, weights: Floats | None
     ) -> tuple[Levels, Floats, Floats, Floats]:
-        """Levels, what their documents weigh as the better and as the worse one, pairs a query."""
+        """Levels, what their documents weigh as better and as worse ones, pairs a query."""
         k = self.k
         found = levels(truth, weights, k)
         if self.pairs == "cross" and (k is None or np.isin(found.share, (0.0, 1.0)).all()):
@@ -55,6 +55,7 @@ class _Pairwise(Loss):
         count = found.per_query(upper * found.total * np.maximum(under, 0.0))
         if self.average:
             upper = upper * np.repeat(safe_inverse(count), found.sizes)
+            count = (count > 0).astype(np.float64)
         return found, upper, lower, count
 
 
@@ -82,7 +83,10 @@ class _Weighed:
     levels: Levels
     upper: Floats
     lower: Floats
-    count: Floats
+    pairs: Floats  # their weight, a query
+
+    def stiffness(self) -> Floats:
+        return 0.5 * self.pairs
 
     def _common(self, lo: int, hi: int) -> tuple[Any, ...]:
         a, b = int(self.levels.offsets[lo]), int(self.levels.offsets[hi])

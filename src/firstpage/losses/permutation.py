@@ -68,6 +68,10 @@ class Permutations:
         self.reach = np.concatenate([np.empty(0), *(t for t, _ in tables)])
         self._entropies = np.array([h for _, h in tables])
 
+    def stiffness(self) -> Floats:
+        found: Floats = self.factor * np.maximum(np.diff(self.firsts) - 1, 0)
+        return found
+
     def entropy(self) -> Floats:
         """The least value that scores can reach, a query (before the factor)."""
         found: Floats = self._entropies[self.table] if len(self.table) else np.empty(0)

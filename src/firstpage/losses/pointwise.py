@@ -41,6 +41,9 @@ class _SquaredError:
     offsets: Ints
     factor: Floats
 
+    def stiffness(self) -> Floats:
+        return self.factor * query_sums(self.weight, self.offsets)
+
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.squared_error.bind(

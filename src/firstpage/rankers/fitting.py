@@ -31,7 +31,7 @@ from firstpage.solvers.parts import check_parts
 from firstpage.solvers.parts import solver as solver_of
 from firstpage.types import Floats
 
-SAMPLED = 1 << 18  # bytes of features that a fingerprint looks at
+SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +263,7 @@ def fitted(
 
 
 def fingerprint(data: Dataset) -> dict[str, Any]:
-    """What the data were, and a hash of labels, queries and (at most 256 KB of) features."""
+    """What the data were, and a hash of labels, queries and (at most 64 KB of) features."""
     digest = hashlib.sha256()
     digest.update(data.y.tobytes() + data.offsets.tobytes())
     X = data.X if isinstance(data.X, np.ndarray) else data.X.data.reshape(-1, 1)

@@ -41,7 +41,7 @@ class Objective:
         batch: int | None = None,
     ) -> None:
         self.scorer, self.l2 = scorer, l2
-        self._offsets, self._weights, self._convex = truth.offsets, weights, loss.traits.convex
+        self._offsets, self._weights = truth.offsets, weights
         shares = np.ones(len(truth)) if query_weights is None else query_weights
         self._shares: Floats = shares / shares.sum()
         self._values = np.empty(len(truth))
@@ -84,24 +84,16 @@ class Objective:
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
 
     def conditioner(self) -> Floats | None:
-        """The scorer's coordinates in which this is about round, from a sample of the queries.
-
-        At equal scores a query bends about half as much as its slopes weigh together (exactly so
-        for pairs), and its documents share that by their weights.
-        """
+        """The scorer's coordinates in which this is about round, from a sample of the queries."""
         parts, bends = [], []
+        stiffness = self._shares * self._target.stiffness()
         picked = _sample(self._offsets, SAMPLE * self.size)
         total = sum(float(self._shares[lo:hi].sum()) for lo, hi in picked)
         for lo, hi in picked:
             ends = self._offsets[lo : hi + 1]
             a, b = int(ends[0]), int(ends[-1])
             weight = np.ones(b - a) if self._weights is None else self._weights[a:b]
-            bend = self._shares[lo:hi] / total
-            if self._convex:
-                slopes = np.empty(b - a)
-                self._target.bind(lo, hi, np.zeros(b - a), np.empty(hi - lo), slopes)()
-                bend = 0.5 * bend * query_sums(np.abs(slopes), ends - a)
-            bend = bend * safe_inverse(query_sums(weight, ends - a))
+            bend = stiffness[lo:hi] / total * safe_inverse(query_sums(weight, ends - a))
             parts.append(ends)
             bends.append(weight * np.repeat(bend, np.diff(ends)))
         return self.scorer.conditioner(parts, np.concatenate(bends), self.l2)
