@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from firstpage.errors import FirstpageError as FirstpageError
     from firstpage.errors import FirstpageWarning as FirstpageWarning
     from firstpage.errors import MeasureError as MeasureError
+    from firstpage.losses.names import loss as loss
     from firstpage.measures.base import Measure as Measure
     from firstpage.measures.compare import Comparison as Comparison
     from firstpage.measures.compare import compare as compare
@@ -81,6 +82,7 @@ _ROOMS = {
     "data.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],
     "data.truth": ["Truth"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
+    "losses.names": ["loss"],
     "measures.base": ["Measure"],
     "measures.compare": ["Comparison", "compare"],
     "measures.conventions": ["Convention"],

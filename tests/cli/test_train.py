@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -208,20 +207,15 @@ def test_an_interrupt_writes_the_best_model(files: Path, run) -> None:
     """A real process, a real signal."""
     big = fp.Synthetic(queries=400, docs=60, features=20, grades=3, seed=1).dataset()
     fp.write_letor(big, "big.txt")
+    slow = "solver=gd(rate=1e-9, max_iter=1000000)"
     command = [
-        sys.executable,
-        "-m",
-        "firstpage",
-        "train",
-        "ranknet",
-        "big.txt",
-        "--set",
-        "solver=gd(rate=1e-9, max_iter=1000000)",
-        "-o",
-        "m.json",
+        *(sys.executable, "-m", "firstpage", "train", "ranknet", "big.txt"),
+        *("--set", slow, "--set", "verbose=true", "-o", "m.json"),
     ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(20)
+    assert process.stderr is not None
+    while "loss" not in process.stderr.readline():  # it has begun
+        assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said

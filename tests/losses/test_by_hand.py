@@ -90,6 +90,19 @@ def test_squared_error() -> None:
     assert value(SquaredError(), [1, 2], [0, 4]) == pytest.approx((1 + 4) / 4)
 
 
+def test_losses_by_name() -> None:
+    import firstpage as fp
+
+    assert fp.loss("plackett-luce", k=3) == PlackettLuce(3)
+    assert fp.loss("PairwiseLogistic(k=2, pairs=cross)") == PairwiseLogistic(2, "cross")
+    assert fp.loss("focused", k=4, beta=0.2) == focused_net(4, 0.2)
+    mixed = fp.loss("Focused", listwise=PlackettLuce(5), pairwise=PairwiseLogistic())
+    assert mixed == Focused(PlackettLuce(5), PairwiseLogistic(), 0.5)
+    for text, words in [("plackett", "no loss 'plackett'"), ("Cosine(x=1)", "no parameter 'x'")]:
+        with pytest.raises(fp.FirstpageError, match=words):
+            fp.loss(text)
+
+
 def test_real_labels_and_long_lists() -> None:
     rng = np.random.default_rng(0)
     truth = Truth.of(rng.random(30_000), np.zeros(30_000))

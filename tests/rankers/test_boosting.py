@@ -15,6 +15,7 @@ RECIPE = fp.Synthetic(queries=150, docs="uniform(2, 30)", features=8, grades=4, 
 DATA = RECIPE.dataset()
 TRAIN, TEST = DATA[:100], DATA[100:]
 NAMES = [
+    "PairwiseExponential",
     "topk-listmle",
     "ListMLE",
     "focused-net",

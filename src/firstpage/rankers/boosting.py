@@ -17,10 +17,12 @@ from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
+from firstpage.losses.names import LOSSES, loss
 from firstpage.measures.base import Measure
 from firstpage.measures.conventions import convention
 from firstpage.measures.lists import rank_lists
 from firstpage.measures.parse import measure as parse_measure
+from firstpage.names import plain, split
 from firstpage.rankers.fitting import Slopes
 from firstpage.rankers.names import ranker
 from firstpage.rankers.training import labels_of
@@ -79,7 +81,12 @@ class Objective:
 
 
 def objective(name: str, **parameters: Any) -> Objective:
-    """A ranker's loss for LightGBM and XGBoost, as in `objective("topk-listmle", k=10)`."""
+    """A ranker's loss for LightGBM and XGBoost, as in `objective("topk-listmle", k=10)`.
+
+    A loss's own name does too: `objective("PairwiseExponential")`.
+    """
+    if plain(split(name)[0]) in map(plain, [*LOSSES, "Focused"]):
+        return Objective(name, loss(name, **parameters), lambda truth: truth)
     found = ranker(name, **parameters)
     found._check_parameters()
     return Objective(type(found).__name__, found._tree_loss(), found._truth)

@@ -19,7 +19,7 @@ from firstpage.losses.levels import query_sums
 from firstpage.scorers.base import Fitting
 from firstpage.types import Floats, Ints
 
-BLOCK = 1 << 20  # bytes of features: half of a core's second-level cache, give or take
+BLOCK = 1 << 21  # bytes of features: what a core finds again in its caches
 SAMPLE = 20  # rows a parameter, from which the shape of the problem is learnt
 RUNS = 4
 SMALL = 1 << 22  # bytes of features below which threads cost more than they give
