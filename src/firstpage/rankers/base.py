@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -37,8 +38,11 @@ MANY = 1000  # rows from which on a missing qid is worth a word
 NORMALIZERS = {"minmax": "minmax", "standard": "standardize", "standardize": "standardize"}
 
 
+@dataclass(eq=False, repr=False)
 class Ranker(BaseEstimator):  # type: ignore[misc]
     """Base of all rankers: `loss x scorer x solver` behind scikit-learn's interface.
+
+    Parameters are the fields of a dataclass, whose `__init__` stores them and does nothing else.
 
     k          train for the first k places alone; None: for the whole order
     ties       what equal labels do at the k-th place: "share" it, or break by a "random" order
@@ -54,36 +58,21 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     _paper = ""  # where it comes from
     _about = ""  # one line
-    _grid: dict[str, list[Any]] = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}  # noqa: RUF012
+    _grid: ClassVar[dict[str, list[Any]]] = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
 
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        ties: Ties = "share",
-        l2: float = 0.01,
-        scorer: Any = "linear",
-        solver: Any = "auto",
-        normalize: str | None = None,
-        measure: str = "NDCG@10",
-        patience: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.k = k
-        self.ties = ties
-        self.l2 = l2
-        self.scorer = scorer
-        self.solver = solver
-        self.normalize = normalize
-        self.measure = measure
-        self.patience = patience
-        self.seed = seed
-        self.threads = threads
-        self.warm_start = warm_start
-        self.verbose = verbose
+    k: int | None = None
+    _: KW_ONLY
+    ties: Ties = "share"
+    l2: float = 0.01
+    scorer: Any = "linear"
+    solver: Any = "auto"
+    normalize: str | None = None
+    measure: str = "NDCG@10"
+    patience: int | None = None
+    seed: int = 0
+    threads: int | None = None
+    warm_start: bool = False
+    verbose: bool = False
 
     # --- what subclasses say
 

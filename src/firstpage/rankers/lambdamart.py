@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
 from firstpage.losses.listwise import PlackettLuce
-from firstpage.rankers.base import Ranker, Ties
+from firstpage.rankers.base import Ranker
 from firstpage.rankers.fitting import Fitted, Job, fit_boosted
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error
@@ -19,6 +20,7 @@ from firstpage.types import Floats
 MOST = 30  # LightGBM has gains 2^label - 1 for labels up to this
 
 
+@dataclass(eq=False, repr=False)
 class LambdaMART(Ranker):
     """Boosted trees on LightGBM's lambdarank objective (Burges 2010).
 
@@ -28,29 +30,11 @@ class LambdaMART(Ranker):
 
     _paper = "Burges, MSR-TR-2010-82; LightGBM"
     _about = "LightGBM's lambdarank, for comparison"
-    _grid = {"scorer": [Trees(rate=rate) for rate in (0.03, 0.1)]}  # noqa: RUF012
+    _grid: ClassVar = {"scorer": [Trees(rate=rate) for rate in (0.03, 0.1)]}
 
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        ties: Ties = "share",
-        l2: float = 0.0,
-        scorer: Any = "trees",
-        solver: Any = "auto",
-        normalize: str | None = None,
-        measure: str = "NDCG@10",
-        patience: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
-            measure=measure, patience=patience, seed=seed, threads=threads,
-            warm_start=warm_start, verbose=verbose,
-        )  # fmt: skip
+    _: KW_ONLY
+    l2: float = 0.0
+    scorer: Any = "trees"
 
     def _loss(self) -> Loss:
         return PlackettLuce(self.k)  # not used: LightGBM has its own

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
-from firstpage.rankers.base import Ranker, Ties
+from firstpage.rankers.base import Ranker
 from firstpage.rankers.fitting import Fitted, Job, fit_parts
 from firstpage.rankers.least_squares import fit_least_squares
 from firstpage.rankers.training import Training
@@ -25,6 +25,7 @@ from firstpage.solvers.descent import GradientDescent
 RATES = [GradientDescent(rate=rate, max_iter=500) for rate in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)]
 
 
+@dataclass(eq=False, repr=False)
 class RankNet(Ranker):
     """Logistic loss over pairs of documents (Burges et al. 2005).
 
@@ -35,34 +36,14 @@ class RankNet(Ranker):
     _paper = "Burges et al., ICML 2005; top-k: Lan et al., CIKM 2013"
     _about = "logistic loss over pairs"
 
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        average: bool = False,
-        ties: Ties = "share",
-        l2: float = 0.01,
-        scorer: Any = "linear",
-        solver: Any = "auto",
-        normalize: str | None = None,
-        measure: str = "NDCG@10",
-        patience: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
-            measure=measure, patience=patience, seed=seed, threads=threads,
-            warm_start=warm_start, verbose=verbose,
-        )  # fmt: skip
-        self.average = average
+    _: KW_ONLY
+    average: bool = False
 
     def _loss(self) -> Loss:
         return PairwiseLogistic(self.k, average=self.average)
 
 
+@dataclass(eq=False, repr=False)
 class ListMLE(Ranker):
     """Likelihood of the true order under Plackett and Luce's model (Xia et al. 2008, 2009).
 
@@ -74,29 +55,8 @@ class ListMLE(Ranker):
     _paper = "Xia et al., ICML 2008; top-k: Xia, Liu and Li, NIPS 2009"
     _about = "likelihood of the true order; with k, of its first k places"
 
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        average: bool = False,
-        ties: Ties = "share",
-        l2: float = 0.01,
-        scorer: Any = "linear",
-        solver: Any = "auto",
-        normalize: str | None = None,
-        measure: str = "NDCG@10",
-        patience: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
-            measure=measure, patience=patience, seed=seed, threads=threads,
-            warm_start=warm_start, verbose=verbose,
-        )  # fmt: skip
-        self.average = average
+    _: KW_ONLY
+    average: bool = False
 
     def _loss(self) -> Loss:
         return PlackettLuce(self.k, self.average)
@@ -107,6 +67,7 @@ class ListMLE(Ranker):
         return super()._truth(truth)
 
 
+@dataclass(eq=False, repr=False)
 class ListNet(Ranker):
     """Cross entropy between softmax distributions of labels and of scores (Cao et al. 2007).
 
@@ -118,31 +79,10 @@ class ListNet(Ranker):
     _paper = "Cao et al., ICML 2007; top-k: Xia, Liu and Li, NIPS 2009"
     _about = "cross entropy of softmax distributions"
 
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        temperature: float = 1.0,
-        form: Literal["top-one", "permutation"] = "top-one",
-        ties: Ties = "share",
-        l2: float = 0.001,
-        scorer: Any = "linear",
-        solver: Any = "auto",
-        normalize: str | None = None,
-        measure: str = "NDCG@10",
-        patience: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
-            measure=measure, patience=patience, seed=seed, threads=threads,
-            warm_start=warm_start, verbose=verbose,
-        )  # fmt: skip
-        self.temperature = temperature
-        self.form = form
+    _: KW_ONLY
+    temperature: float = 1.0
+    form: Literal["top-one", "permutation"] = "top-one"
+    l2: float = 0.001
 
     def _loss(self) -> Loss:
         if self.form not in ("top-one", "permutation"):
@@ -152,6 +92,7 @@ class ListNet(Ranker):
         return SoftmaxCrossEntropy(self.k, self.temperature)
 
 
+@dataclass(eq=False, repr=False)
 class RankCosine(Ranker):
     """Cosine between the vectors of labels and of scores (Qin et al. 2008).
 
@@ -163,27 +104,8 @@ class RankCosine(Ranker):
     _paper = "Qin et al., IPM 2008; top-k: Xia, Liu and Li, NIPS 2009"
     _about = "cosine between labels and scores"
 
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        ties: Ties = "share",
-        l2: float = 0.0,
-        scorer: Any = "linear",
-        solver: Any = "auto",
-        normalize: str | None = None,
-        measure: str = "NDCG@10",
-        patience: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
-            measure=measure, patience=patience, seed=seed, threads=threads,
-            warm_start=warm_start, verbose=verbose,
-        )  # fmt: skip
+    _: KW_ONLY
+    l2: float = 0.0
 
     def _loss(self) -> Loss:
         return Cosine(self.k)
@@ -201,6 +123,7 @@ class RankCosine(Ranker):
         return replace(found, model=LinearScoring(params), params=params)
 
 
+@dataclass(eq=False, repr=False)
 class FocusedNet(Ranker):
     """Order inside the top k by ListNet, the top k above the rest by RankNet (Niu et al. 2012).
 
@@ -209,31 +132,10 @@ class FocusedNet(Ranker):
 
     _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
     _about = "ListNet inside the top k, RankNet between the top k and the rest"
-    _grid = {"beta": [round(0.05 * i, 2) for i in range(21)]}  # noqa: RUF012
+    _grid: ClassVar = {"beta": [round(0.05 * i, 2) for i in range(21)]}
 
-    def __init__(
-        self,
-        k: int = 10,
-        beta: float = 0.5,
-        *,
-        ties: Ties = "share",
-        l2: float = 0.01,
-        scorer: Any = "linear",
-        solver: Any = "auto",
-        normalize: str | None = None,
-        measure: str = "NDCG@10",
-        patience: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
-            measure=measure, patience=patience, seed=seed, threads=threads,
-            warm_start=warm_start, verbose=verbose,
-        )  # fmt: skip
-        self.beta = beta
+    k: int | None = 10
+    beta: float = 0.5
 
     def _loss(self) -> Loss:
         if self.k is None:
@@ -241,6 +143,7 @@ class FocusedNet(Ranker):
         return focused_net(self.k, self.beta)
 
 
+@dataclass(eq=False, repr=False)
 class Regression(Ranker):
     """Least squares of the labels on the features, with intercept and a small ridge.
 
@@ -249,29 +152,10 @@ class Regression(Ranker):
 
     _paper = "the pointwise baseline of Cheng et al., 2014"
     _about = "least squares on the labels"
-    _grid = {"l2": [1e-6, 1e-4, 1e-3, 1e-2, 1e-1]}  # noqa: RUF012
+    _grid: ClassVar = {"l2": [1e-6, 1e-4, 1e-3, 1e-2, 1e-1]}
 
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        ties: Ties = "share",
-        l2: float = 1e-6,
-        scorer: Any = "linear",
-        solver: Any = "auto",
-        normalize: str | None = None,
-        measure: str = "NDCG@10",
-        patience: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            k, ties=ties, l2=l2, scorer=scorer, solver=solver, normalize=normalize,
-            measure=measure, patience=patience, seed=seed, threads=threads,
-            warm_start=warm_start, verbose=verbose,
-        )  # fmt: skip
+    _: KW_ONLY
+    l2: float = 1e-6
 
     def _loss(self) -> Loss:
         return SquaredError(self.k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,11 +40,35 @@ class GradientDescent:
         return Found(params, before, self.max_iter, "all iterations done", False)
 
 
+Rule = Callable[[Floats, Floats, int], Floats]
+"""(parameters, slope, epoch) -> new parameters."""
+
+
+def _epochs(
+    objective: Objective, start: Floats, watch: Watch, count: int, seed: int, rule: Rule
+) -> Found:
+    """Go through the blocks of the objective, in an order that the seed shuffles every epoch."""
+    params = np.array(start, np.float64)
+    rng = np.random.default_rng(seed)
+    value = np.inf
+    for epoch in range(1, count + 1):
+        value = 0.0
+        for number in rng.permutation(len(objective.bounds)).tolist():
+            loss, slope = objective.block(number, params)
+            params = rule(params, slope, epoch)
+            value += loss / len(objective.bounds)
+        if not np.isfinite(value):
+            return Found(params, value, epoch, "diverged: lower the rate", False)
+        if watch(epoch, value, params):
+            return Found(params, value, epoch, "stopped early", False)
+    return Found(params, value, count, "all epochs done", False)
+
+
 @dataclass(frozen=True)
 class SGD:
-    """params -= rate * slope of `batch` queries, in an order that the seed shuffles every epoch.
+    """params -= rate * slope of `batch` queries.  An iteration is an epoch.
 
-    The rate falls as rate / (1 + decay * epoch).  An iteration is an epoch.
+    The rate falls as rate / (1 + decay * epoch).
     """
 
     rate: float = 0.01
@@ -52,24 +77,13 @@ class SGD:
     decay: float = 0.0
     seed: int = 0
     needs: ClassVar[tuple[str, ...]] = ("smooth",)
-    path: ClassVar[bool] = True  # whether to choose among the iterations by validation
+    path: ClassVar[bool] = True
 
     def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
-        params = np.array(start, np.float64)
-        rng = np.random.default_rng(self.seed)
-        value = np.inf
-        for epoch in range(1, self.max_iter + 1):
-            rate = self.rate / (1 + self.decay * (epoch - 1))
-            value = 0.0
-            for number in rng.permutation(len(objective.bounds)).tolist():
-                loss, slope = objective.block(number, params)
-                params = params - rate * slope
-                value += loss / len(objective.bounds)
-            if not np.isfinite(value):
-                return Found(params, value, epoch, "diverged: lower the rate", False)
-            if watch(epoch, value, params):
-                return Found(params, value, epoch, "stopped early", False)
-        return Found(params, value, self.max_iter, "all epochs done", False)
+        def rule(params: Floats, slope: Floats, epoch: int) -> Floats:
+            return params - self.rate / (1 + self.decay * (epoch - 1)) * slope
+
+        return _epochs(objective, start, watch, self.max_iter, self.seed, rule)
 
 
 @dataclass(frozen=True)
@@ -81,26 +95,19 @@ class Adam:
     batch: int = 32
     seed: int = 0
     needs: ClassVar[tuple[str, ...]] = ("smooth",)
-    path: ClassVar[bool] = True  # whether to choose among the iterations by validation
+    path: ClassVar[bool] = True
 
     def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
-        params = np.array(start, np.float64)
-        rng = np.random.default_rng(self.seed)
-        mean, square = np.zeros_like(params), np.zeros_like(params)
-        steps, value = 0, np.inf
-        for epoch in range(1, self.max_iter + 1):
-            value = 0.0
-            for number in rng.permutation(len(objective.bounds)).tolist():
-                loss, slope = objective.block(number, params)
-                steps += 1
-                mean += 0.1 * (slope - mean)
-                square += 0.001 * (slope * slope - square)
-                unbiased = mean / (1 - 0.9**steps)
-                spread = np.sqrt(square / (1 - 0.999**steps)) + 1e-8
-                params = params - self.rate * unbiased / spread
-                value += loss / len(objective.bounds)
-            if not np.isfinite(value):
-                return Found(params, value, epoch, "diverged: lower the rate", False)
-            if watch(epoch, value, params):
-                return Found(params, value, epoch, "stopped early", False)
-        return Found(params, value, self.max_iter, "all epochs done", False)
+        mean, square = np.zeros(len(start)), np.zeros(len(start))
+        steps = 0
+
+        def rule(params: Floats, slope: Floats, epoch: int) -> Floats:
+            nonlocal steps, mean, square
+            steps += 1
+            mean = mean + 0.1 * (slope - mean)
+            square = square + 0.001 * (slope * slope - square)
+            spread = np.sqrt(square / (1 - 0.999**steps)) + 1e-8
+            found: Floats = params - self.rate * mean / (1 - 0.9**steps) / spread
+            return found
+
+        return _epochs(objective, start, watch, self.max_iter, self.seed, rule)
