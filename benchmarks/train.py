@@ -180,9 +180,8 @@ def growth() -> None:
             made = Objective(
                 ranker._loss(), Linear().fitting(X), ranker._truth(data.truth), 4 * 46, threads=1
             )
-            cells.append(
-                f"{cpu_seconds(lambda made=made: made(np.full(46, 0.01)), 9) / data.n_docs * 1e9:.0f}"
-            )
+            cpu = cpu_seconds(lambda made=made: made(np.full(46, 0.01)), 9)
+            cells.append(f"{cpu / data.n_docs * 1e9:.0f}")
         rows.append(cells)
     sizes = ("6,000", "60,000") if QUICK else ("6,000", "60,000", "600,000")
     show(

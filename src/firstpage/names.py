@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any, TypeVar
 
+import numpy as np
+
 from firstpage.errors import FirstpageError
 
 Kind = TypeVar("Kind")
@@ -21,6 +23,22 @@ FORM = re.compile(r"\s*([^\W\d][\w\- ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 class PartError(FirstpageError, ValueError):
     """A name or a parameter that does not exist."""
+
+
+def number(
+    owner: object, name: str, low: float | None = None, above: float | None = None,
+    whole: bool = False,
+) -> None:  # fmt: skip
+    """Refuse a parameter that is no number, or out of its range."""
+    value = getattr(owner, name)
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    fine = isinstance(value, kinds) and not isinstance(value, bool) and np.isfinite(value)
+    if fine and (low is None or value >= low) and (above is None or value > above):
+        return
+    range_ = "" if low is None else f" from {low:g} on"
+    range_ = range_ if above is None else f" above {above:g}"
+    what = "a whole number" if whole else "a number"
+    raise PartError(f"{name} of {type(owner).__name__} must be {what}{range_}; got {value!r}.")
 
 
 def plain(name: str) -> str:
@@ -36,7 +54,7 @@ def split(text: str) -> tuple[str, dict[str, Any]]:
     if match is None:
         raise PartError(f"cannot read {text!r}; it must look like name or name(parameter=value).")
     given: dict[str, Any] = {}
-    for item in re.split(r",(?![^\[(]*[\])])", match[2] or ""):
+    for item in re.split(r",(?![^\[({]*[\])}])", match[2] or ""):
         if item.strip():
             name, equals, value = (part.strip() for part in item.partition("="))
             if not equals:

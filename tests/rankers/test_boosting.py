@@ -55,7 +55,7 @@ def test_lightgbm_s_training_function(name: str, lambdarank: float) -> None:
         {**QUIET, "objective": made, "metric": "none"}, data, 50, valid_sets=[valid],
         feval=fp.metric("NDCG@10"), callbacks=[lightgbm.record_evaluation(seen)],
     )  # fmt: skip
-    assert ndcg(model.predict(TEST.X)) > lambdarank - 0.03
+    assert ndcg(model.predict(TEST.X)) > lambdarank - 0.04
     curve = seen["valid_0"]["NDCG@10"]
     assert curve[-1] == pytest.approx(ndcg(model.predict(TEST.X)))
     assert max(curve[10:]) > curve[0] + 0.02  # it goes on learning
@@ -66,7 +66,7 @@ def test_lightgbm_s_estimator(name: str, lambdarank: float) -> None:
     options = {"n_estimators": 50, "num_leaves": 7, "min_child_samples": 5, "verbosity": -1}
     model = lightgbm.LGBMRanker(objective=fp.objective(name, k=10), **options)
     model.fit(TRAIN.X, TRAIN.y, group=TRAIN.lengths)
-    assert ndcg(model.predict(TEST.X)) > lambdarank - 0.03
+    assert ndcg(model.predict(TEST.X)) > lambdarank - 0.04
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,7 +86,7 @@ def test_xgboost_s_training_function(name: str, lambdarank: float) -> None:
         params, data, 60, obj=fp.objective(name, k=10), custom_metric=fp.metric("NDCG@10"),
         evals=[(valid, "valid")], evals_result=seen, verbose_eval=False,
     )  # fmt: skip
-    assert ndcg(model.predict(valid)) > lambdarank - 0.03
+    assert ndcg(model.predict(valid)) > lambdarank - 0.04
     assert seen["valid"]["NDCG@10"][-1] == pytest.approx(ndcg(model.predict(valid)))
 
 

@@ -55,7 +55,15 @@ def command(
     from firstpage.measures.parse import measures as parse
     from firstpage.rankers.crossval import DEFAULT_MEASURES, cross_validate
     from firstpage.report.folds import folds_table
+    from firstpage.report.published import read_published
 
+    kind = shared.chosen_format(format_, as_json, output)
+    if kind not in ("text", "json", "csv", "markdown", "latex"):
+        raise click.UsageError(
+            f"there is no format {kind!r} here: text, json, csv, markdown, latex."
+        )
+    if published is not None:
+        read_published(published)
     shown = tests or DEFAULT_MEASURES
     parse(shown)
     named = {name: shared.ranker_from(name, settings, measure, normalize, seed) for name in rankers}
@@ -68,13 +76,8 @@ def command(
     found = cross_validate(named, folds, shown, convention, tune, range(seed, seed + seeds), tell)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    kind = shared.chosen_format(format_, as_json, output)
     if kind == "json":
         shared.deliver(json.dumps(found.to_dict(), indent=1), output)
         return
     table = folds_table(found, folder.name, published)
-    if kind not in ("text", "csv", "markdown", "latex"):
-        raise click.UsageError(
-            f"there is no format {kind!r} here: text, json, csv, markdown, latex."
-        )
     shared.deliver(getattr(table, kind)(), output)

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 @click.argument("train", type=options.FILE)
 @click.option("--valid", type=options.FILE, help="Validation data: chooses iterations, parameters.")
 @options.settings
+@click.option("--tune", is_flag=True, help="Choose parameters on --valid: the papers' grids.")
 @click.option(
-    "--tune", is_flag=False, flag_value="grid", metavar="[grid|optuna]",
-    help="Choose parameters on --valid: the papers' grid, or Optuna.",
+    "--tuner", type=click.Choice(["grid", "optuna"]), default="grid", show_default=True,
+    help="How --tune searches.",
 )  # fmt: skip
 @click.option(
     "--grid", multiple=True, metavar="NAME=A,B,..", help="Values to try instead; may be repeated."
 )
-@click.option("--trials", default=30, show_default=True, help="Trials of Optuna.")
+@click.option("--trials", default=30, show_default=True, type=click.IntRange(1), help="Of Optuna.")
 @click.option("--trials-to", type=options.FILE, help="Write all trials here (.csv or .json).")
 @click.option("--threads", type=click.IntRange(1), help="All cores, if not given.")
 @click.option("-o", "--output", type=options.FILE, required=True, help="Write the model here.")
@@ -43,7 +44,8 @@ def command(
     measure: str,
     normalize: str,
     seed: int,
-    tune: str | None,
+    tune: bool,
+    tuner: str,
     grid: tuple[str, ...],
     trials: int,
     trials_to: Path | None,
@@ -59,24 +61,30 @@ def command(
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
     if train.is_dir():
         raise click.UsageError(f"{train} is a folder; `firstpage crossval` trains over its folds.")
-    if output.is_dir() or not output.absolute().parent.is_dir():
-        raise click.UsageError(f"{output}: the model cannot be written there.")
+    for file in filter(None, (output, trials_to)):
+        if str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir():
+            raise click.UsageError(f"{file}: cannot be written there.")
+    if trials_to is not None and not (tune or grid):
+        raise click.UsageError("--trials-to goes with --tune or --grid.")
     found = shared.ranker_from(ranker, settings, measure, normalize, seed)
-    found.set_params(threads=threads)
+    if threads is not None:
+        found.set_params(threads=threads)
     data = shared.read_data(train)
     other = None if valid is None else shared.read_data(valid, **shared.like(valid, data))
     start = time.perf_counter()
     if tune or grid:
-        tuned = _tune(found, data, other, tune or "grid", grid, trials)
+        tuned = _tune(found, data, other, tuner, grid, trials)
         found = tuned.best
-        if trials_to is not None:
-            _write_trials(tuned, trials_to)
+        interrupted = tuned.interrupted
     else:
         with _progress(str(found.measure)) as tell:
             found.fit(data, valid=other, callback=tell)
+        tuned, interrupted = None, found.interrupted_
     found.save(output)
+    if tuned is not None and trials_to is not None:
+        _write_trials(tuned, trials_to)
     _report(found, time.perf_counter() - start, output, as_json)
-    if found.interrupted_:
+    if interrupted:
         sys.exit(130)
 
 
@@ -86,14 +94,12 @@ def _tune(
     from firstpage.names import literal
     from firstpage.rankers.tuning import Trial, tune
 
-    if method not in ("grid", "optuna"):
-        raise click.UsageError("--tune is grid or optuna.")
     search: dict[str, list[Any]] = {}
     for item in grid:
         name, equals, values = item.partition("=")
         if not equals:
             raise click.UsageError(f"--grid reads NAME=A,B,..; got {item!r}.")
-        search[name.strip()] = [literal(v) for v in values.split(",")]
+        search[name.strip()] = [literal(v) for v in values.split(",") if v.strip()]
 
     def tell(number: int, total: int, trial: Trial) -> None:
         if sys.stderr.isatty():

@@ -166,7 +166,7 @@ def softmax_cross_entropy(
                 total += grad[i]
                 agreed += target[i] * (scores[i] - top)
         values[q] = 0.0
-        if total > 0.0:
+        if not total <= 0.0:  # NaN goes on, so that it shows
             values[q] = factor[q] * (np.log(total) - agreed)
             for i in range(lo, hi):
                 grad[i] = factor[q] * (grad[i] / total - target[i])
@@ -189,7 +189,7 @@ def softmax_curvature(
             if weight[i] > 0.0:
                 out[i] = weight[i] * np.exp(scores[i] - top)
                 total += out[i]
-        if total > 0.0:
+        if not total <= 0.0:
             for i in range(lo, hi):
                 p = out[i] / total
                 out[i] = factor[q] * p * (1.0 - p)
@@ -227,13 +227,14 @@ def cosine(
         length = max(np.sqrt(square) * unit, floor)
         lengths[q] = length
         at = inner * (unit / length)
+        turn = at if length > floor else 0.0  # below the floor the value is a straight line
         values[q] = 0.0
         for i in range(lo, hi):
             grad[i] = 0.0
         if known > 0.0:
             values[q] = 0.5 * (1.0 - at)
             for i in range(lo, hi):
-                grad[i] = -0.5 * weight[i] * (target[i] - at * (scores[i] / length)) / length
+                grad[i] = -0.5 * weight[i] * (target[i] - turn * (scores[i] / length)) / length
 
 
 @kernel

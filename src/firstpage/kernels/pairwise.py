@@ -158,6 +158,8 @@ def logistic_curvature(
         for level in range(first, last - 1):
             for u in range(start, end[level]):
                 share = upper[level] * weight[lo + u]
+                if share <= 0.0:
+                    continue
                 for v in range(end[level], n):
                     small = np.exp(-abs(z[u] - z[v]))
                     c = share * below[v] * small / ((1.0 + small) * (1.0 + small))

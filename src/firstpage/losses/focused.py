@@ -10,11 +10,11 @@ import numpy as np
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss, Run, Target, Traits, safe_inverse
-from firstpage.losses.levels import expected_places, levels
+from firstpage.losses.levels import Levels, expected_places, levels
 from firstpage.losses.listwise import TopOne
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import LONGEST, Permutations
-from firstpage.types import Floats
+from firstpage.types import Bools, Floats
 
 
 @dataclass(frozen=True)
@@ -83,31 +83,40 @@ class _Sum:
 class TopList(Loss):
     """The order inside the top k: cross entropy of its permutations, from 1 down to 0.
 
-    Permutations where the truth orders the top strictly and k is at most 12; else the top-one form,
-    in which documents that may or may not be in the top count by their chance.
+    Permutations in queries whose top the truth orders strictly, if k is at most 12; else the
+    top-one form, in which documents that may or may not be in the top count by their chance.
     """
 
     k: int = 10
 
     def target(self, truth: Truth, weights: Floats | None = None) -> Target:
         found = levels(truth, weights, self.k)
-        chance, psi = found.spread(found.share), expected_places(found, self.k)
-        plain = weights is None or bool(np.all(weights == 1.0))
-        strict = plain and bool(np.all((found.total <= 1.0) | (found.share == 0.0)))
-        part: _Normal
-        if strict and self.k <= LONGEST:
-            sizes = np.minimum(truth.lengths, self.k)
-            firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-            place = np.arange(len(found.order)) - np.repeat(truth.offsets[:-1], truth.lengths)
-            top = place < self.k
-            rows = np.repeat(truth.offsets[:-1], truth.lengths)[top] + found.order[top]
-            part = Permutations(
-                psi[rows], found.order[top], firsts, truth.offsets, np.ones(len(truth))
-            )
-        else:
+        strict = self._strict(found, weights)
+        parts: list[tuple[float, Target]] = []
+        if strict.any():
+            parts.append((1.0, _scaled(self._permutations(truth, found, strict))))
+        if not strict.all():
+            chance, psi = found.spread(found.share), expected_places(found, self.k)
             weight = chance if weights is None else chance * weights
             part = TopOne(psi, weight, truth.offsets, np.ones(len(truth)))
-        return _scaled(part)
+            parts.append((1.0, _scaled(part, ~strict)))
+        return _Sum(parts)
+
+    def _strict(self, found: Levels, weights: Floats | None) -> Bools:
+        """Queries whose top is ordered one by one."""
+        if self.k > LONGEST or (weights is not None and not np.all(weights == 1.0)):
+            return np.zeros(len(found.offsets) - 1, bool)
+        tied = (found.total > 1.0) & (found.share > 0.0)
+        none: Bools = found.per_query(tied.astype(np.float64)) == 0
+        return none
+
+    def _permutations(self, truth: Truth, found: Levels, strict: Bools) -> Permutations:
+        sizes = np.where(strict, np.minimum(truth.lengths, self.k), 0)
+        firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        place = np.arange(len(found.order)) - np.repeat(truth.offsets[:-1], truth.lengths)
+        top = place < np.repeat(sizes, truth.lengths)
+        psi = (self.k - place[top]).astype(np.float64)
+        return Permutations(psi, found.order[top], firsts, truth.offsets, np.ones(len(truth)))
 
 
 class _Normal(Target, Protocol):
@@ -118,10 +127,12 @@ class _Normal(Target, Protocol):
     def at_zero(self) -> Floats: ...
 
 
-def _scaled(part: _Normal) -> Target:
-    """1 where all scores are equal, 0 at the entropy."""
+def _scaled(part: _Normal, counted: Bools | None = None) -> Target:
+    """1 where all scores are equal, 0 at the entropy; queries that do not count are 0."""
     least = part.entropy()
     height = part.at_zero() - least
+    if counted is not None:
+        height[~counted] = 0.0
     height[height < 1e-9] = 0.0  # a target that knows no order, up to rounding
     part.factor = safe_inverse(height)
     return _Less(part, part.factor * least)

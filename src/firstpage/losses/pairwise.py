@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -101,10 +102,15 @@ class _Weighed:
 
 
 class _Logistic(_Weighed):
+    @cached_property
+    def _even(self) -> int:
+        return int((self.levels.weight == 1.0).all() and (self.lower == 1.0).all())
+
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
-        even = int((self.levels.weight == 1.0).all() and (self.lower == 1.0).all())
         spare = [np.empty(self._longest(lo, hi)) for _ in range(4)]
-        return kernel.logistic_pairs.bind(scores, *self._common(lo, hi), even, *spare, values, grad)
+        return kernel.logistic_pairs.bind(
+            scores, *self._common(lo, hi), self._even, *spare, values, grad
+        )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
         spare = [np.empty(self._longest(lo, hi)) for _ in range(3)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -19,18 +19,20 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.base import Loss
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.parse import measure as parse_measure
-from firstpage.names import lookup
+from firstpage.names import lookup, number
 from firstpage.rankers.fitting import Fitted, Job, fit_parts
 from firstpage.rankers.training import (
-    Training,
     check_finite,
     grouped,
     labels_of,
     restored,
     with_weights,
+    without_empty,
+    without_flat,
 )
 from firstpage.rankers.watcher import Step
 from firstpage.scorers.parts import scorer as scorer_of
+from firstpage.solvers.parts import solver as solver_of
 from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
@@ -113,13 +115,23 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         valid          validation data: a Dataset, or (X, y, qid)
         callback       called with a `Step` after every iteration; returning True stops
         """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, y, qid, sample_weight, valid, callback)
+        except BaseException:  # a fit that fails leaves what was learnt before as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any, valid: Any, callback: Any) -> Self:
         self._check_parameters()
         training = with_weights(self._dataset(X, y, qid, reset=True), sample_weight)
+        training = without_empty(training)
+        if not self._tree_loss().traits.quadratic:
+            training = without_flat(training)
         if self.normalize not in (None, "none"):
             self.transform_ = self._normalizer()
-            training = Training(
-                self.transform_.apply(training.data), training.weights, training.query_weights
-            )
+            training = replace(training, data=self.transform_.apply(training.data))
         elif hasattr(self, "transform_"):
             del self.transform_
         data = training.data
@@ -155,6 +167,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 "this model scales features query by query; give predict(X, qid=..) as well."
             )
         data = self._dataset(X, None, qid if per_query else None, reset=False, labelled=False)
+        if data.n_features != self.model_.n_features:
+            raise DataError(
+                f"X has {data.n_features} features, and the model {self.model_.n_features}."
+            )
         return restored(self.model_.predict(self._prepared(data).X), self._order(X, data))
 
     def rank(self, X: Any, *, qid: Any = None) -> Ints:
@@ -197,13 +213,17 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     # --- in between
 
     def _check_parameters(self) -> None:
-        if self.k is not None and (not isinstance(self.k, (int, np.integer)) or self.k < 1):
-            raise DataError(f"k must be a whole number from 1 on, or None; got {self.k!r}.")
-        if not (np.isfinite(self.l2) and self.l2 >= 0):
-            raise DataError(f"l2 must be a number from 0 on; got {self.l2!r}.")
-        if self.patience is not None and self.patience < 1:
-            raise DataError(f"patience must be at least 1, or None; got {self.patience!r}.")
+        for name in ("k", "patience", "threads"):
+            if getattr(self, name) is not None:
+                number(self, name, 1, whole=True)
+        number(self, "l2", 0)
+        number(self, "seed", 0, whole=True)
+        for name in ("warm_start", "verbose", "average"):
+            if not isinstance(getattr(self, name, False), (bool, np.bool_)):
+                raise DataError(f"{name} must be true or false; got {getattr(self, name)!r}.")
         self._breaks_ties()
+        scorer_of(self.scorer)
+        solver_of(self.solver, None, self.seed)
         parse_measure(self.measure)
 
     def _normalizer(self) -> MinMax | Standardize:
@@ -215,6 +235,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Dataset):
             if y is not None or qid is not None:
                 raise DataError("a Dataset has labels and query ids of its own; drop y and qid.")
+            if labelled and not X.n_docs:
+                raise DataError(f"{X.source} has no documents to learn from.")
             self._check_features(X, reset)
             check_finite(X)
             return X
@@ -271,6 +293,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def _validation(self, valid: Any) -> Dataset:
         if isinstance(valid, Dataset):
+            if not valid.n_docs:
+                raise DataError("the validation data have no documents.")
             return self._dataset(valid, None, None, reset=False)
         if not isinstance(valid, (tuple, list)) or not 2 <= len(valid) <= 3:
             raise DataError("valid must be a Dataset, or a tuple (X, y, qid).")

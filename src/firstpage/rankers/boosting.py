@@ -24,6 +24,7 @@ from firstpage.measures.lists import rank_lists
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import plain, split
 from firstpage.rankers.fitting import Slopes
+from firstpage.rankers.lambdamart import LambdaMART
 from firstpage.rankers.names import ranker
 from firstpage.rankers.training import labels_of
 from firstpage.types import Floats, Ints
@@ -38,7 +39,8 @@ class Objective:
     """A loss for boosted trees.  Called by the library, after every tree, with scores and data.
 
     Both libraries' training functions call it as (scores, data), LightGBM's estimators as
-    (labels, scores, weights, groups).  Returns slope and curvature, one a document.
+    (labels, scores, weights, groups).  Returns slope and curvature, one a document.  Weights of
+    documents are averaged into one of their query.
     """
 
     def __init__(self, name: str, loss: Loss, order: Any) -> None:
@@ -58,6 +60,10 @@ class Objective:
             labels, scores = first, second
             offsets = np.concatenate([[0], np.cumsum(group)]).astype(np.int64)
         return self._prepared(labels, weight, offsets)(np.asarray(scores, np.float64).ravel())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies read their data anew: what is prepared points at arrays of this one."""
+        return {**self.__dict__, "_key": None, "_slopes": None}
 
     def _prepared(self, labels: Any, weight: Any, offsets: Ints) -> Slopes:
         """Truth is read once, not once a tree."""
@@ -86,10 +92,16 @@ def objective(name: str, **parameters: Any) -> Objective:
     A loss's own name does too: `objective("PairwiseExponential")`.
     """
     if plain(split(name)[0]) in map(plain, [*LOSSES, "Focused"]):
-        return Objective(name, loss(name, **parameters), lambda truth: truth)
+        return Objective(name, loss(name, **parameters), _as_it_is)
     found = ranker(name, **parameters)
+    if isinstance(found, LambdaMART):
+        raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
     found._check_parameters()
     return Objective(type(found).__name__, found._tree_loss(), found._truth)
+
+
+def _as_it_is(truth: Truth) -> Truth:
+    return truth
 
 
 class Metric:
@@ -99,9 +111,17 @@ class Metric:
         self.measure = which
         self.__name__ = str(which)
 
-    def __call__(self, scores: Any, data: Any) -> Any:
-        offsets = _offsets(data)
-        y = labels_of(data.get_label(), int(offsets[-1]))
+    def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> Any:
+        """As (scores, data), or as LightGBM's estimators have it: (labels, scores, .., groups)."""
+        scores, data = first, second
+        if hasattr(data, "get_label"):
+            labels, offsets = data.get_label(), _offsets(data)
+        elif group is None:
+            raise DataError(NO_GROUPS)
+        else:
+            labels, scores = first, second
+            offsets = np.concatenate([[0], np.cumsum(group)]).astype(np.int64)
+        y = labels_of(labels, int(offsets[-1]))
         how = convention("default")
         queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
         lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, how)

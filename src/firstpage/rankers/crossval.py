@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from firstpage.data.folds import Fold
 from firstpage.errors import DataError
+from firstpage.measures.base import Measure
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.tuning import tune
@@ -69,9 +70,9 @@ class CrossValidation:
 
 
 def cross_validate(
-    rankers: dict[str, Ranker] | Iterable[Ranker],
+    rankers: Ranker | dict[str, Ranker] | Iterable[Ranker],
     folds: Sequence[Fold],
-    measures: Sequence[str] = DEFAULT_MEASURES,
+    measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURES,
     convention: str = "default",
     tuned: bool = False,
     seeds: Sequence[int] = (0,),
@@ -86,12 +87,17 @@ def cross_validate(
     """
     if not folds:
         raise DataError("there is no fold to train on.")
-    named = rankers if isinstance(rankers, dict) else {str(r): r for r in rankers}
-    values: dict[str, dict[str, list[Floats]]] = {name: {m: [] for m in measures} for name in named}
+    seeds = list(seeds)
+    if not seeds:
+        raise DataError("name at least one seed.")
+    asked = [measures] if isinstance(measures, (str, Measure)) else list(measures)
+    texts = [str(m) for m in asked]
+    named = _named(rankers)
+    values: dict[str, dict[str, list[Floats]]] = {name: {m: [] for m in texts} for name in named}
     chosen: dict[str, list[dict[str, Any]]] = {name: [] for name in named}
     for name, ranker in named.items():
         for seed in seeds:
-            parts: dict[str, list[Floats]] = {m: [] for m in measures}
+            parts: dict[str, list[Floats]] = {m: [] for m in texts}
             for fold in folds:
                 if callback is not None:
                     callback(name, fold.number, seed)
@@ -99,25 +105,43 @@ def cross_validate(
                 valid = fold.vali if "vali" in fold.paths else None
                 if tuned:
                     found = tune(candidate, fold.train, fold.vali, **search)
+                    if found.interrupted:
+                        raise KeyboardInterrupt
                     candidate = found.best
                     picked = {k: str(v) for k, v in found.parameters.items()}
                     chosen[name].append({"fold": fold.number, "seed": seed, **picked})
                 else:
                     candidate.fit(fold.train, valid=valid)
+                if candidate.interrupted_:
+                    raise KeyboardInterrupt
                 got = evaluate(
-                    candidate.predict(fold.test), fold.test, measures=measures,
+                    candidate.predict(fold.test), fold.test, measures=texts,
                     convention=convention,
                 )  # fmt: skip
-                for m in measures:
+                for m in texts:
                     parts[m].append(got.per_query(m))
-            for m in measures:
+            for m in texts:
                 values[name][m].append(np.concatenate(parts[m]))
     fold_of = np.concatenate([np.full(len(f.test), f.number) for f in folds])
     return CrossValidation(
-        tuple(measures),
+        tuple(texts),
         convention,
         tuple(q for fold in folds for q in fold.test.queries),
         fold_of.astype(np.float64),
         {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
         chosen,
     )
+
+
+def _named(rankers: Any) -> dict[str, Ranker]:
+    """Rankers by name; two of one name are numbered."""
+    if isinstance(rankers, dict):
+        return rankers
+    found: dict[str, Ranker] = {}
+    for ranker in [rankers] if isinstance(rankers, Ranker) else list(rankers):
+        name, copies = str(ranker), 1
+        while name in found:
+            copies += 1
+            name = f"{ranker} ({copies})"
+        found[name] = ranker
+    return found

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.files import write_bytes
+from firstpage.data.files import read_all, write_bytes
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.errors import DataError
+from firstpage.measures.base import Measure
 from firstpage.scorers.base import Scoring
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
@@ -23,6 +24,10 @@ from firstpage.types import Floats
 
 FORMAT = "firstpage-model"
 VERSION = 1
+HELD: dict[str, Any] = {  # what a file holds, and of which type
+    "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
+    "scorer": dict, "training": dict,
+}  # fmt: skip
 SCORINGS: dict[str, Any] = {"linear": LinearScoring, "mlp": MLPScoring, "trees": TreesScoring}
 
 
@@ -74,8 +79,8 @@ class Model:
 
 
 def _digest(held: dict[str, Any]) -> str:
-    """Of what decides the scores, so that a flipped digit is noticed."""
-    kept = {name: held[name] for name in ("features", "normalize", "scorer")}
+    """Of all that the file says, so that a flipped digit is noticed."""
+    kept = {name: held[name] for name in HELD}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
@@ -99,8 +104,9 @@ def _plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
-    fields = getattr(value, "__dataclass_fields__", {})
-    inside = ", ".join(f"{n}={getattr(value, n)!r}" for n, f in fields.items() if f.init)
+    if not is_dataclass(value) or isinstance(value, Measure):
+        return str(value)
+    inside = ", ".join(f"{f.name}={getattr(value, f.name)!r}" for f in fields(value) if f.init)
     return f"{type(value).__name__}({inside})"
 
 
@@ -115,37 +121,53 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     """The model of a file; a newer, foreign or damaged one is refused."""
     name = os.fspath(path)
     try:
-        held = json.loads(Path(path).read_bytes())
-    except FileNotFoundError:
-        raise DataError(f"{name}: no such file.") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        line = getattr(error, "lineno", 1)
-        raise DataError(f"{name}:{line}: not a model file, or a damaged one ({error}).") from None
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
-        raise DataError(f"{name}: not a model of Firstpage (its format is not {FORMAT!r}).")
-    if not isinstance(held.get("version"), int) or held["version"] > VERSION:
-        raise DataError(
-            f"{name}: written by a newer Firstpage (file version {held.get('version')!r}, this one "
-            f"reads up to {VERSION}). Upgrade Firstpage to read it."
-        )
-    try:
-        if _digest(held) != held["sha256"]:
-            raise DataError(f"{name}: damaged: its contents do not match its checksum.")
-        names = held["features"]["names"]
-        stored = held["scorer"]
-        return Model(
-            held["ranker"],
-            held["parameters"],
-            SCORINGS[stored["kind"]].from_dict(stored),
-            None if held["normalize"] is None else transform_from_dict(held["normalize"]),
-            None if names is None else tuple(names),
-            held["training"],
-            name,
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        held = json.loads(read_all(Path(path)))
+    except (ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{name}: damaged: {error!r} is missing or wrong.") from None
+        line = getattr(error, "lineno", 1)
+        said = str(error).splitlines()[0]
+        raise DataError(f"{name}:{line}: not a model file, or a damaged one ({said}).") from None
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read ({error.strerror}).") from None
+    if not isinstance(held, dict) or held.get("format") != FORMAT:
+        raise DataError(f"{name}: not a model of Firstpage (its format is not {FORMAT!r}).")
+    version = held.get("version")
+    if type(version) is not int or version < 1:
+        raise DataError(f"{name}: damaged: its version is {version!r}.")
+    if version > VERSION:
+        raise DataError(
+            f"{name}: written by a newer Firstpage (file version {version}, this one reads up to "
+            f"{VERSION}). Upgrade Firstpage to read it."
+        )
+    for part, kind in HELD.items():
+        if part not in held or not isinstance(held[part], kind):
+            raise DataError(f"{name}: damaged: {part!r} is missing or of a wrong type.")
+    if _digest(held) != held.get("sha256"):
+        raise DataError(f"{name}: damaged: its contents do not match its checksum.")
+    try:
+        return _model(held, name)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        said = str(error) if isinstance(error, DataError) else f"{error!r} is missing or wrong"
+        raise DataError(f"{name}: damaged: {said}.".replace("..", ".")) from None
+
+
+def _model(held: dict[str, Any], name: str) -> Model:
+    """The contents of a file, checked against each other."""
+    stored, features = held["scorer"], held["features"]
+    scoring = SCORINGS[stored["kind"]].from_dict(stored)
+    names = features["names"]
+    if scoring.n_features != features["count"]:
+        raise DataError("the number of weights is not the number of features")
+    if names is not None and (
+        len(names) != features["count"] or not all(isinstance(n, str) for n in names)
+    ):
+        raise DataError("the names of the features are not one text a feature")
+    transform = None if held["normalize"] is None else transform_from_dict(held["normalize"])
+    kept = None if names is None else tuple(names)
+    return Model(
+        held["ranker"], held["parameters"], scoring, transform, kept, held["training"], name
+    )
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -158,8 +180,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     found.params_ = None
     found.training_ = model.training
     found.n_features_in_ = model.n_features
-    found.n_iter_ = model.training.get("iterations")
-    found.best_score_ = model.training.get("score")
+    record = model.training
+    found.n_iter_, found.best_score_ = record.get("iterations"), record.get("score")
+    found.best_iteration_, found.objective_ = record.get("best_iteration"), record.get("objective")
+    found.converged_, found.interrupted_ = record.get("converged"), record.get("interrupted")
     if model.feature_names is not None:
         found.feature_names_in_ = np.array(model.feature_names, object)
     if model.transform is not None:

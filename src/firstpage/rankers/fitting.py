@@ -98,7 +98,7 @@ def fit_solver(job: Job, scorer: Any) -> Fitted:
         job.l2, job.threads, solver.batch,
     )  # fmt: skip
     watcher = watcher_of(job, fitting.predict, solver.path)
-    start = _start(job, fitting)
+    start = _start(job, fitting, objective)
     interrupted, converged = False, False
     try:
         found = solver.minimize(objective, start, watcher)
@@ -106,7 +106,9 @@ def fit_solver(job: Job, scorer: Any) -> Fitted:
             found.params, found.value, found.iterations, found.converged,
         )  # fmt: skip
         if not np.isfinite(params).all() or not np.isfinite(value):
-            raise DataError(f"training {found.reason}; or scale the features (normalize=..).")
+            if watcher.best is None or not watcher.keep:
+                raise DataError(f"training {found.reason}, or scale the features (normalize=..).")
+            value, iterations = watcher.best.loss, watcher.best.iteration
         if "LIMIT" in found.reason:  # SciPy's word for it
             warnings.warn(
                 f"the solver used all {iterations} iterations before the objective stood still; "
@@ -125,7 +127,7 @@ def fit_solver(job: Job, scorer: Any) -> Fitted:
                    interrupted)  # fmt: skip
 
 
-def _start(job: Job, fitting: Any) -> Floats:
+def _start(job: Job, fitting: Any, objective: Objective) -> Floats:
     if job.start is not None:
         if len(job.start) != fitting.size:
             raise DataError(
@@ -135,7 +137,14 @@ def _start(job: Job, fitting: Any) -> Floats:
         return job.start
     start: Floats = fitting.start(job.seed)
     if not job.loss.traits.convex and not start.any():
-        start = np.random.default_rng(job.seed).normal(0, 0.01, fitting.size)
+        # Such losses (cosine) have no value at 0, but a direction to leave it by.
+        T = objective.conditioner()
+        slope = objective(start)[1]
+        way = slope if T is None else T.T @ slope
+        if not way.any():
+            way = np.random.default_rng(job.seed).normal(size=fitting.size)
+        way = -way / np.linalg.norm(way)
+        start = way if T is None else T @ way
     return start
 
 
@@ -249,11 +258,14 @@ def fitted(
         "score": score,
         "iterations": iterations,
         "best_iteration": best.iteration if best else None,
-        "objective": value,
+        "objective": value if np.isfinite(value) else None,
         "converged": converged,
         "interrupted": interrupted,
         "seed": job.seed,
-        "curve": [[s.iteration, s.loss, s.measure] for s in watcher.history],
+        "curve": [
+            [s.iteration, s.loss if np.isfinite(s.loss) else None, s.measure]
+            for s in watcher.history
+        ],
         "versions": dict(versions()),
     }
     return Fitted(

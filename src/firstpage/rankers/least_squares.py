@@ -40,8 +40,10 @@ def fit_least_squares(job: Job) -> Fitted:
         heavy = centered * weight[lo : lo + ROWS, None]
         gram += centered.T @ heavy
         right += heavy.T @ (y[lo : lo + ROWS] - level)
-    spread = np.sqrt(np.diag(gram))
-    unit = 1 / np.where(spread > 0, spread, 1.0)
+    spread = np.diag(gram)
+    # What is left of a constant column after centring is rounding dust, and says nothing.
+    dust = (64 * np.finfo(np.float64).eps) ** 2 * (spread + mean**2)
+    unit = np.where(spread > dust, 1 / np.sqrt(np.maximum(spread, 1e-300) + job.l2), 0.0)
     scaled = gram * unit[:, None] * unit + job.l2 * np.diag(unit**2)
     params: Floats = unit * np.linalg.lstsq(scaled, unit * right, rcond=1e-12)[0]
     model = LinearScoring(params, level - float(mean @ params))

@@ -11,6 +11,7 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_net
+from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
@@ -19,10 +20,10 @@ from firstpage.rankers.base import Ranker
 from firstpage.rankers.fitting import Fitted, Job, fit_parts
 from firstpage.rankers.least_squares import fit_least_squares
 from firstpage.rankers.training import Training
-from firstpage.scorers.linear import LinearScoring
-from firstpage.solvers.descent import GradientDescent
-
-RATES = [GradientDescent(rate=rate, max_iter=500) for rate in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)]
+from firstpage.scorers.linear import Linear, LinearScoring
+from firstpage.scorers.parts import scorer
+from firstpage.solvers.lbfgs import LBFGS
+from firstpage.solvers.parts import solver
 
 
 @dataclass(eq=False, repr=False)
@@ -103,6 +104,7 @@ class RankCosine(Ranker):
 
     _paper = "Qin et al., IPM 2008; top-k: Xia, Liu and Li, NIPS 2009"
     _about = "cosine between labels and scores"
+    _grid: ClassVar = {"l2": [0.0]}  # nothing to tune
 
     _: KW_ONLY
     l2: float = 0.0
@@ -147,7 +149,8 @@ class FocusedNet(Ranker):
 class Regression(Ranker):
     """Least squares of the labels on the features, with intercept and a small ridge.
 
-    With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  Linear weights are found exactly.
+    With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  Linear weights are found exactly; with
+    a descent (`solver="gd"`) there is no intercept.
     """
 
     _paper = "the pointwise baseline of Cheng et al., 2014"
@@ -169,9 +172,10 @@ class Regression(Ranker):
             return fit_parts(job)  # trees add documents up as they are
         training = job.training
         each = np.ones(training.data.n_docs) if training.weights is None else training.weights
-        counts = np.add.reduceat(each, training.data.offsets[:-1])
+        counts = query_sums(each, training.data.offsets)
         shares = counts if training.query_weights is None else counts * training.query_weights
         job = Job(**{**job.__dict__, "training": Training(training.data, training.weights, shares)})
-        if job.scorer == "linear" and job.solver == "auto":
+        exact = job.solver == "auto" or isinstance(solver(job.solver, None, 0), LBFGS)
+        if scorer(job.scorer) == Linear() and exact:
             return fit_least_squares(job)
         return fit_parts(job)

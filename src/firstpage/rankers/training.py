@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class Training:
 def labels_of(y: Any, rows: int) -> Floats:
     """One finite number a document."""
     given = np.asarray(y)
+    if given.dtype.kind in "cmM":
+        raise DataError(f"Unknown label type: labels must be real numbers, not {given.dtype}.")
     if given.dtype.kind in "iu" and given.size and int(np.abs(given.astype(object)).max()) > EXACT:
         raise DataError(f"labels beyond 2^53 cannot be told apart; the greatest is {given.max()}.")
     try:
@@ -121,6 +123,32 @@ def with_weights(data: Dataset, given: Any) -> Training:
         return Training(data, None, _some(high))
     inside: Floats = np.where(np.repeat(even, lengths), 1.0, weight)
     return Training(data, inside, _some(np.where(even, high, 1.0)))
+
+
+def without_empty(training: Training) -> Training:
+    """Queries without documents dropped."""
+    filled = training.data.lengths > 0
+    if filled.all():
+        return training
+    shares = training.query_weights
+    return Training(
+        training.data[filled], training.weights, None if shares is None else shares[filled]
+    )
+
+
+def without_flat(training: Training) -> Training:
+    """Queries that prefer nothing to anything weigh nothing, unless there are no others."""
+    data = training.data
+    heavy = np.ones(data.n_docs) if training.weights is None else training.weights
+    starts = data.offsets[:-1]
+    high = np.maximum.reduceat(np.where(heavy > 0, data.y, -np.inf), starts)
+    low = np.minimum.reduceat(np.where(heavy > 0, data.y, np.inf), starts)
+    telling = high > low
+    if telling.all():
+        return training
+    shares = np.ones(len(data)) if training.query_weights is None else training.query_weights
+    shares = np.where(telling, shares, 0.0)
+    return replace(training, query_weights=shares) if shares.sum() > 0 else training
 
 
 def _some(weights: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError, need
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.rankers.base import Ranker
-from firstpage.rankers.smooth import RATES
+from firstpage.solvers.descent import SGD, GradientDescent
+from firstpage.solvers.parts import solver
 
 TRIALS = 30
+RATES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,7 @@ class Tuned:
     score: float
     trials: list[Trial]
     measure: str
+    interrupted: bool = False
 
     def table(self) -> list[dict[str, Any]]:
         """One row a trial."""
@@ -55,10 +58,9 @@ class Tuned:
 
 def paper_grid(ranker: Ranker) -> dict[str, list[Any]]:
     """What the papers search: the rate of descents, FocusedNet's beta, else the penalty."""
-    if isinstance(ranker.solver, str) and ranker.solver.split("(")[0] in ("gd", "sgd"):
-        if ranker.solver.startswith("sgd"):
-            return {"solver": [f"sgd(rate={rate:g})" for rate in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)]}
-        return {"solver": list(RATES)}
+    found = solver(ranker.solver, None, ranker.seed)
+    if isinstance(found, (GradientDescent, SGD)):
+        return {"solver": [replace(found, rate=rate) for rate in RATES]}
     return dict(type(ranker)._grid)
 
 
@@ -86,18 +88,34 @@ def tune(
             raise DataError(f"there is no value of {name!r} to try.")
     if method not in ("grid", "optuna"):
         raise DataError(f"method must be 'grid' or 'optuna'; got {method!r}.")
+    if not isinstance(train, Dataset) or not isinstance(valid, Dataset):
+        raise DataError("tune takes two Datasets: Dataset.from_arrays(X, y, qid) makes one.")
+    if trials < 1:
+        raise DataError(f"trials must be at least 1; got {trials}.")
     lower = parse_measure(ranker.measure).lower_is_better
     done: list[Trial] = []
     best: list[Any] = []
+    failed: list[DataError] = []
+    interrupted = False
 
     def attempt(parameters: dict[str, Any]) -> float:
         start = time.perf_counter()
-        candidate = clone(ranker).set_params(**parameters).fit(train, valid=valid)
+        candidate = clone(ranker).set_params(**parameters)
+        try:
+            candidate.fit(train, valid=valid)
+        except DataError as error:
+            if "diverged" not in str(error):
+                raise
+            failed.append(error)
+            done.append(Trial(parameters, np.nan, 0, time.perf_counter() - start))
+            return -np.inf
         score = float(candidate.score(valid))
         shown = -score if lower else score
         done.append(Trial(parameters, shown, candidate.n_iter_, time.perf_counter() - start))
         if not best or score > best[0]:
             best[:] = [score, candidate, parameters]
+        if candidate.interrupted_:
+            raise KeyboardInterrupt
         if callback is not None:
             callback(len(done), total, done[-1])
         return score
@@ -112,8 +130,12 @@ def tune(
     except KeyboardInterrupt:
         if not best:
             raise
+        interrupted = True
+    if not best:
+        raise failed[-1]
     score, found, parameters = best
-    return Tuned(found, parameters, -score if lower else score, done, str(ranker.measure))
+    shown = -score if lower else score
+    return Tuned(found, parameters, shown, done, str(ranker.measure), interrupted)
 
 
 def _combinations(search: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ PATIENCE = 50
 
 @dataclass(frozen=True)
 class Step:
-    """Where training stands; what a callback gets.  It may return True to stop."""
+    """Where training stands; what a callback gets.  It may return something true to stop."""
 
     iteration: int
     loss: float
@@ -53,7 +53,7 @@ class Watcher:
 
     def __call__(self, iteration: int, loss: float, params: Any) -> bool:
         self.last_params = params.copy() if isinstance(params, np.ndarray) else params
-        value = None if self.valid is None else self.evaluate(params)
+        value = self.evaluate(params)
         better = value is not None and (self.best is None or self._beats(value))
         step = Step(iteration, loss, value, better, time.perf_counter() - self._start)
         self.history.append(step)
@@ -61,20 +61,21 @@ class Watcher:
             self.best, self.best_params = step, self.last_params
         if self.verbose:
             self._say(step)
-        if self.callback is not None and self.callback(step) is True:
+        if self.callback is not None and self.callback(step):
             return True
         if not self.keep or self.best is None:
             return False
         return iteration - self.best.iteration >= self.patience
 
-    def evaluate(self, params: Any) -> float:
-        """The mean of the measure on the validation data."""
-        assert self.valid is not None
+    def evaluate(self, params: Any) -> float | None:
+        """The mean of the measure on the validation data; None without, or if scores overflow."""
+        if self.valid is None:
+            return None
         how = convention("default")
         data = self.valid
         scores = self.score(params, data.X)
         if not np.isfinite(scores).all():
-            return -np.inf
+            return None
         lists = rank_lists(scores, data.y, data.offsets, data.queries, how, data.docids)
         return float(self.measure.values(lists, how).mean())
 

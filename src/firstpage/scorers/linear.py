@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from firstpage.errors import DataError
 from firstpage.kernels import linear as kernel
 from firstpage.scorers.base import Run, Slices
 from firstpage.types import Floats
@@ -69,7 +70,11 @@ class LinearFitting:
         ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         centered = np.empty_like(sample)
         kernel.center_rows(sample, weights, ends, np.empty(self.size), centered)
-        width = np.sqrt(np.einsum("ij,ij->j", centered, centered), dtype=np.float64)
+        inside = np.einsum("ij,ij->j", centered, centered).astype(np.float64)
+        whole = np.einsum("i,ij,ij->j", weights, sample, sample).astype(np.float64)
+        # A feature that is constant inside queries leaves rounding dust: not to be stretched.
+        dust = (64 * float(np.finfo(centered.dtype).eps)) ** 2 * whole
+        width = np.sqrt(np.where(inside > dust, inside, whole) + l2)
         width[width == 0] = 1.0
         centered /= width.astype(centered.dtype)
         bend = (centered.T @ centered).astype(np.float64) + np.diag(l2 / width**2)
@@ -120,4 +125,7 @@ class LinearScoring:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> LinearScoring:
-        return cls(np.array(stored["weights"], np.float64), float(stored["intercept"]))
+        weights = np.array(stored["weights"], np.float64)
+        if weights.ndim != 1 or not np.isfinite(weights).all():
+            raise DataError("the weights are not one finite number a feature")
+        return cls(weights, float(stored["intercept"]))

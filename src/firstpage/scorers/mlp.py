@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.errors import DataError, need
+from firstpage.names import number
 from firstpage.scorers.base import Run, Slices
 from firstpage.types import Array, Floats
 
@@ -27,8 +28,7 @@ class MLP:
     additive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.hidden, int) or self.hidden < 1:
-            raise DataError(f"hidden must be a whole number from 1 on; got {self.hidden!r}.")
+        number(self, "hidden", 1, whole=True)
 
     def fitting(self, X: Any) -> MLPFitting:
         return MLPFitting(self, X)
@@ -47,7 +47,11 @@ class MLPFitting:
         deviation = dense.std(axis=0, dtype=np.float64)
         self.deviation = np.where(deviation > 0, deviation, 1.0)
         scaled = ((dense - self.mean) / self.deviation).astype(np.float32)
-        self.X = self.torch.from_numpy(scaled).to(scorer.device)
+        try:
+            self.X = self.torch.from_numpy(scaled).to(scorer.device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            said = str(error).splitlines()[0]
+            raise DataError(f"device {scorer.device!r} cannot be used ({said}).") from error
         self.device = scorer.device
         self.n_features, self.hidden = scaled.shape[1], scorer.hidden
         self.size = (self.n_features + 2) * self.hidden + 1
@@ -147,4 +151,9 @@ class MLPScoring:
     def from_dict(cls, stored: dict[str, Any]) -> MLPScoring:
         mean, deviation = (np.array(stored[n], np.float64) for n in ("mean", "deviation"))
         W, b, v = (np.array(stored[n], np.float32) for n in ("W", "b", "v"))
+        shapes = (mean.shape, deviation.shape, W.shape, b.shape, v.shape)
+        size, hidden = len(mean), len(b)
+        fit = shapes == ((size,), (size,), (size, hidden), (hidden,), (hidden,))
+        if not fit or not all(np.isfinite(a).all() for a in (mean, deviation, W, b, v)):
+            raise DataError("the layers of the network do not fit each other")
         return cls(mean, deviation, W, b, v, float(stored["c"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from firstpage.names import build
+from firstpage.names import PartError, build
 from firstpage.scorers.linear import Linear
 from firstpage.scorers.mlp import MLP
 from firstpage.scorers.trees import Trees
@@ -14,4 +14,8 @@ SCORERS: dict[str, Any] = {"linear": Linear, "mlp": MLP, "trees": Trees}
 
 def scorer(given: Any) -> Any:
     """A scorer from a text such as "trees(count=300)"; a scorer stays as it is."""
-    return build(given, SCORERS, "scorer") if isinstance(given, str) else given
+    if isinstance(given, str):
+        return build(given, SCORERS, "scorer")
+    if not hasattr(given, "additive"):
+        raise PartError(f"scorer must be a text such as 'linear', or a scorer; got {given!r}.")
+    return given

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.errors import DataError, need
+from firstpage.errors import DataError, FirstpageError, need
+from firstpage.names import number
 from firstpage.types import Floats
 
 Slopes = Callable[[Floats], tuple[Floats, Floats]]
@@ -24,6 +27,7 @@ class Trees:
     count     trees at most
     leaves    leaves of a tree
     rate      share of each tree's step that is taken
+    min_docs  documents of a leaf at least (LightGBM's; XGBoost weighs curvature instead)
     library   "lightgbm" or "xgboost"
     options   more parameters, as the library calls them
     """
@@ -39,8 +43,12 @@ class Trees:
     def __post_init__(self) -> None:
         if self.library not in LIBRARIES:
             raise DataError(f"library must be one of {', '.join(LIBRARIES)}; got {self.library!r}.")
-        if self.count < 1 or self.leaves < 2 or not self.rate > 0:
-            raise DataError("trees need count >= 1, leaves >= 2 and a rate above 0.")
+        number(self, "count", 1, whole=True)
+        number(self, "leaves", 2, whole=True)
+        number(self, "rate", above=0)
+        number(self, "min_docs", 1, whole=True)
+        if not isinstance(self.options, dict):
+            raise DataError(f"options of trees must be a dictionary; got {self.options!r}.")
 
     def __hash__(self) -> int:
         return hash((self.count, self.leaves, self.rate, self.library, repr(self.options)))
@@ -50,7 +58,12 @@ class Trees:
     ) -> tuple[Any, int]:
         """The booster, and how many trees it has; `grown` is told of every one."""
         library = LIBRARIES[self.library]
-        found: tuple[Any, int] = library.grow(self, X, slopes, valid, grown, seed, threads)
+        try:
+            found: tuple[Any, int] = library.grow(self, X, slopes, valid, grown, seed, threads)
+        except Exception as error:
+            if type(error).__name__ not in ("LightGBMError", "XGBoostError"):
+                raise
+            raise DataError(f"{self.library} refuses: {_line(error)}.") from error
         return found
 
     def parameters(self, seed: int, threads: int) -> dict[str, Any]:
@@ -91,10 +104,10 @@ class LightGBM:
         """Tree by tree, so that each can be watched."""
         if valid is not None:
             booster.add_valid(data.create_valid(valid, np.zeros(valid.shape[0])), "valid")
-        for number in range(1, count + 1):
+        for tree in range(1, count + 1):
             done = booster.update(**step)
-            if grown(number, booster, None if valid is None else _valid_scores(booster)) or done:
-                return booster, number
+            if grown(tree, booster, None if valid is None else _valid_scores(booster)) or done:
+                return booster, tree
         return booster, count
 
     @staticmethod
@@ -102,13 +115,21 @@ class LightGBM:
         return str(booster.model_to_string(num_iteration=count))
 
     @staticmethod
-    def predict(text: str, X: Any) -> Floats:
-        booster = lightgbm_or_error().Booster(model_str=text)
-        return np.asarray(booster.predict(X, raw_score=True), np.float64)
+    def whole(text: str) -> bool:
+        return text.startswith("tree") and "end of trees" in text and "end of parameters" in text
+
+    @staticmethod
+    @lru_cache(8)
+    def read(text: str) -> Any:
+        return lightgbm_or_error().Booster(model_str=text)
+
+    @classmethod
+    def predict(cls, text: str, X: Any) -> Floats:
+        return np.asarray(cls.read(text).predict(X, raw_score=True), np.float64)
 
     @staticmethod
     def gains(text: str, n_features: int) -> Floats:
-        booster = lightgbm_or_error().Booster(model_str=text)
+        booster = LightGBM.read(text)
         return np.asarray(booster.feature_importance("gain"), np.float64)
 
 
@@ -133,14 +154,14 @@ class XGBoost:
         other = None if valid is None else xgboost.DMatrix(valid)
         params = cls.params(trees, seed, threads)
         booster = xgboost.Booster(params, [data] if other is None else [data, other])
-        for number in range(trees.count):
-            booster.update(data, number, fobj=lambda scores, _: slopes(scores.astype(np.float64)))
+        for tree in range(trees.count):
+            booster.update(data, tree, fobj=lambda scores, _: slopes(scores.astype(np.float64)))
             scores = None
             if other is not None:
                 found = booster.predict(other, output_margin=True)
                 scores = np.asarray(found, np.float64)
-            if grown(number + 1, booster, scores):
-                return booster, number + 1
+            if grown(tree + 1, booster, scores):
+                return booster, tree + 1
         return booster, trees.count
 
     @staticmethod
@@ -148,19 +169,28 @@ class XGBoost:
         return bytes(booster[:count].save_raw("json")).decode()
 
     @staticmethod
-    def predict(text: str, X: Any) -> Floats:
-        xgboost = xgboost_or_error()
-        booster = xgboost.Booster()
+    def whole(text: str) -> bool:
+        try:
+            return "learner" in json.loads(text)
+        except (ValueError, TypeError, RecursionError):
+            return False
+
+    @staticmethod
+    @lru_cache(8)
+    def read(text: str) -> Any:
+        booster = xgboost_or_error().Booster()
         booster.load_model(bytearray(text.encode()))
-        found = booster.predict(xgboost.DMatrix(X), output_margin=True)
+        return booster
+
+    @classmethod
+    def predict(cls, text: str, X: Any) -> Floats:
+        found = cls.read(text).predict(xgboost_or_error().DMatrix(X), output_margin=True)
         return np.asarray(found, np.float64)
 
     @staticmethod
     def gains(text: str, n_features: int) -> Floats:
-        booster = xgboost_or_error().Booster()
-        booster.load_model(bytearray(text.encode()))
         out = np.zeros(n_features)
-        for name, gain in booster.get_score(importance_type="total_gain").items():
+        for name, gain in XGBoost.read(text).get_score(importance_type="total_gain").items():
             out[int(name.removeprefix("f"))] = gain
         return out
 
@@ -178,6 +208,11 @@ def _valid_scores(booster: Any) -> Floats:
 
     booster.eval_valid(look)
     return seen[0]
+
+
+def _line(error: Exception) -> str:
+    """The first line of what a library says."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def lightgbm_or_error() -> Any:
@@ -206,7 +241,14 @@ class TreesScoring:
     coefficients: ClassVar[None] = None
 
     def predict(self, X: Any) -> Floats:
-        found: Floats = LIBRARIES[self.library].predict(self.text, X)
+        try:
+            found: Floats = LIBRARIES[self.library].predict(self.text, X)
+        except Exception as error:  # the libraries have no common kind of error
+            if isinstance(error, FirstpageError):
+                raise
+            raise DataError(
+                f"{self.library} cannot score with this model: {_line(error)}."
+            ) from error
         return found
 
     def gains(self) -> Floats:
@@ -224,4 +266,6 @@ class TreesScoring:
     def from_dict(cls, stored: dict[str, Any]) -> TreesScoring:
         if stored["library"] not in LIBRARIES:
             raise DataError(f"trees of the library {stored['library']!r} cannot be read.")
+        if not LIBRARIES[stored["library"]].whole(stored["text"]):
+            raise DataError(f"the trees are no whole model of {stored['library']}.")
         return cls(stored["library"], stored["text"], int(stored["n_features"]))

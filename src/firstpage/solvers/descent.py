@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from firstpage.names import number
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Floats
@@ -23,6 +24,11 @@ class GradientDescent:
     needs: ClassVar[tuple[str, ...]] = ("smooth",)
     path: ClassVar[bool] = True  # whether to choose among the iterations by validation
     batch: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        number(self, "rate", above=0)
+        number(self, "max_iter", 1, whole=True)
+        number(self, "tol", 0)
 
     def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
         params = np.array(start, np.float64)
@@ -53,8 +59,8 @@ def _epochs(
     value = np.inf
     for epoch in range(1, count + 1):
         value = 0.0
-        for number in rng.permutation(len(objective.bounds)).tolist():
-            loss, slope = objective.block(number, params)
+        for block in rng.permutation(len(objective.bounds)).tolist():
+            loss, slope = objective.block(block, params)
             params = rule(params, slope, epoch)
             value += loss / len(objective.bounds)
         if not np.isfinite(value):
@@ -79,6 +85,13 @@ class SGD:
     needs: ClassVar[tuple[str, ...]] = ("smooth",)
     path: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        number(self, "rate", above=0)
+        number(self, "max_iter", 1, whole=True)
+        number(self, "batch", 1, whole=True)
+        number(self, "decay", 0)
+        number(self, "seed", 0, whole=True)
+
     def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
         def rule(params: Floats, slope: Floats, epoch: int) -> Floats:
             return params - self.rate / (1 + self.decay * (epoch - 1)) * slope
@@ -96,6 +109,12 @@ class Adam:
     seed: int = 0
     needs: ClassVar[tuple[str, ...]] = ("smooth",)
     path: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        number(self, "rate", above=0)
+        number(self, "max_iter", 1, whole=True)
+        number(self, "batch", 1, whole=True)
+        number(self, "seed", 0, whole=True)
 
     def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
         mean, square = np.zeros(len(start)), np.zeros(len(start))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from firstpage.names import number
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Floats
@@ -27,6 +28,10 @@ class LBFGS:
     path: ClassVar[bool] = False  # whether to choose among the iterations by validation
     batch: ClassVar[None] = None
 
+    def __post_init__(self) -> None:
+        number(self, "max_iter", 1, whole=True)
+        number(self, "tol", 0)
+
     def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
         from scipy.optimize import minimize
 
@@ -34,6 +39,7 @@ class LBFGS:
         T = objective.conditioner()
         if T is not None:  # SciPy's first step has length 1: that shall be Newton's
             T = T * (float(np.linalg.norm(T.T @ first_slope)) or 1.0)
+        scale = abs(first_value) or 1.0  # SciPy's tolerances are meant for values about 1
         state: dict[str, Any] = {"iteration": 0, "stopped": False, "fresh": True}
 
         def outside(u: Floats) -> Floats:
@@ -45,21 +51,28 @@ class LBFGS:
                 value, slope = first_value, first_slope
             else:
                 value, slope = objective(outside(u))
-            return value, slope if T is None else T.T @ slope
+            slope = slope if T is None else T.T @ slope
+            return value / scale, slope / scale
 
         def step(intermediate_result: Any) -> None:
             state["iteration"] += 1
-            value = float(intermediate_result.fun)
+            value = float(intermediate_result.fun) * scale
             if watch(state["iteration"], value, outside(intermediate_result.x)):
                 state["stopped"] = True
                 raise StopIteration
 
         first = start if T is None or not start.any() else np.linalg.solve(T, start)
         tol = max(self.tol, objective.scorer.noise)
-        options: Any = {"maxiter": self.max_iter, "ftol": tol, "gtol": 1e-9, "maxcor": 20}
+        steepest = float(np.abs(first_slope if T is None else T.T @ first_slope).max(initial=0.0))
+        options: Any = {
+            "maxiter": self.max_iter,
+            "ftol": tol,
+            "gtol": 1e-9 * min(1.0, steepest / scale),
+            "maxcor": 20,
+        }
         done = minimize(
             value_slope, first, jac=True, method="L-BFGS-B", callback=step, options=options
         )
         reason = "stopped early" if state["stopped"] else str(done.message)
         converged = bool(done.success) and not state["stopped"]
-        return Found(outside(done.x), float(done.fun), int(done.nit), reason, converged)
+        return Found(outside(done.x), float(done.fun) * scale, int(done.nit), reason, converged)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from firstpage.losses.base import IncompatibleParts, Loss
-from firstpage.names import build
+from firstpage.names import PartError, build
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.solvers.lbfgs import LBFGS
 
@@ -21,6 +21,8 @@ SOLVERS: dict[str, Any] = {
 def solver(given: Any, default: Any, seed: int) -> Any:
     """A solver from a text such as "sgd(rate=0.01)"; "auto" is `default`."""
     if not isinstance(given, str):
+        if not hasattr(given, "minimize"):
+            raise PartError(f"solver must be a text such as 'lbfgs', or a solver; got {given!r}.")
         return given
     return default if given == "auto" else build(given, SOLVERS, "solver", seed=seed)
 
