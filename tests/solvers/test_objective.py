@@ -170,3 +170,27 @@ def test_unsuited_parts_are_refused() -> None:
 
     with pytest.raises(IncompatibleParts, match="LBFGS needs a smooth loss, and Rough is not"):
         check_parts(LBFGS(), Rough())
+
+
+def test_very_many_sparse_features_need_no_square_of_them() -> None:
+    rng = np.random.default_rng(0)
+    rows, size = 4000, 50_000
+    indices = rng.integers(0, size, rows * 20)
+    X = csr_array(
+        (rng.random(rows * 20), indices, np.arange(0, rows * 20 + 1, 20)), shape=(rows, size)
+    )
+    w = rng.normal(size=size)
+    y = np.digitize(X @ w, [-1, 1]).astype(float)
+    qid = np.repeat(np.arange(200), 20)
+    ranker = fp.ListNet(l2=1e-4).fit(X, y, qid=qid)
+    assert ranker.score(X, y, qid=qid) > 0.95
+    assert ranker.n_iter_ < 100
+
+
+def test_a_batched_objective_is_the_whole_one() -> None:
+    found = data()
+    w = np.random.default_rng(0).normal(size=7)
+    whole = build(PlackettLuce(), found, l2=0.1)(w)
+    parts = build(PlackettLuce(), found, l2=0.1, batch=7)(w)
+    assert parts[0] == pytest.approx(whole[0])
+    assert parts[1] == pytest.approx(whole[1])

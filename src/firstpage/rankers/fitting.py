@@ -24,6 +24,7 @@ from firstpage.rankers.watcher import PATIENCE, Step, Watcher
 from firstpage.scorers.base import Scoring
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.scorers.trees import Grown
+from firstpage.solvers.coordinates import Coordinates
 from firstpage.solvers.descent import Adam
 from firstpage.solvers.lbfgs import LBFGS
 from firstpage.solvers.objective import Objective
@@ -138,13 +139,11 @@ def _start(job: Job, fitting: Any, objective: Objective) -> Floats:
     start: Floats = fitting.start(job.seed)
     if not job.loss.traits.convex and not start.any():
         # Such losses (cosine) have no value at 0, but a direction to leave it by.
-        T = objective.conditioner()
-        slope = objective(start)[1]
-        way = slope if T is None else T.T @ slope
+        T = Coordinates(objective.conditioner(), fitting.size)
+        way = T.inward(objective(start)[1])
         if not way.any():
             way = np.random.default_rng(job.seed).normal(size=fitting.size)
-        way = -way / np.linalg.norm(way)
-        start = way if T is None else T @ way
+        start = T.outward(-way / np.linalg.norm(way))
     return start
 
 

@@ -37,7 +37,8 @@ class Fitting(Protocol):
         ...
 
     def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
-        """A matrix T: with parameters T u the problem, penalty and all, is about round.
+        """A matrix T: with parameters T u the problem, penalty and all, is about round.  A vector
+        stands for its diagonal.
 
         Learnt from some slices of rows, whose second derivatives are about `weights`.
         """

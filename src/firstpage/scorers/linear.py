@@ -12,6 +12,7 @@ from firstpage.kernels import linear as kernel
 from firstpage.scorers.base import Run, Slices
 from firstpage.types import Floats
 
+WIDE = 2000  # features; the square of more would be large
 STEEP = 1e-3  # directions in which documents vary less than this share are not stretched further
 
 
@@ -62,8 +63,11 @@ class LinearFitting:
     def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
         """From the covariance of the features inside queries.
 
-        Near equal scores the losses of ranking bend about as this covariance does.
+        Near equal scores the losses of ranking bend about as this covariance does.  Of very many
+        features only the widths are looked at.
         """
+        if self.size > WIDE:
+            return self._widths(l2)
         rows = [self.X[int(ends[0]) : int(ends[-1])] for ends in parts]
         sample = np.concatenate([r if self.dense else r.toarray() for r in rows])
         lengths = np.concatenate([np.diff(ends) for ends in parts])
@@ -84,6 +88,15 @@ class LinearFitting:
         root = np.linalg.cholesky(bend + STEEP * mean * np.eye(self.size))
         found: Floats = np.linalg.inv(root).T / width[:, None]
         return found
+
+    def _widths(self, l2: float) -> Floats:
+        """One number a feature: 1 / its root mean square, over all rows."""
+        if self.dense:
+            square = np.einsum("ij,ij->j", self.X, self.X, dtype=np.float64)
+        else:
+            square = np.bincount(self.X.indices, self.X.data.astype(np.float64) ** 2, self.size)
+        width = np.sqrt(square / max(self.X.shape[0], 1) + l2)
+        return 1 / np.where(width > 0, width, 1.0)
 
     def scoring(self, params: Floats) -> LinearScoring:
         return LinearScoring(np.array(params, np.float64))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.names import number
+from firstpage.solvers.coordinates import Coordinates
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Floats
@@ -36,34 +37,29 @@ class LBFGS:
         from scipy.optimize import minimize
 
         first_value, first_slope = objective(start)
-        T = objective.conditioner()
-        if T is not None:  # SciPy's first step has length 1: that shall be Newton's
-            T = T * (float(np.linalg.norm(T.T @ first_slope)) or 1.0)
+        T = Coordinates(objective.conditioner(), len(start))
+        # SciPy's first step has length 1: that shall be Newton's.
+        T = T.times(float(np.linalg.norm(T.inward(first_slope))) or 1.0)
         scale = abs(first_value) or 1.0  # SciPy's tolerances are meant for values about 1
         state: dict[str, Any] = {"iteration": 0, "stopped": False, "fresh": True}
-
-        def outside(u: Floats) -> Floats:
-            found: Floats = u if T is None else T @ u
-            return found
 
         def value_slope(u: Floats) -> tuple[float, Floats]:
             if state.pop("fresh", False):
                 value, slope = first_value, first_slope
             else:
-                value, slope = objective(outside(u))
-            slope = slope if T is None else T.T @ slope
-            return value / scale, slope / scale
+                value, slope = objective(T.outward(u))
+            return value / scale, T.inward(slope) / scale
 
         def step(intermediate_result: Any) -> None:
             state["iteration"] += 1
             value = float(intermediate_result.fun) * scale
-            if watch(state["iteration"], value, outside(intermediate_result.x)):
+            if watch(state["iteration"], value, T.outward(intermediate_result.x)):
                 state["stopped"] = True
                 raise StopIteration
 
-        first = start if T is None or not start.any() else np.linalg.solve(T, start)
+        first = T.find(start) if start.any() else start
         tol = max(self.tol, objective.scorer.noise)
-        steepest = float(np.abs(first_slope if T is None else T.T @ first_slope).max(initial=0.0))
+        steepest = float(np.abs(T.inward(first_slope)).max(initial=0.0))
         options: Any = {
             "maxiter": self.max_iter,
             "ftol": tol,
@@ -75,4 +71,4 @@ class LBFGS:
         )
         reason = "stopped early" if state["stopped"] else str(done.message)
         converged = bool(done.success) and not state["stopped"]
-        return Found(outside(done.x), float(done.fun) * scale, int(done.nit), reason, converged)
+        return Found(T.outward(done.x), float(done.fun) * scale, int(done.nit), reason, converged)

@@ -45,9 +45,10 @@ class Objective:
         shares = np.ones(len(truth)) if query_weights is None else query_weights
         self._shares: Floats = shares / shares.sum()
         self._values = np.empty(len(truth))
-        self.bounds = _blocks(truth.offsets, row_bytes, batch)
-        self._slopes = np.zeros((len(self.bounds), scorer.size))
-        self.calls = 0
+        self.bounds = _blocks(truth.offsets, row_bytes, scorer.size, batch)
+        # Batches are taken one at a time, and need no slope each.
+        self._slopes = np.zeros((len(self.bounds) if batch is None else 1, scorer.size))
+        self._batched = batch is not None
         small = int(truth.offsets[-1]) * row_bytes < SMALL
         count = 1 if small or not scorer.parallel else resolve(threads)
         target = self._target = loss.target(truth, weights)
@@ -61,7 +62,8 @@ class Objective:
                 lo, hi = self.bounds[block]
                 a, b = int(truth.offsets[lo]), int(truth.offsets[hi])
                 s, g, values = scores[: b - a], grad[: b - a], self._values[lo:hi]
-                forward, back = scorer.bind(a, b, s, g, self._slopes[block])
+                mine = self._slopes[block if batch is None else 0]
+                forward, back = scorer.bind(a, b, s, g, mine)
                 run = target.bind(lo, hi, s, values, g)
                 weigh = _weigher(g, self._shares[lo:hi], np.diff(truth.offsets[lo : hi + 1]))
                 self._jobs.append([forward, run, weigh, back])
@@ -76,7 +78,10 @@ class Objective:
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         """Value and slope over all queries."""
-        self.calls += 1
+        if self._batched:
+            found = [self.block(number, params) for number in range(len(self.bounds))]
+            mean: Floats = np.mean([slope for _, slope in found], axis=0)
+            return float(np.mean([value for value, _ in found])), mean
         self.scorer.load(params)
         self._lanes.run()
         value = float((self._values * self._shares).sum())
@@ -106,7 +111,7 @@ class Objective:
         lo, hi = self.bounds[number]
         times = len(self.bounds)
         value = float((self._values[lo:hi] * self._shares[lo:hi]).sum()) * times
-        slope: Floats = self._slopes[number] * times
+        slope: Floats = self._slopes[0 if self._batched else number] * times
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
 
 
@@ -123,12 +128,15 @@ def _sample(offsets: Ints, rows: int) -> list[tuple[int, int]]:
     return found
 
 
-def _blocks(offsets: Ints, row_bytes: int, batch: int | None) -> list[tuple[int, int]]:
-    """Ranges of queries: of `batch` queries each, or as many as BLOCK bytes hold, at least one."""
+def _blocks(offsets: Ints, row_bytes: int, size: int, batch: int | None) -> list[tuple[int, int]]:
+    """Ranges of queries: of `batch` queries each, or as many as BLOCK bytes hold, at least one.
+
+    Slopes of many parameters must not need more than a tenth of the features' memory.
+    """
     count = len(offsets) - 1
     if batch is not None:
         return [(lo, min(lo + batch, count)) for lo in range(0, count, batch)]
-    rows = max(1, BLOCK // max(row_bytes, 1))
+    rows = max(1, max(BLOCK, 80 * size) // max(row_bytes, 1))
     bounds, lo = [], 0
     while lo < count:
         hi = int(np.searchsorted(offsets, offsets[lo] + rows, side="right")) - 1
