@@ -6,6 +6,7 @@ import os
 import pkgutil
 import subprocess
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,7 @@ def real_data(pytestconfig: pytest.Config) -> Path:
     return unpacked
 
 
-def pytest_report_header() -> str:
-    found = _shared_data()
-    return f"real data: {'yes' if found else 'none; tests on them are skipped (FIRSTPAGE_DATA)'}"
+def pytest_report_header() -> list[str]:
+    data = "yes" if _shared_data() else "none; tests on them are skipped (FIRSTPAGE_DATA)"
+    torch = "yes" if find_spec("torch") else "no PyTorch; tests of networks are SKIPPED (TORCH=..)"
+    return [f"real data: {data}", f"networks: {torch}"]

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError
 
 Kind = TypeVar("Kind")
 FORM = re.compile(r"\s*([^\W\d][\w\- ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
-class PartError(FirstpageError, ValueError):
+class PartError(DataError):
     """A name or a parameter that does not exist."""
 
 

@@ -164,6 +164,8 @@ def test_crossval_with_published_results(files: Path, run) -> None:
     )
     assert held["results"][0]["measure"] == "NDCG@5"
     assert len(held["chosen"]["ListNet"]) == 4
+    assert run("crossval", "folds", "ListNet", "-o", "r.html").returncode == 0
+    assert Path("r.html").read_text().count("<svg") == 4
     for form in ("csv", "markdown", "latex"):
         assert run("crossval", "folds", "ListNet", "-f", form).returncode == 0
 

@@ -27,7 +27,7 @@ from firstpage.cli import options, shared
 )
 @options.as_json
 @click.option(
-    "-f", "--format", "format_", metavar="NAME", help="text, json, csv, markdown or latex."
+    "-f", "--format", "format_", metavar="NAME", help="text, json, csv, markdown, latex or html."
 )
 @click.option("-o", "--output", type=options.FILE, help="Write the table here.")
 def command(
@@ -54,14 +54,12 @@ def command(
     from firstpage.data.folds import read_folds
     from firstpage.measures.parse import measures as parse
     from firstpage.rankers.crossval import DEFAULT_MEASURES, cross_validate
-    from firstpage.report.folds import folds_table
+    from firstpage.report.folds import folds_page, folds_table
     from firstpage.report.published import read_published
+    from firstpage.report.results import checked_format
 
     kind = shared.chosen_format(format_, as_json, output)
-    if kind not in ("text", "json", "csv", "markdown", "latex"):
-        raise click.UsageError(
-            f"there is no format {kind!r} here: text, json, csv, markdown, latex."
-        )
+    checked_format(kind)
     if published is not None:
         read_published(published)
     shown = tests or DEFAULT_MEASURES
@@ -79,5 +77,7 @@ def command(
     if kind == "json":
         shared.deliver(json.dumps(found.to_dict(), indent=1), output)
         return
-    table = folds_table(found, folder.name, published)
-    shared.deliver(getattr(table, kind)(), output)
+    if kind == "html":
+        shared.deliver(folds_page(found, folder.name, published), output)
+        return
+    shared.deliver(getattr(folds_table(found, folder.name, published), kind)(), output)

@@ -15,17 +15,23 @@ from firstpage.cli import options, shared
 @click.option(
     "--top", default=20, show_default=True, type=click.IntRange(1), help="Features shown."
 )
-@click.option("-o", "--output", type=options.FILE, help="Write a page with the picture (.html).")
+@click.option(
+    "-o",
+    "--output",
+    type=options.FILE,
+    help="Write here: .html is a page with the picture; .json, .txt.",
+)
 @options.as_json
 def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     """Show the weights of a linear MODEL, or what its trees gained from each feature."""
     from firstpage.rankers.explain import explain
     from firstpage.report.models import explanation_page, explanation_text
 
+    kind = shared.chosen_format(None, as_json, output)
     found = explain(model)
-    if as_json:
-        print(json.dumps(found.to_dict(), indent=1))
-    elif output is not None:
+    if kind == "json":
+        shared.deliver(json.dumps(found.to_dict(), indent=1), output)
+    elif kind == "html":
         shared.deliver(explanation_page(found, top), output)
     else:
-        print(explanation_text(found, top))
+        shared.deliver(explanation_text(found, top), output)

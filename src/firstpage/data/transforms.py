@@ -8,13 +8,13 @@ A transform is a frozen value: `MinMax()` scales each query by itself and needs 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
+from firstpage.names import lookup
 from firstpage.types import Array, Floats, Ints
 
 ROWS = 1 << 16  # fitted and applied this many rows at a time, for data larger than memory
@@ -138,15 +138,11 @@ TRANSFORMS: dict[str, type[_Scaling]] = {"minmax": MinMax, "standardize": Standa
 
 def transform_from_dict(stored: dict[str, Any]) -> MinMax | Standardize:
     """The transform that `to_dict` wrote."""
-    name = stored.get("transform")
-    if name not in TRANSFORMS:
-        near = get_close_matches(str(name), TRANSFORMS, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise DataError(f"there is no transform {name!r}.{hint}")
+    kind = lookup(str(stored.get("transform")), TRANSFORMS, "transform")
     numbers = {
         key: np.array(stored[key], np.float64) for key in ("shift", "scale") if key in stored
     }
-    return TRANSFORMS[name](per=stored.get("per", "query"), **numbers)  # type: ignore[return-value]
+    return kind(per=stored.get("per", "query"), **numbers)  # type: ignore[return-value]
 
 
 def _quiet(reduce: Any, rows: Floats) -> Floats:

@@ -29,6 +29,7 @@ from firstpage.measures.binary import (
 from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
 from firstpage.measures.topk import kERR, kNDCG
+from firstpage.names import plain
 
 MEASURES: tuple[type[Measure], ...] = (
     NDCG, DCG, MeanNDCG, ERR, kNDCG, kERR,
@@ -56,7 +57,7 @@ FORM = re.compile(r"\s*([^\W\d][\w\-κ]*?)\s*(?:\((.*)\))?\s*(?:@\s*([^@()]*))?\
 
 def _plain(name: str) -> str:
     """Names are compared without case, hyphens and underscores."""
-    return name.replace("κ", "k").replace("-", "").replace("_", "").casefold()
+    return plain(name.replace("κ", "k"))
 
 
 BY_NAME = {_plain(cls.__name__): cls for cls in MEASURES}

@@ -102,22 +102,11 @@ def cross_validate(
                 if callback is not None:
                     callback(name, fold.number, seed)
                 candidate = clone(ranker).set_params(seed=seed)
-                valid = fold.vali if "vali" in fold.paths else None
+                candidate, picked = _fit(candidate, fold, tuned, search)
                 if tuned:
-                    found = tune(candidate, fold.train, fold.vali, **search)
-                    if found.interrupted:
-                        raise KeyboardInterrupt
-                    candidate = found.best
-                    picked = {k: str(v) for k, v in found.parameters.items()}
                     chosen[name].append({"fold": fold.number, "seed": seed, **picked})
-                else:
-                    candidate.fit(fold.train, valid=valid)
-                if candidate.interrupted_:
-                    raise KeyboardInterrupt
-                got = evaluate(
-                    candidate.predict(fold.test), fold.test, measures=texts,
-                    convention=convention,
-                )  # fmt: skip
+                scores = candidate.predict(fold.test)
+                got = evaluate(scores, fold.test, measures=texts, convention=convention)
                 for m in texts:
                     parts[m].append(got.per_query(m))
             for m in texts:
@@ -131,6 +120,23 @@ def cross_validate(
         {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
         chosen,
     )
+
+
+def _fit(
+    ranker: Ranker, fold: Fold, tuned: bool, search: dict[str, Any]
+) -> tuple[Ranker, dict[str, str]]:
+    """Fitted on one fold, and what tuning chose.  A half-trained model is no result."""
+    picked: dict[str, str] = {}
+    if tuned:
+        found = tune(ranker, fold.train, fold.vali, **search)
+        ranker, interrupted = found.best, found.interrupted
+        picked = {key: str(value) for key, value in found.parameters.items()}
+    else:
+        ranker.fit(fold.train, valid=fold.vali if "vali" in fold.paths else None)
+        interrupted = ranker.interrupted_
+    if interrupted:
+        raise KeyboardInterrupt
+    return ranker, picked
 
 
 def _named(rankers: Any) -> dict[str, Ranker]:

@@ -35,6 +35,10 @@ from firstpage.types import Floats
 SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
 
 
+class Diverged(DataError):
+    """A descent went to infinity."""
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """All that fitting needs, checked."""
@@ -108,9 +112,9 @@ def fit_solver(job: Job, scorer: Any) -> Fitted:
         )  # fmt: skip
         if not np.isfinite(params).all() or not np.isfinite(value):
             if watcher.best is None or not watcher.keep:
-                raise DataError(f"training {found.reason}, or scale the features (normalize=..).")
+                raise Diverged(f"training {found.reason}, or scale the features (normalize=..).")
             value, iterations = watcher.best.loss, watcher.best.iteration
-        if "LIMIT" in found.reason:  # SciPy's word for it
+        if found.exhausted:
             warnings.warn(
                 f"the solver used all {iterations} iterations before the objective stood still; "
                 "raise max_iter, as in solver='lbfgs(max_iter=1000)'.",

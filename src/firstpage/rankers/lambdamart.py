@@ -14,7 +14,7 @@ from firstpage.losses.listwise import PlackettLuce
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.fitting import Fitted, Job, fit_boosted
 from firstpage.scorers.parts import scorer as scorer_of
-from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error
+from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, refusals
 from firstpage.types import Floats
 
 MOST = 30  # LightGBM has gains 2^label - 1 for labels up to this
@@ -55,15 +55,16 @@ class LambdaMART(Ranker):
         if training.query_weights is not None:
             each = np.repeat(training.query_weights, data.lengths)
             weight = each if weight is None else weight * each
-        full = lightgbm.Dataset(
-            data.X, data.y.astype(int), group=data.lengths, weight=weight, params=params,
-            free_raw_data=False,
-        )  # fmt: skip
-        booster = lightgbm.Booster(params, full)
         valid = None if job.valid is None else job.valid.X
 
         def grow(grown: Grown) -> tuple[Any, int]:
-            return LightGBM.boost(booster, full, valid, trees.count, grown, {})
+            full = lightgbm.Dataset(
+                data.X, data.y.astype(int), group=data.lengths, weight=weight, params=params,
+                free_raw_data=False,
+            )  # fmt: skip
+            with refusals("lightgbm"):
+                booster = lightgbm.Booster(params, full)
+                return LightGBM.boost(booster, full, valid, trees.count, grown, {})
 
         return fit_boosted(job, trees, grow, lambda: 0.0)  # lambdarank has no loss to show
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from firstpage.losses.base import safe_inverse
 from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import relevance
 from firstpage.rankers.fitting import Fitted, Job, fitted, watcher_of
@@ -23,11 +24,8 @@ def fit_least_squares(job: Job) -> Fitted:
     k = getattr(job.loss, "k", None)
     y = relevance(job.truth, training.weights, k)
     weight = np.ones(len(y)) if training.weights is None else training.weights
-    totals = query_sums(weight, data.offsets)
     assert training.query_weights is not None
-    per_query = np.divide(
-        training.query_weights, totals, out=np.zeros_like(totals), where=totals > 0
-    )
+    per_query = training.query_weights * safe_inverse(query_sums(weight, data.offsets))
     weight = weight * np.repeat(per_query, data.lengths)
     weight = weight / weight.sum()
     mean = _rows_sum(data.X, weight)

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from firstpage.data.truth import Truth
+from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_net
@@ -19,8 +20,7 @@ from firstpage.losses.pointwise import SquaredError
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.fitting import Fitted, Job, fit_parts
 from firstpage.rankers.least_squares import fit_least_squares
-from firstpage.rankers.training import Training
-from firstpage.scorers.linear import Linear, LinearScoring
+from firstpage.scorers.linear import WIDE, Linear, LinearScoring
 from firstpage.scorers.parts import scorer
 from firstpage.solvers.lbfgs import LBFGS
 from firstpage.solvers.parts import solver
@@ -150,7 +150,7 @@ class Regression(Ranker):
     """Least squares of the labels on the features, with intercept and a small ridge.
 
     With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  Linear weights are found exactly; with
-    a descent (`solver="gd"`) there is no intercept.
+    a descent (`solver="gd"`), or with more than 2,000 features, there is no intercept.
     """
 
     _paper = "the pointwise baseline of Cheng et al., 2014"
@@ -168,14 +168,16 @@ class Regression(Ranker):
 
     def _fit_parts(self, job: Job) -> Fitted:
         """Every document counts alike, so a query counts by the number of its documents."""
-        if job.loss.traits.quadratic and not getattr(job.loss, "average", True):
+        kind = scorer(job.scorer)
+        if kind.additive:
             return fit_parts(job)  # trees add documents up as they are
         training = job.training
         each = np.ones(training.data.n_docs) if training.weights is None else training.weights
         counts = query_sums(each, training.data.offsets)
         shares = counts if training.query_weights is None else counts * training.query_weights
-        job = Job(**{**job.__dict__, "training": Training(training.data, training.weights, shares)})
+        job = replace(job, training=replace(training, query_weights=shares))
         exact = job.solver == "auto" or isinstance(solver(job.solver, None, 0), LBFGS)
-        if scorer(job.scorer) == Linear() and exact:
-            return fit_least_squares(job)
+        if kind == Linear() and exact and training.data.n_features <= WIDE:
+            with quiet_blas():
+                return fit_least_squares(job)
         return fit_parts(job)

@@ -15,6 +15,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError, need
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.rankers.base import Ranker
+from firstpage.rankers.fitting import Diverged
 from firstpage.solvers.descent import SGD, GradientDescent
 from firstpage.solvers.parts import solver
 
@@ -79,6 +80,74 @@ def tune(
     method    "grid": every combination; "optuna": `trials` of them, chosen as it goes
     callback  called with (number, of how many, trial) after each
     """
+    search = _checked(ranker, grid, method, trials)
+    if not isinstance(train, Dataset) or not isinstance(valid, Dataset):
+        raise DataError("tune takes two Datasets: Dataset.from_arrays(X, y, qid) makes one.")
+    total = trials if method == "optuna" else int(np.prod([len(v) for v in search.values()]))
+    tried = _Trials(ranker, train, valid, total, callback)
+    interrupted = False
+    try:
+        if method == "optuna":
+            _optuna(search, trials, ranker.seed, tried.attempt)
+        else:
+            for parameters in _combinations(search):
+                tried.attempt(parameters)
+    except KeyboardInterrupt:
+        if tried.best is None:
+            raise
+        interrupted = True
+    if tried.best is None:
+        assert tried.failed is not None
+        raise tried.failed
+    return Tuned(
+        tried.best, tried.parameters, tried.shown(tried.score), tried.done, str(ranker.measure),
+        interrupted,
+    )  # fmt: skip
+
+
+class _Trials:
+    """Settings as they are tried, and the best of them."""
+
+    def __init__(
+        self, ranker: Ranker, train: Dataset, valid: Dataset, total: int, callback: Any
+    ) -> None:
+        self.ranker, self.train, self.valid = ranker, train, valid
+        self.total, self.callback = total, callback
+        self.lower = parse_measure(ranker.measure).lower_is_better
+        self.done: list[Trial] = []
+        self.best: Ranker | None = None
+        self.parameters: dict[str, Any] = {}
+        self.score = -np.inf
+        self.failed: Diverged | None = None
+
+    def shown(self, score: float) -> float:
+        """A score, of which greater is better, as the measure has it."""
+        return -score if self.lower else score
+
+    def attempt(self, parameters: dict[str, Any]) -> float:
+        """Fit with these; a descent that diverges is a trial that failed, and no more."""
+        start = time.perf_counter()
+        candidate = clone(self.ranker).set_params(**parameters)
+        try:
+            candidate.fit(self.train, valid=self.valid)
+        except Diverged as error:
+            self.failed = error
+            self.done.append(Trial(parameters, np.nan, 0, time.perf_counter() - start))
+            return -np.inf
+        score = float(candidate.score(self.valid))
+        seconds = time.perf_counter() - start
+        self.done.append(Trial(parameters, self.shown(score), candidate.n_iter_, seconds))
+        if self.best is None or score > self.score:
+            self.best, self.score, self.parameters = candidate, score, parameters
+        if candidate.interrupted_:
+            raise KeyboardInterrupt
+        if self.callback is not None:
+            self.callback(len(self.done), self.total, self.done[-1])
+        return score
+
+
+def _checked(ranker: Ranker, grid: Any, method: str, trials: int) -> dict[str, list[Any]]:
+    """The grid to search, or an error before any work."""
     search = {name: list(values) for name, values in (grid or paper_grid(ranker)).items()}
     known = ranker.get_params(deep=False)
     for name, values in search.items():
@@ -88,54 +157,9 @@ def tune(
             raise DataError(f"there is no value of {name!r} to try.")
     if method not in ("grid", "optuna"):
         raise DataError(f"method must be 'grid' or 'optuna'; got {method!r}.")
-    if not isinstance(train, Dataset) or not isinstance(valid, Dataset):
-        raise DataError("tune takes two Datasets: Dataset.from_arrays(X, y, qid) makes one.")
     if trials < 1:
         raise DataError(f"trials must be at least 1; got {trials}.")
-    lower = parse_measure(ranker.measure).lower_is_better
-    done: list[Trial] = []
-    best: list[Any] = []
-    failed: list[DataError] = []
-    interrupted = False
-
-    def attempt(parameters: dict[str, Any]) -> float:
-        start = time.perf_counter()
-        candidate = clone(ranker).set_params(**parameters)
-        try:
-            candidate.fit(train, valid=valid)
-        except DataError as error:
-            if "diverged" not in str(error):
-                raise
-            failed.append(error)
-            done.append(Trial(parameters, np.nan, 0, time.perf_counter() - start))
-            return -np.inf
-        score = float(candidate.score(valid))
-        shown = -score if lower else score
-        done.append(Trial(parameters, shown, candidate.n_iter_, time.perf_counter() - start))
-        if not best or score > best[0]:
-            best[:] = [score, candidate, parameters]
-        if candidate.interrupted_:
-            raise KeyboardInterrupt
-        if callback is not None:
-            callback(len(done), total, done[-1])
-        return score
-
-    total = trials if method == "optuna" else int(np.prod([len(v) for v in search.values()]))
-    try:
-        if method == "optuna":
-            _optuna(search, trials, ranker.seed, attempt)
-        else:
-            for parameters in _combinations(search):
-                attempt(parameters)
-    except KeyboardInterrupt:
-        if not best:
-            raise
-        interrupted = True
-    if not best:
-        raise failed[-1]
-    score, found, parameters = best
-    shown = -score if lower else score
-    return Tuned(found, parameters, shown, done, str(ranker.measure), interrupted)
+    return search
 
 
 def _combinations(search: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:

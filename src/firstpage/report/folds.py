@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from firstpage.rankers.crossval import CrossValidation
+from firstpage.report import draw
+from firstpage.report.page import figure, page
 from firstpage.report.published import plain, read_published
 from firstpage.report.table import Table
 
@@ -27,6 +29,20 @@ def folds_table(found: CrossValidation, source: str, published: Path | None = No
         "standard error over queries: smaller differences are noise."
     )
     return Table(["ranker", *found.measures], rows, note=note)
+
+
+def folds_page(found: CrossValidation, source: str, published: Path | None = None) -> str:
+    """The table, and a picture a measure: means with their 95 % intervals over queries."""
+    drawn = []
+    for m in found.measures:
+        rows = []
+        for name in found.values:
+            mean, reach = found.mean(name, m), 1.96 * found.over_queries(name, m)
+            rows.append((name, mean, mean - reach, mean + reach))
+        drawn.append(figure(draw.intervals(rows, m), f"{m}: mean and 95 % interval"))
+    table = folds_table(found, source, published)
+    sections = [("Results", [table.html()]), ("Pictures", drawn)]
+    return page(f"Rankers on {source}", table.note, sections)
 
 
 def _short(values: dict[str, str], measure: str) -> str:

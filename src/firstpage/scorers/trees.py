@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.errors import DataError, FirstpageError, need
+from firstpage.errors import DataError, need
 from firstpage.names import number
 from firstpage.types import Floats
 
@@ -58,12 +59,8 @@ class Trees:
     ) -> tuple[Any, int]:
         """The booster, and how many trees it has; `grown` is told of every one."""
         library = LIBRARIES[self.library]
-        try:
+        with refusals(self.library):
             found: tuple[Any, int] = library.grow(self, X, slopes, valid, grown, seed, threads)
-        except Exception as error:
-            if type(error).__name__ not in ("LightGBMError", "XGBoostError"):
-                raise
-            raise DataError(f"{self.library} refuses: {_line(error)}.") from error
         return found
 
     def parameters(self, seed: int, threads: int) -> dict[str, Any]:
@@ -78,6 +75,11 @@ class Trees:
 
 class LightGBM:
     """LightGBM's part."""
+
+    @staticmethod
+    def error() -> type[Exception]:
+        found: type[Exception] = lightgbm_or_error().basic.LightGBMError
+        return found
 
     @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Any]:
@@ -135,6 +137,11 @@ class LightGBM:
 
 class XGBoost:
     """XGBoost's part."""
+
+    @staticmethod
+    def error() -> type[Exception]:
+        found: type[Exception] = xgboost_or_error().core.XGBoostError
+        return found
 
     @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Any]:
@@ -210,9 +217,14 @@ def _valid_scores(booster: Any) -> Floats:
     return seen[0]
 
 
-def _line(error: Exception) -> str:
-    """The first line of what a library says."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+@contextmanager
+def refusals(library: str) -> Iterator[None]:
+    """What a library refuses, said in its first line as an error of ours."""
+    try:
+        yield
+    except LIBRARIES[library].error() as error:
+        said = (str(error).strip().splitlines() or ["it does not say why"])[0].rstrip(".")
+        raise DataError(f"{library} refuses: {said}.") from error
 
 
 def lightgbm_or_error() -> Any:
@@ -241,19 +253,14 @@ class TreesScoring:
     coefficients: ClassVar[None] = None
 
     def predict(self, X: Any) -> Floats:
-        try:
+        with refusals(self.library):
             found: Floats = LIBRARIES[self.library].predict(self.text, X)
-        except Exception as error:  # the libraries have no common kind of error
-            if isinstance(error, FirstpageError):
-                raise
-            raise DataError(
-                f"{self.library} cannot score with this model: {_line(error)}."
-            ) from error
         return found
 
     def gains(self) -> Floats:
         """What the splits on each feature took off the loss, summed."""
-        found: Floats = LIBRARIES[self.library].gains(self.text, self.n_features)
+        with refusals(self.library):
+            found: Floats = LIBRARIES[self.library].gains(self.text, self.n_features)
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -71,4 +71,6 @@ class LBFGS:
         )
         reason = "stopped early" if state["stopped"] else str(done.message)
         converged = bool(done.success) and not state["stopped"]
-        return Found(T.outward(done.x), float(done.fun) * scale, int(done.nit), reason, converged)
+        exhausted = done.status == 1 and not state["stopped"]
+        value = float(done.fun) * scale
+        return Found(T.outward(done.x), value, int(done.nit), reason, converged, exhausted)

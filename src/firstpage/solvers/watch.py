@@ -24,3 +24,4 @@ class Found:
     iterations: int
     reason: str
     converged: bool
+    exhausted: bool = False  # stopped by the number of iterations, short of the optimum
