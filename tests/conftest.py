@@ -72,7 +72,9 @@ def real_data(pytestconfig: pytest.Config) -> Path:
     return unpacked
 
 
-def pytest_report_header() -> list[str]:
-    data = "yes" if _shared_data() else "none; tests on them are skipped (FIRSTPAGE_DATA)"
-    torch = "yes" if find_spec("torch") else "no PyTorch; tests of networks are SKIPPED (TORCH=..)"
-    return [f"real data: {data}", f"networks: {torch}"]
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was not tested is said aloud, at the end, where it is read."""
+    if _shared_data() is None:
+        terminalreporter.line("NOT TESTED: real data (set FIRSTPAGE_DATA to their folder)")
+    if find_spec("torch") is None:
+        terminalreporter.line("NOT TESTED: networks (make test TORCH=torch==2.13.0)")

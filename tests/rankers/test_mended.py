@@ -8,6 +8,7 @@ import pickle
 import lightgbm
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageError
@@ -191,6 +192,21 @@ def test_wrong_parameters_are_said(settings) -> None:
     with pytest.raises(FirstpageError) as caught:
         fp.ListNet(**settings).fit(X, Y, qid=QID)
     assert "\n" not in str(caught.value)
+
+
+def test_what_the_libraries_refuse_is_one_line() -> None:
+    for made in (
+        fp.LambdaMART(scorer="trees(count=3, options={'num_leaves': -3})"),
+        fp.ListNet(scorer="trees(count=3, library=xgboost, options={'tree_method': 'oak'})"),
+    ):
+        with pytest.raises(DataError, match="refuses") as caught:
+            made.fit(X, Y, qid=QID)
+        assert "\n" not in str(caught.value)
+
+
+def test_regression_on_very_many_features() -> None:
+    wide = csr_array(np.c_[X, np.zeros((300, 3000))])
+    assert fp.Regression().fit(wide, Y, qid=QID).score(wide, Y, qid=QID) > 0.9
 
 
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
