@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from firstpage.measures.evaluate import Evaluation as Evaluation
     from firstpage.measures.evaluate import evaluate as evaluate
     from firstpage.measures.parse import measure as measure
-    from firstpage.rankers.boosting import metric as metric
-    from firstpage.rankers.boosting import objective as objective
     from firstpage.rankers.crossval import CrossValidation as CrossValidation
     from firstpage.rankers.crossval import cross_validate as cross_validate
     from firstpage.rankers.explain import explain as explain
     from firstpage.rankers.files import load as load
     from firstpage.rankers.lambdamart import LambdaMART as LambdaMART
     from firstpage.rankers.names import ranker as ranker
+    from firstpage.rankers.objectives import metric as metric
+    from firstpage.rankers.objectives import objective as objective
     from firstpage.rankers.smooth import FocusedNet as FocusedNet
     from firstpage.rankers.smooth import ListMLE as ListMLE
     from firstpage.rankers.smooth import ListNet as ListNet
@@ -88,7 +88,7 @@ _ROOMS = {
     "measures.conventions": ["Convention"],
     "measures.evaluate": ["Evaluation", "evaluate"],
     "measures.parse": ["measure"],
-    "rankers.boosting": ["metric", "objective"],
+    "rankers.objectives": ["metric", "objective"],
     "rankers.crossval": ["CrossValidation", "cross_validate"],
     "rankers.explain": ["explain"],
     "rankers.files": ["load"],

@@ -16,11 +16,10 @@ from firstpage.data.ranking import ranked
 from firstpage.data.transforms import TRANSFORMS, MinMax, Standardize
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.losses.base import Loss
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import lookup, number
-from firstpage.rankers.fitting import Fitted, Job, fit_parts
+from firstpage.rankers.fitting import Fitted, Job
 from firstpage.rankers.training import (
     check_finite,
     grouped,
@@ -31,8 +30,6 @@ from firstpage.rankers.training import (
     without_flat,
 )
 from firstpage.rankers.watcher import Step
-from firstpage.scorers.parts import scorer as scorer_of
-from firstpage.solvers.parts import solver as solver_of
 from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
@@ -42,32 +39,27 @@ NORMALIZERS = {"minmax": "minmax", "standard": "standardize", "standardize": "st
 
 @dataclass(eq=False, repr=False)
 class Ranker(BaseEstimator):  # type: ignore[misc]
-    """Base of all rankers: `loss x scorer x solver` behind scikit-learn's interface.
+    """Base of all rankers: scikit-learn's interface, checking, fitting, scoring.
 
     Parameters are the fields of a dataclass, whose `__init__` stores them and does nothing else.
 
     k          train for the first k places alone; None: for the whole order
     ties       what equal labels do at the k-th place: "share" it, or break by a "random" order
-    l2         penalty on the weights, l2 / 2 * |w|^2 beside the mean loss of a query
-    scorer     "linear", "mlp" or "trees", with parameters as in "trees(count=300, leaves=31)"
-    solver     "lbfgs", "gd", "sgd" or "adam", as in "sgd(rate=0.01)"; "auto" suits the scorer
     normalize  scale features query by query, "minmax" or "standard"; kept in the model
     measure    what `score` and validation measure
     patience   with validation data: keep the best iteration, stop after so many without a better.
-               None: so for descents, networks and trees; L-BFGS goes on to the optimum
+               None: so for descents, networks, trees and boosting; others go on to the optimum
     threads    None: all cores.  Results do not depend on it
     """
 
     _paper = ""  # where it comes from
     _about = ""  # one line
-    _grid: ClassVar[dict[str, list[Any]]] = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
+    _grid: ClassVar[dict[str, list[Any]]] = {}  # what the papers try
+    _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
 
     k: int | None = None
     _: KW_ONLY
     ties: Ties = "share"
-    l2: float = 0.01
-    scorer: Any = "linear"
-    solver: Any = "auto"
     normalize: str | None = None
     measure: str = "NDCG@10"
     patience: int | None = None
@@ -78,12 +70,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     # --- what subclasses say
 
-    def _loss(self) -> Loss:
-        raise AssertionError(f"{type(self).__name__} has no loss")
-
-    def _tree_loss(self) -> Loss:
-        """The loss as an objective of boosted trees, which add up documents."""
-        return self._loss()
+    def _learn(self, job: Job) -> Fitted:
+        """Find the model; every subclass has its own way."""
+        raise AssertionError(f"{type(self).__name__} does not learn")
 
     def _truth(self, truth: Truth) -> Truth:
         """The truth to train on; a random order breaks ties only if asked to."""
@@ -93,9 +82,6 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if self.ties not in ("share", "random"):
             raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
         return self.ties == "random"
-
-    def _fit_parts(self, job: Job) -> Fitted:
-        return fit_parts(job)
 
     # --- scikit-learn's interface
 
@@ -127,7 +113,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         training = with_weights(self._dataset(X, y, qid, reset=True), sample_weight)
         training = without_empty(training)
-        if not self._tree_loss().traits.quadratic:
+        if self._prefers:
             training = without_flat(training)
         if self.normalize not in (None, "none"):
             self.transform_ = self._normalizer()
@@ -137,14 +123,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         data = training.data
         checked = None if valid is None else self._prepared(self._validation(valid))
         job = Job(
-            loss=self._tree_loss() if scorer_of(self.scorer).additive else self._loss(),
             training=training,
             truth=self._truth(data.truth),
             valid=checked,
             measure=parse_measure(self.measure),
-            scorer=self.scorer,
-            solver=self.solver,
-            l2=float(self.l2),
             patience=self.patience,
             seed=int(self.seed),
             threads=self.threads,
@@ -152,7 +134,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             callback=callback,
             verbose=bool(self.verbose),
         )
-        self._keep(self._fit_parts(job))
+        self._keep(self._learn(job))
         return self
 
     def predict(self, X: Any, *, qid: Any = None) -> Floats:
@@ -216,14 +198,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         for name in ("k", "patience", "threads"):
             if getattr(self, name) is not None:
                 number(self, name, 1, whole=True)
-        number(self, "l2", 0)
         number(self, "seed", 0, whole=True)
         for name in ("warm_start", "verbose", "average"):
             if not isinstance(getattr(self, name, False), (bool, np.bool_)):
                 raise DataError(f"{name} must be true or false; got {getattr(self, name)!r}.")
         self._breaks_ties()
-        scorer_of(self.scorer)
-        solver_of(self.solver, None, self.seed)
         parse_measure(self.measure)
 
     def _normalizer(self) -> MinMax | Standardize:

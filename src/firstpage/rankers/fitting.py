@@ -41,22 +41,28 @@ class Diverged(DataError):
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """All that fitting needs, checked."""
+    """What to learn from and how to go about it, checked."""
 
-    loss: Loss
     training: Training
     truth: Truth
     valid: Dataset | None
     measure: Measure
-    scorer: Any
-    solver: Any
-    l2: float
     patience: int | None
     seed: int
     threads: int | None
     start: Floats | None
     callback: Callable[[Step], object] | None
     verbose: bool
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a ranker is composed of."""
+
+    loss: Loss
+    scorer: Any
+    solver: Any
+    l2: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,31 +85,31 @@ class Fitted:
         return self.model.coefficients
 
 
-def fit_parts(job: Job) -> Fitted:
+def fit_parts(job: Job, parts: Parts) -> Fitted:
     """By a solver, or tree by tree."""
-    scorer = scorer_of(job.scorer)
+    scorer = scorer_of(parts.scorer)
     if scorer.additive:
-        return fit_trees(job, scorer)
+        return fit_trees(job, parts.loss, scorer)
     with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # a descent may diverge
-        return fit_solver(job, scorer)
+        return fit_solver(job, parts, scorer)
 
 
-def fit_solver(job: Job, scorer: Any) -> Fitted:
+def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     """Minimise the mean loss over the scorer's parameters."""
     X = job.training.data.X
     fitting = scorer.fitting(X)
     linear = fitting.parallel
-    solver = solver_of(job.solver, LBFGS() if linear else Adam(seed=job.seed), job.seed)
-    check_parts(solver, job.loss)
+    solver = solver_of(parts.solver, LBFGS() if linear else Adam(seed=job.seed), job.seed)
+    check_parts(solver, parts.loss)
     row_bytes = int(np.dtype(X.dtype).itemsize * X.shape[1])
     if not isinstance(X, np.ndarray):
         row_bytes = int(12 * X.nnz / max(X.shape[0], 1))
     objective = Objective(
-        job.loss, fitting, job.truth, row_bytes, job.training.weights, job.training.query_weights,
-        job.l2, job.threads, solver.batch,
+        parts.loss, fitting, job.truth, row_bytes, job.training.weights,
+        job.training.query_weights, parts.l2, job.threads, solver.batch,
     )  # fmt: skip
     watcher = watcher_of(job, fitting.predict, solver.path)
-    start = _start(job, fitting, objective)
+    start = _start(job, parts.loss, fitting, objective)
     interrupted, converged = False, False
     try:
         found = solver.minimize(objective, start, watcher)
@@ -132,7 +138,7 @@ def fit_solver(job: Job, scorer: Any) -> Fitted:
                    interrupted)  # fmt: skip
 
 
-def _start(job: Job, fitting: Any, objective: Objective) -> Floats:
+def _start(job: Job, loss: Loss, fitting: Any, objective: Objective) -> Floats:
     if job.start is not None:
         if len(job.start) != fitting.size:
             raise DataError(
@@ -141,7 +147,7 @@ def _start(job: Job, fitting: Any, objective: Objective) -> Floats:
             )
         return job.start
     start: Floats = fitting.start(job.seed)
-    if not job.loss.traits.convex and not start.any():
+    if not loss.traits.convex and not start.any():
         # Such losses (cosine) have no value at 0, but a direction to leave it by.
         T = Coordinates(objective.conditioner(), fitting.size)
         way = T.inward(objective(start)[1])
@@ -151,9 +157,9 @@ def _start(job: Job, fitting: Any, objective: Objective) -> Floats:
     return start
 
 
-def fit_trees(job: Job, scorer: Any) -> Fitted:
+def fit_trees(job: Job, loss: Loss, scorer: Any) -> Fitted:
     """Grow trees along slopes and curvatures of the summed loss."""
-    slopes = Slopes(job.loss, job.truth, job.training.weights, job.training.query_weights)
+    slopes = Slopes(loss, job.truth, job.training.weights, job.training.query_weights)
     valid = None if job.valid is None else job.valid.X
     threads = resolve(job.threads)
 

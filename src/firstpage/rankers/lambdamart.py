@@ -9,8 +9,6 @@ import numpy as np
 
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
-from firstpage.losses.base import Loss
-from firstpage.losses.listwise import PlackettLuce
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.fitting import Fitted, Job, fit_boosted
 from firstpage.scorers.parts import scorer as scorer_of
@@ -33,14 +31,10 @@ class LambdaMART(Ranker):
     _grid: ClassVar = {"scorer": [Trees(rate=rate) for rate in (0.03, 0.1)]}
 
     _: KW_ONLY
-    l2: float = 0.0
     scorer: Any = "trees"
 
-    def _loss(self) -> Loss:
-        return PlackettLuce(self.k)  # not used: LightGBM has its own
-
-    def _fit_parts(self, job: Job) -> Fitted:
-        trees = scorer_of(job.scorer)
+    def _learn(self, job: Job) -> Fitted:
+        trees = scorer_of(self.scorer)
         if not isinstance(trees, Trees) or trees.library != "lightgbm":
             raise DataError("LambdaMART grows trees of LightGBM: scorer='trees(..)'.")
         lightgbm = lightgbm_or_error()

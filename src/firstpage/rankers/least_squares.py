@@ -14,14 +14,13 @@ from firstpage.types import Floats
 ROWS = 1 << 14  # multiplied at a time
 
 
-def fit_least_squares(job: Job) -> Fitted:
+def fit_least_squares(job: Job, k: int | None, l2: float) -> Fitted:
     """Minimise half the mean squared error plus l2 / 2 * |w|^2; the intercept is free.
 
     Normal equations of centred features in units of their spread; of several optima, as when
     features depend on each other, the least.
     """
     data, training = job.training.data, job.training
-    k = getattr(job.loss, "k", None)
     y = relevance(job.truth, training.weights, k)
     weight = np.ones(len(y)) if training.weights is None else training.weights
     assert training.query_weights is not None
@@ -41,12 +40,12 @@ def fit_least_squares(job: Job) -> Fitted:
     spread = np.diag(gram)
     # What is left of a constant column after centring is rounding dust, and says nothing.
     dust = (64 * np.finfo(np.float64).eps) ** 2 * (spread + mean**2)
-    unit = np.where(spread > dust, 1 / np.sqrt(np.maximum(spread, 1e-300) + job.l2), 0.0)
-    scaled = gram * unit[:, None] * unit + job.l2 * np.diag(unit**2)
+    unit = np.where(spread > dust, 1 / np.sqrt(np.maximum(spread, 1e-300) + l2), 0.0)
+    scaled = gram * unit[:, None] * unit + l2 * np.diag(unit**2)
     params: Floats = unit * np.linalg.lstsq(scaled, unit * right, rcond=1e-12)[0]
     model = LinearScoring(params, level - float(mean @ params))
     error = y - model.predict(data.X)
-    value = 0.5 * float(weight @ error**2) + job.l2 / 2 * float(params @ params)
+    value = 0.5 * float(weight @ error**2) + l2 / 2 * float(params @ params)
     watcher = watcher_of(job, lambda p, X: LinearFitting(X).predict(p, X), False)
     watcher(1, value, params)
     return fitted(job, watcher, model, params, 1, value, True, False)

@@ -17,8 +17,9 @@ from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
-from firstpage.rankers.base import Ranker
-from firstpage.rankers.fitting import Fitted, Job, fit_parts
+from firstpage.names import number
+from firstpage.rankers.composed import Composed
+from firstpage.rankers.fitting import Fitted, Job
 from firstpage.rankers.least_squares import fit_least_squares
 from firstpage.scorers.linear import WIDE, Linear, LinearScoring
 from firstpage.scorers.parts import scorer
@@ -27,7 +28,27 @@ from firstpage.solvers.parts import solver
 
 
 @dataclass(eq=False, repr=False)
-class RankNet(Ranker):
+class Smooth(Composed):
+    """Rankers whose loss is smooth.
+
+    l2         penalty on the weights, l2 / 2 * |w|^2 beside the mean loss of a query
+    """
+
+    _grid: ClassVar = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
+
+    _: KW_ONLY
+    l2: float = 0.01
+
+    def _penalty(self) -> float:
+        return float(self.l2)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        number(self, "l2", 0)
+
+
+@dataclass(eq=False, repr=False)
+class RankNet(Smooth):
     """Logistic loss over pairs of documents (Burges et al. 2005).
 
     Minimises the sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  With k, pairs whose
@@ -45,7 +66,7 @@ class RankNet(Ranker):
 
 
 @dataclass(eq=False, repr=False)
-class ListMLE(Ranker):
+class ListMLE(Smooth):
     """Likelihood of the true order under Plackett and Luce's model (Xia et al. 2008, 2009).
 
     Minimises the sum over places i of log(sum of exp(s) over places i, i+1, ..) - s_i.  With k, the
@@ -69,7 +90,7 @@ class ListMLE(Ranker):
 
 
 @dataclass(eq=False, repr=False)
-class ListNet(Ranker):
+class ListNet(Smooth):
     """Cross entropy between softmax distributions of labels and of scores (Cao et al. 2007).
 
     Minimises - sum of softmax(labels / temperature) * log softmax(scores).  With k, labels are the
@@ -94,7 +115,7 @@ class ListNet(Ranker):
 
 
 @dataclass(eq=False, repr=False)
-class RankCosine(Ranker):
+class RankCosine(Smooth):
     """Cosine between the vectors of labels and of scores (Qin et al. 2008).
 
     Minimises (1 - cosine) / 2.  With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  It is not
@@ -116,9 +137,9 @@ class RankCosine(Ranker):
         """Trees start from scores of 0, where a cosine has no slope: lengths count from 1 on."""
         return Cosine(self.k, floor=1.0)
 
-    def _fit_parts(self, job: Job) -> Fitted:
+    def _learn(self, job: Job) -> Fitted:
         """The length of linear weights means nothing to a cosine: it is set to 1."""
-        found = super()._fit_parts(job)
+        found = super()._learn(job)
         if found.coefficients is None or found.params is None:
             return found
         params = found.params / (float(np.linalg.norm(found.params)) or 1.0)
@@ -126,7 +147,7 @@ class RankCosine(Ranker):
 
 
 @dataclass(eq=False, repr=False)
-class FocusedNet(Ranker):
+class FocusedNet(Smooth):
     """Order inside the top k by ListNet, the top k above the rest by RankNet (Niu et al. 2012).
 
     Minimises beta * list + (1 - beta) * pair, each 1 where scores are equal and 0 at its infimum.
@@ -146,7 +167,7 @@ class FocusedNet(Ranker):
 
 
 @dataclass(eq=False, repr=False)
-class Regression(Ranker):
+class Regression(Smooth):
     """Least squares of the labels on the features, with intercept and a small ridge.
 
     With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  Linear weights are found exactly; with
@@ -156,6 +177,7 @@ class Regression(Ranker):
     _paper = "the pointwise baseline of Cheng et al., 2014"
     _about = "least squares on the labels"
     _grid: ClassVar = {"l2": [1e-6, 1e-4, 1e-3, 1e-2, 1e-1]}
+    _prefers: ClassVar = False
 
     _: KW_ONLY
     l2: float = 1e-6
@@ -166,18 +188,18 @@ class Regression(Ranker):
     def _tree_loss(self) -> Loss:
         return SquaredError(self.k, average=False)
 
-    def _fit_parts(self, job: Job) -> Fitted:
+    def _learn(self, job: Job) -> Fitted:
         """Every document counts alike, so a query counts by the number of its documents."""
-        kind = scorer(job.scorer)
+        kind = scorer(self.scorer)
         if kind.additive:
-            return fit_parts(job)  # trees add documents up as they are
+            return super()._learn(job)  # trees add documents up as they are
         training = job.training
         each = np.ones(training.data.n_docs) if training.weights is None else training.weights
         counts = query_sums(each, training.data.offsets)
         shares = counts if training.query_weights is None else counts * training.query_weights
         job = replace(job, training=replace(training, query_weights=shares))
-        exact = job.solver == "auto" or isinstance(solver(job.solver, None, 0), LBFGS)
+        exact = self.solver == "auto" or isinstance(solver(self.solver, None, 0), LBFGS)
         if kind == Linear() and exact and training.data.n_features <= WIDE:
             with quiet_blas():
-                return fit_least_squares(job)
-        return fit_parts(job)
+                return fit_least_squares(job, self.k, self._penalty())
+        return super()._learn(job)

@@ -59,7 +59,7 @@ class Tuned:
 
 def paper_grid(ranker: Ranker) -> dict[str, list[Any]]:
     """What the papers search: the rate of descents, FocusedNet's beta, else the penalty."""
-    found = solver(ranker.solver, None, ranker.seed)
+    found = solver(getattr(ranker, "solver", "auto"), None, ranker.seed)
     if isinstance(found, (GradientDescent, SGD)):
         return {"solver": [replace(found, rate=rate) for rate in RATES]}
     return dict(type(ranker)._grid)

@@ -23,6 +23,7 @@ from firstpage.measures.conventions import convention
 from firstpage.measures.lists import rank_lists
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import plain, split
+from firstpage.rankers.composed import Composed
 from firstpage.rankers.fitting import Slopes
 from firstpage.rankers.lambdamart import LambdaMART
 from firstpage.rankers.names import ranker
@@ -96,6 +97,8 @@ def objective(name: str, **parameters: Any) -> Objective:
     found = ranker(name, **parameters)
     if isinstance(found, LambdaMART):
         raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
+    if not isinstance(found, Composed):
+        raise DataError(f"{type(found).__name__} has no loss that trees could be grown from.")
     found._check_parameters()
     return Objective(type(found).__name__, found._tree_loss(), found._truth)
 
