@@ -15,9 +15,10 @@ from firstpage.data.truth import Truth
 from firstpage.losses.base import Loss
 from firstpage.losses.focused import Focused, Scaled, TopList, focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
-from firstpage.losses.pairwise import PairwiseExponential, PairwiseLogistic
+from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
+from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from tests.losses import reference as plain
 
 Reference = Callable[..., float]
@@ -35,6 +36,10 @@ def _exp(**how) -> Reference:
     return lambda s, y, w: plain.pairwise(s, y, w, _exponential, **how)
 
 
+def _hinge(**how) -> Reference:
+    return lambda s, y, w: plain.pairwise(s, y, w, lambda t: max(0.0, 1 - t), **how)
+
+
 def _with(function, **how) -> Reference:
     return lambda s, y, w: function(s, y, w, **how)
 
@@ -45,6 +50,10 @@ FAMILY: list[tuple[Loss, Reference]] = [
     (PairwiseLogistic(k=3), _logistic(k=3)),
     (PairwiseLogistic(k=3, pairs="cross"), _logistic(k=3, which="cross")),
     (PairwiseLogistic(pairs="cross", average=True), _logistic(which="cross", average=True)),
+    (PairwiseHinge(), _hinge()),
+    (PairwiseHinge(average=True), _hinge(average=True)),
+    (PairwiseHinge(k=3), _hinge(k=3)),
+    (PairwiseHinge(k=3, pairs="cross"), _hinge(k=3, which="cross")),
     (PairwiseExponential(), _exp()),
     (PairwiseExponential(k=2, average=True), _exp(k=2, average=True)),
     (PairwiseExponential(k=2, pairs="cross"), _exp(k=2, which="cross")),
@@ -67,7 +76,17 @@ PERMUTATIONS: list[tuple[Loss, Reference]] = [
         _with(plain.permutations, k=2, temperature=2.0),
     ),
 ]
-COMBINED: list[Loss] = [TopList(3), TopList(6), focused_net(3, 0.4), Scaled(PlackettLuce(), 0.5)]
+COMBINED: list[Loss] = [
+    TopList(3),
+    TopList(6),
+    focused_net(3, 0.4),
+    Scaled(PlackettLuce(), 0.5),
+    AveragePrecisionHinge(),  # against brute force: test_structural
+    AveragePrecisionHinge(k=3, cuts=True),
+    StructuralHinge(),
+    StructuralHinge("Precision@2", "slack"),
+]
+UNWEIGHTED = (PermutationCrossEntropy, AveragePrecisionHinge, StructuralHinge)
 LENGTHS = [6, 1, 0, 5, 2, 6]
 NAMES = [str(loss) for loss, _ in FAMILY + PERMUTATIONS]
 EVERY = [loss for loss, _ in FAMILY + PERMUTATIONS] + COMBINED
@@ -129,7 +148,7 @@ def test_slopes_and_curvature_are_those_of_the_values(loss: Loss, kind: str, sca
     truth, scores = sample(kind, seed=3)
     scores *= scale
     weights = None
-    if not isinstance(loss, PermutationCrossEntropy):
+    if not isinstance(loss, UNWEIGHTED):
         weights = np.random.default_rng(5).random(len(scores)) * 2
     _, grad = loss.value_grad(scores, truth, weights)
     curve = loss.curvature(scores, truth, weights)
@@ -212,7 +231,7 @@ def test_the_order_of_the_rows_does_not_matter(data) -> None:
 
 @pytest.mark.parametrize(
     "loss",
-    [x for x in EVERY if not isinstance(x, PermutationCrossEntropy)],
+    [x for x in EVERY if not isinstance(x, UNWEIGHTED)],
     ids=lambda x: str(x)[:60],
 )
 def test_a_weight_is_a_number_of_copies(loss: Loss) -> None:

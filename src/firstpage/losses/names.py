@@ -8,16 +8,17 @@ from typing import Any
 from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
-from firstpage.losses.pairwise import PairwiseExponential, PairwiseLogistic
+from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
+from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from firstpage.names import PartError, lookup, parameters, plain, split
 
 LOSSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        PairwiseLogistic, PairwiseExponential, PlackettLuce, SoftmaxCrossEntropy,
-        PermutationCrossEntropy, Cosine, SquaredError,
+        PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
+        PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge,
     )
 }  # fmt: skip
 

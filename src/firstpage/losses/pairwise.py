@@ -1,17 +1,18 @@
-"""Losses of document pairs: logistic (RankNet) and exponential (RankBoost)."""
+"""Losses of document pairs: logistic (RankNet), exponential (RankBoost), hinge (RankSVM)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels import pairwise as kernel
-from firstpage.losses.base import Loss, Run, Target, safe_inverse
+from firstpage.kernels.hinge import hinge_pairs
+from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
 from firstpage.losses.levels import Levels, levels
 from firstpage.types import Floats
 
@@ -79,6 +80,19 @@ class PairwiseExponential(_Pairwise):
         return _Exponential(*self._weighed(truth, weights))
 
 
+@dataclass(frozen=True)
+class PairwiseHinge(_Pairwise):
+    """max(0, 1 - s_u + s_v) for u better than v: RankSVM's loss.
+
+    O(pairs) a query where they are few, as with k; O(n log n) for a full order.
+    """
+
+    traits: ClassVar[Traits] = Traits(smooth=False)
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        return _Hinge(*self._weighed(truth, weights))
+
+
 @dataclass(frozen=True, eq=False)
 class _Weighed:
     levels: Levels
@@ -132,3 +146,19 @@ class _Exponential(_Weighed):
         return kernel.exponential_pairs.bind(
             scores, *self._common(lo, hi), z, logs, values, grad, curve
         )
+
+
+class _Hinge(_Weighed):
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        n = self._longest(lo, hi)
+        z, above, below, slope = (np.empty(n) for _ in range(4))
+        starts = np.empty(int(self.levels.sizes[lo:hi].max(initial=0)) + 1, np.int64)
+        run, items, spare = (np.empty(n, np.int64) for _ in range(3))
+        words, spare_words = np.empty(n, np.uint64), np.empty(n, np.uint64)
+        return hinge_pairs.bind(
+            scores, *self._common(lo, hi), z, z.view(np.uint64), above, below, slope, starts,
+            run, items, words, spare_words, spare, values, grad,
+        )  # fmt: skip
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        return flat(out)

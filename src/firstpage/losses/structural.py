@@ -1,0 +1,257 @@
+"""Structural hinges: the most violated ranking of each query, found exactly inside the loss."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.kernels.augmented import resort, structural_hinge
+from firstpage.kernels.violations import average_precision_hinge
+from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
+from firstpage.losses.levels import Levels, expected_places, levels, query_sums
+from firstpage.types import Bools, Floats, Ints, Words
+
+Scaling = Literal["margin", "slack"]
+Reference = Literal["resort", "mean", "fixed"]
+Search = Literal["chords", "golden"]
+PLACES = 10  # of Precision, where the text does not say
+FALL = 20.0  # labels so far below the best gain a millionth: their losses would be rounding
+
+
+def whole_top(truth: Truth, k: int) -> Floats:
+    """Labels of the top k as k, k-1, .. 1 and 0 below; equal labels stay equal.
+
+    A level that does not fit into the first k places whole is left out, unless it is the first:
+    who of its documents is in the top nobody knows, and a hinge cannot take a chance for that.
+    """
+    found = levels(truth, None, k)
+    whole = found.share >= 1.0
+    whole[found.firsts[:-1][found.sizes > 0]] = True
+    places: Floats = expected_places(found, k)
+    return np.where(found.spread(whole.astype(np.float64)) > 0, places, 0.0)
+
+
+def _unweighted(weights: Floats | None, what: str) -> None:
+    if weights is not None and not (weights == 1.0).all():
+        raise DataError(f"{what} knows no weights of documents inside a query; repeat them.")
+
+
+@dataclass(frozen=True)
+class AveragePrecisionHinge(Loss):
+    """max over rankings of 1 - AP(ranking) + its score - that of the true one: SVM-MAP's loss.
+
+    Labels above 0 are relevant; with k, the first k places.  With `cuts`, the order inside the top
+    k: the mean over all boundaries between its levels, relevant above and not below (FocusedSVM).
+    The score of a ranking is the mean over relevant i and others j of +-(s_i - s_j).
+    """
+
+    k: int | None = None
+    cuts: bool = False
+    traits: ClassVar[Traits] = Traits(smooth=False)
+
+    def __post_init__(self) -> None:
+        if self.cuts and self.k is None:
+            raise DataError("cuts order the top k: k is missing.")
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        _unweighted(weights, "average precision")
+        labels = truth.labels if self.k is None else whole_top(truth, self.k)
+        if not self.cuts:
+            labels = (labels > 0).astype(np.float64)
+        found = levels(Truth(labels, truth.offsets, truth.queries))
+        if not self.cuts:
+            return _Cuts(found, np.where(found.sizes == 2, 2, 0))
+        lowest = np.minimum.reduceat(np.append(labels, np.inf), truth.offsets[:-1])
+        inside = found.sizes - (lowest == 0)  # the level of 0 is the rest
+        return _Cuts(found, np.where(truth.lengths > 0, inside, 0).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    levels: Levels
+    counts: Ints  # levels that take part, a query
+
+    def stiffness(self) -> Floats:
+        return (self.counts > 1).astype(np.float64)
+
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        found = self.levels
+        a, b = int(found.offsets[lo]), int(found.offsets[hi])
+        n = int(np.diff(found.offsets[lo : hi + 1]).max(initial=0))
+        harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
+        z = np.empty(n)
+        floats = [np.empty(n + 2), np.empty(n), np.empty(n)]  # tail, others, slope
+        stack = np.empty(4 * (n + 2).bit_length() + 16, np.int64)
+        return average_precision_hinge.bind(
+            scores, found.order[a:b], found.offsets[lo : hi + 1], found.firsts[lo : hi + 1],
+            self.counts[lo:hi], found.end, harmonic, z, z.view(np.uint64), *floats,
+            np.empty(n, np.int64), np.empty(n, np.int64), stack, np.empty(n, np.int64),
+            *_sorting(n), values, grad,
+        )  # fmt: skip
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        return flat(out)
+
+
+def _sorting(n: int) -> tuple[Words, Words, Ints]:
+    return np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.int64)
+
+
+@dataclass(frozen=True)
+class StructuralHinge(Loss):
+    """Over rankings, the greatest Delta + score - true score (margin scaling: TopMargin), or
+    Delta * (1 + score - true score) (slack scaling: TopSlack).
+
+    delta      "NDCG" or "Precision", with a cut-off as in "NDCG@10"; Delta = 1 - that measure.
+               NDCG counts all places if none is given, Precision 10
+    reference  which of the true rankings of equal labels is meant: the one that scores best
+               ("resort"), their "mean", or the "fixed" one in the order of the data
+    search     how slack scaling looks for the ranking: "chords", or the paper's "golden" section
+    k          labels are the top-k map k, k-1, .. 1, 0, .. 0
+    within     only the top k takes part (FocusedSVM's list loss)
+    """
+
+    delta: str = "NDCG"
+    scaling: Scaling = "margin"
+    reference: Reference = "resort"
+    search: Search = "chords"
+    k: int | None = None
+    within: bool = False
+    traits: ClassVar[Traits] = Traits(smooth=False)
+
+    def __post_init__(self) -> None:
+        measure(self.delta)
+        for name, known in (
+            ("scaling", ("margin", "slack")), ("reference", ("resort", "mean", "fixed")),
+            ("search", ("chords", "golden")),
+        ):  # fmt: skip
+            if getattr(self, name) not in known:
+                text = " or ".join(map(repr, known))
+                raise DataError(f"{name} must be {text}; got {getattr(self, name)!r}.")
+        if self.within and self.k is None:
+            raise DataError("a loss within the top k needs k.")
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Structural:
+        _unweighted(weights, "a structural hinge")
+        labels = truth.labels if self.k is None else whole_top(truth, self.k)
+        labels = self._classes(labels, truth.offsets)
+        found = levels(Truth(labels, truth.offsets, truth.queries))
+        rows = np.repeat(truth.offsets[:-1], truth.lengths) + found.order
+        inside = labels[rows] > 0 if self.within else np.ones(len(rows), bool)
+        return Structural(self, found, labels[rows][inside], found.order[inside], inside)
+
+    def _classes(self, labels: Floats, offsets: Ints) -> Floats:
+        """Labels, equal where the measure sees no difference."""
+        if measure(self.delta)[0] == "precision":
+            return (labels > 0).astype(np.float64)
+        top = np.repeat(_reduce(np.maximum, labels, offsets, 0.0), np.diff(offsets))
+        return np.where(labels > np.maximum(top - FALL, 0.0), labels, 0.0)
+
+
+def measure(text: str) -> tuple[str, int | None]:
+    """The name and the cut-off of a Delta."""
+    match = re.fullmatch(r"\s*(ndcg|precision|p)\s*(?:@\s*([1-9]\d*))?\s*", text.lower())
+    if match is None:
+        raise DataError(f"delta must be NDCG or Precision, as in 'NDCG@10'; got {text!r}.")
+    cutoff = int(match[2]) if match[2] else None
+    return ("ndcg", cutoff) if match[1] == "ndcg" else ("precision", cutoff or PLACES)
+
+
+class Structural:
+    """A truth as a structural hinge reads it: gains, discounts, and the true ranking.
+
+    `bounds` are, after a run, above the true value of every query, where the search for the most
+    violated ranking may have missed it.
+    """
+
+    def __init__(
+        self, loss: StructuralHinge, found: Levels, labels: Floats, docs: Any, inside: Bools
+    ) -> None:
+        self._loss, self._levels, self._docs = loss, found, docs
+        counts = query_sums(inside.astype(np.float64), found.offsets).astype(np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        kind, cutoff = measure(loss.delta)
+        longest = max(int(counts.max(initial=0)), 1)
+        depth = longest if cutoff is None else min(cutoff, longest)
+        ndcg = 1.0 / np.log2(np.arange(2.0, depth + 2.0))
+        self._a = ndcg if kind == "ndcg" else np.full(depth, 1.0 / (cutoff or PLACES))
+        place = np.arange(len(labels)) - np.repeat(self._starts[:-1], counts)
+        self._own: Floats = np.where(place < depth, self._a[np.minimum(place, depth - 1)], 0.0)
+        self._gains = self._normal(kind, labels, counts)
+        if loss.reference == "mean":
+            self._average(labels)
+        self._frozen = loss.reference != "resort"
+        self.bounds = np.zeros(len(counts))
+
+    def _normal(self, kind: str, labels: Floats, counts: Ints) -> Floats:
+        """Gains of which the ideal ranking collects 1."""
+        top = np.repeat(_reduce(np.maximum, labels, self._starts, 0.0), counts)
+        gain = np.exp2(labels - top) - np.exp2(-top) if kind == "ndcg" else labels
+        ideal = query_sums(self._own * gain, self._starts)  # documents stand by falling label
+        found: Floats = gain * np.repeat(safe_inverse(ideal), counts)
+        return found
+
+    def _average(self, labels: Floats) -> None:
+        """Documents of one label share their discounts."""
+        new = np.ones(len(labels), bool)
+        new[1:] = labels[1:] != labels[:-1]
+        new[self._starts[:-1][np.diff(self._starts) > 0]] = True
+        block = np.cumsum(new) - 1
+        self._own = (np.bincount(block, self._own) / np.bincount(block))[block]
+
+    def freeze(self, scores: Floats) -> None:
+        """From now on the true ranking is the one that these scores like best."""
+        self._bind_resort(0, len(self._starts) - 1, np.ascontiguousarray(scores, np.float64))()
+        self._frozen = True
+
+    def stiffness(self) -> Floats:
+        return np.ones(len(self._starts) - 1)
+
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        n, here = self._room(lo, hi)
+        z, b, key = np.empty(n), np.empty(n), np.empty(n)
+        way = {"margin": 0, "slack": 1 if self._loss.search == "chords" else 2}[self._loss.scaling]
+        run = structural_hinge.bind(
+            scores, self._docs[here], self._starts[lo : hi + 1],
+            self._levels.offsets[lo : hi + 1], self._gains[here], self._own[here], self._a, way,
+            z, b, key, key.view(np.uint64), np.empty(n, np.int64), np.empty(n, np.int64),
+            *_sorting(n), np.empty(2), np.empty(2), values, self.bounds[lo:hi], grad,
+        )  # fmt: skip
+        again = self._bind_resort(lo, hi, scores)
+
+        def either() -> None:
+            if not self._frozen:
+                again()
+            run()
+
+        return either
+
+    def _room(self, lo: int, hi: int) -> tuple[int, slice]:
+        longest = int(np.diff(self._starts[lo : hi + 1]).max(initial=0))
+        return longest, slice(int(self._starts[lo]), int(self._starts[hi]))
+
+    def _bind_resort(self, lo: int, hi: int, scores: Floats) -> Run:
+        n, here = self._room(lo, hi)
+        z = np.empty(n)
+        return resort.bind(
+            scores, self._docs[here], self._starts[lo : hi + 1],
+            self._levels.offsets[lo : hi + 1], self._levels.firsts[lo : hi + 1], self._levels.end,
+            self._a, z, z.view(np.uint64), np.empty(n, np.int64), *_sorting(n), self._own[here],
+        )  # fmt: skip
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        return flat(out)
+
+
+def _reduce(function: Any, values: Floats, starts: Ints, empty: float) -> Floats:
+    """A function over each group; `empty` for groups without members."""
+    out = np.full(len(starts) - 1, empty)
+    filled = np.diff(starts) > 0
+    if filled.any():
+        out[filled] = function.reduceat(values, starts[:-1][filled])
+    return out

@@ -1,0 +1,246 @@
+"""The most violated rankings against all permutations of short lists, over a thousand each."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import log2
+
+import numpy as np
+import pytest
+
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.losses.base import Loss
+from firstpage.losses.pairwise import PairwiseHinge
+from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
+
+LISTS = 1500  # of which 1,000 have something to say
+
+
+def lists(seed: int, most: int = 6, labels=lambda rng, n: rng.integers(0, 3, n)):
+    """Random short lists with scores of several sizes, some of them tied."""
+    rng = np.random.default_rng(seed)
+    for number in range(LISTS):
+        n = int(rng.integers(3, most + 1)) if number > 50 else number % 3 + 1
+        scores = rng.normal(size=n) * rng.choice([0.1, 1.0, 5.0, 50.0])
+        if rng.random() < 0.2:
+            scores = np.round(scores)
+        yield labels(rng, n).astype(float), scores
+
+
+def average_precision(relevant) -> float:
+    hits, total = 0, 0.0
+    for place, yes in enumerate(relevant, 1):
+        hits += yes
+        total += yes * hits / place
+    return total / sum(relevant)
+
+
+def ap_hinge(relevant, s) -> float:
+    """By the definition, over all rankings."""
+    rel = [i for i in range(len(s)) if relevant[i]]
+    non = [i for i in range(len(s)) if not relevant[i]]
+    if not rel or not non:
+        return 0.0
+
+    def psi(order) -> float:
+        place = {d: p for p, d in enumerate(order)}
+        signs = [(1 if place[i] < place[j] else -1) * (s[i] - s[j]) for i in rel for j in non]
+        return sum(signs) / (len(rel) * len(non))
+
+    true = psi([*rel, *non])
+    return max(
+        1 - average_precision([relevant[d] for d in order]) + psi(order) - true
+        for order in permutations(range(len(s)))
+    )
+
+
+def test_average_precision_hinge_is_the_maximum_over_all_rankings() -> None:
+    for y, s in lists(0):
+        value, _ = AveragePrecisionHinge().value_grad(s, Truth.of(y))
+        assert value[0] == pytest.approx(ap_hinge(y > 0, s), abs=1e-9)
+
+
+def test_cuts_are_the_mean_over_the_boundaries_of_the_top() -> None:
+    for y, s in lists(1, labels=lambda rng, n: rng.permutation(n)):
+        k = min(4, len(y))
+        value, grad = AveragePrecisionHinge(k=4, cuts=True).value_grad(s, Truth.of(y))
+        top = np.argsort(-y)[:k]
+        want = [ap_hinge(np.arange(k) < c, s[top]) for c in range(1, k)]
+        if len(y) > 4:
+            assert (grad[y < len(y) - 4] == 0).all()
+        assert value[0] == pytest.approx(np.mean(want) if want else 0.0, abs=1e-9)
+
+
+def gains(y, kind: str, depth: int):
+    a = [1 / log2(p + 2) if kind == "NDCG" else 1 / depth for p in range(len(y))]
+    a = np.array([x if p < depth else 0.0 for p, x in enumerate(a)])
+    g = 2.0**y - 1 if kind == "NDCG" else (y > 0).astype(float)
+    ideal = (a * np.sort(g)[::-1]).sum()
+    return a, g / ideal if ideal else g
+
+
+def rankings(y, s, kind, depth):
+    """(Delta, score) of every ranking with a loss; the greatest score of one without."""
+    a, b = gains(y, kind, depth)
+    found, own = [], -np.inf
+    for order in permutations(range(len(y))):
+        o = list(order)
+        delta, score = 1 - (a * b[o]).sum(), (a * s[o]).sum()
+        if delta > 1e-12:
+            found.append((delta, score))
+        else:
+            own = max(own, score)
+    return found, own
+
+
+@pytest.mark.parametrize("kind", ["NDCG", "Precision"])
+def test_margin_scaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str) -> None:
+    transposed, cases = 0, 0
+    for number, (y, s) in enumerate(lists(2)):
+        depth = number % max(len(y) - 1, 1) + 1
+        value, _ = StructuralHinge(f"{kind}@{depth}").value_grad(s, Truth.of(y))
+        found, own = rankings(y, s, kind, depth)
+        if not (y > 0).any() or not found:
+            assert value[0] == 0.0
+            continue
+        cases += 1
+        transposed += max(delta + score for delta, score in found) < own
+        want = max(0.0, max(delta + score - own for delta, score in found))
+        assert value[0] == pytest.approx(want, abs=1e-9)
+    assert cases > 1000
+    assert transposed > 100  # the best of all had no loss: the case of one transposition
+
+
+@pytest.mark.parametrize("search", ["chords", "golden"])
+@pytest.mark.parametrize("kind", ["NDCG", "Precision"])
+def test_slack_scaling_finds_nearly_all_and_never_misses_a_violation(kind, search) -> None:
+    missed, cases, short = 0, 0, 0.0
+    for number, (y, s) in enumerate(lists(3)):
+        depth = number % max(len(y) - 1, 1) + 1
+        loss = StructuralHinge(f"{kind}@{depth}", "slack", search=search)
+        target = loss.target(Truth.of(y))
+        value, grad = np.empty(1), np.empty(len(s))
+        target.bind(0, 1, s, value, grad)()
+        found, own = rankings(y, s, kind, depth)
+        if not (y > 0).any() or not found:
+            assert value[0] == 0.0
+            continue
+        exact = max(0.0, max(delta * (1 + score - own) for delta, score in found))
+        cases += 1
+        assert value[0] <= exact + 1e-9
+        assert (value[0] > 0) == (exact > 1e-12)
+        if search == "chords":
+            assert target.bounds[0] >= exact - 1e-9
+        missed += value[0] < exact - 1e-9
+        short += exact - value[0]
+    assert cases > 1000
+    assert missed <= 0.02 * cases
+    assert short <= 0.001 * cases
+
+
+def test_chords_are_never_worse_than_the_golden_section() -> None:
+    for y, s in lists(4, most=30, labels=lambda rng, n: rng.integers(0, 4, n)):
+        chords, golden = (
+            StructuralHinge("NDCG", "slack", search=how).value_grad(s, Truth.of(y))[0][0]
+            for how in ("chords", "golden")
+        )
+        assert chords >= golden - 1e-9 * max(1.0, golden)
+
+
+def test_references_of_tied_labels() -> None:
+    y, s = np.array([1.0, 1, 0, 0]), np.array([0.0, 2.0, 1.0, 0.5])
+    a = 1 / np.log2(np.arange(2, 6))
+    own = {
+        "resort": a[0] * 2 + a[1] * 0 + a[2] * 1 + a[3] * 0.5,
+        "fixed": a[0] * 0 + a[1] * 2 + a[2] * 1 + a[3] * 0.5,
+        "mean": (a[0] + a[1]) / 2 * 2 + (a[2] + a[3]) / 2 * 1.5,
+    }
+    found, _ = rankings(y, s, "NDCG", 4)
+    for reference, mine in own.items():
+        value, _ = StructuralHinge(reference=reference).value_grad(s, Truth.of(y))
+        assert value[0] == pytest.approx(max(d + score for d, score in found) - mine)
+
+
+def test_a_frozen_reference_stays() -> None:
+    y, s = np.array([1.0, 1, 0]), np.array([0.0, 2.0, 1.0])
+    target = StructuralHinge().target(Truth.of(y))
+    value, grad, scores = np.empty(1), np.empty(3), s.copy()
+    run = target.bind(0, 1, scores, value, grad)
+    target.freeze(s)
+    run()
+    first = value[0]
+    scores[:] = [2.0, 0.0, 1.0]
+    run()
+    fixed = StructuralHinge().value_grad(scores, Truth.of(y))[0][0]
+    assert value[0] > fixed  # the frozen ranking has the second document first
+    target.freeze(scores)
+    run()
+    assert value[0] == pytest.approx(fixed) == pytest.approx(first)
+
+
+SUBGRADIENTS: list[Loss] = [
+    PairwiseHinge(),
+    PairwiseHinge(k=3, average=True),
+    AveragePrecisionHinge(),
+    AveragePrecisionHinge(k=4),
+    AveragePrecisionHinge(k=4, cuts=True),
+    StructuralHinge(reference="mean"),
+    StructuralHinge("Precision@2", reference="fixed"),
+    StructuralHinge("NDCG@3", "slack", reference="mean"),
+    StructuralHinge("Precision@2", "slack", reference="fixed"),
+    StructuralHinge(k=4, within=True, reference="mean"),
+]
+
+
+@pytest.mark.parametrize("loss", SUBGRADIENTS, ids=str)
+def test_slopes_are_subgradients(loss: Loss) -> None:
+    """The loss lies above each of its tangents, everywhere: that is all a bundle relies on.
+
+    The value found by slack scaling may be below the true one, so its bound is looked at there.
+    """
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        y = rng.integers(0, 3, 8).astype(float)
+        here, there = rng.normal(size=8) * 2, rng.normal(size=8) * 2
+        value, slope = loss.value_grad(here, Truth.of(y))
+        target = loss.target(Truth.of(y))
+        other, spare = np.empty(1), np.empty(8)
+        target.bind(0, 1, there, other, spare)()
+        above = getattr(target, "bounds", other)[0]
+        assert above >= value[0] + slope @ (there - here) - 1e-9
+
+
+@pytest.mark.parametrize("n", [300, 1000])
+@pytest.mark.parametrize("kind", ["full", "graded", "top"])
+def test_long_lists_of_pairs_take_the_sorted_way_to_the_same_place(n: int, kind: str) -> None:
+    rng = np.random.default_rng(n)
+    y = rng.permutation(n).astype(float)
+    y = {"full": y, "graded": y % 4, "top": np.maximum(y - n + 151, 0)}[kind]
+    s = rng.normal(size=n) * 3 + 1e3
+    s[::7] = np.round(s[::7])
+    weights = rng.integers(0, 3, n).astype(float)
+    for given in (None, weights):
+        w = np.ones(n) if given is None else given
+        value, grad = PairwiseHinge().value_grad(s, Truth.of(y), given)
+        t = 1 - s[:, None] + s[None, :]
+        share = w[:, None] * w[None, :] * (y[:, None] > y[None, :])
+        assert value[0] == pytest.approx((share * np.maximum(t, 0)).sum(), rel=1e-11)
+        active = share * (t > 0)
+        assert grad == pytest.approx(active.sum(0) - active.sum(1), abs=1e-9)
+
+
+def test_weights_inside_a_query_and_wrong_parameters_are_refused() -> None:
+    truth = Truth.of([1, 0, 0])
+    for loss in (AveragePrecisionHinge(), StructuralHinge()):
+        with pytest.raises(DataError, match="weights of documents"):
+            loss.target(truth, np.array([1.0, 2.0, 1.0]))
+        loss.target(truth, np.ones(3))
+    for wrong in (
+        {"delta": "ERR"}, {"delta": "NDCG@0"}, {"scaling": "both"}, {"reference": "best"},
+        {"search": "grid"}, {"within": True},
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=r"must be|needs k"):
+            StructuralHinge(**wrong)
+    with pytest.raises(DataError, match="k is missing"):
+        AveragePrecisionHinge(cuts=True)
