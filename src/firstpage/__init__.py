@@ -66,6 +66,11 @@ if TYPE_CHECKING:
     from firstpage.rankers.smooth import RankCosine as RankCosine
     from firstpage.rankers.smooth import RankNet as RankNet
     from firstpage.rankers.smooth import Regression as Regression
+    from firstpage.rankers.svm import SVMMAP as SVMMAP
+    from firstpage.rankers.svm import FocusedSVM as FocusedSVM
+    from firstpage.rankers.svm import RankSVM as RankSVM
+    from firstpage.rankers.svm import TopMargin as TopMargin
+    from firstpage.rankers.svm import TopSlack as TopSlack
     from firstpage.rankers.tuning import tune as tune
 
 _ROOMS = {
@@ -102,6 +107,7 @@ _ROOMS = {
         "RankNet",
         "Regression",
     ],
+    "rankers.svm": ["SVMMAP", "FocusedSVM", "RankSVM", "TopMargin", "TopSlack"],
     "rankers.tuning": ["tune"],
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

@@ -12,8 +12,9 @@ from firstpage.errors import DataError
 from firstpage.losses.base import Loss, Run, Target, Traits, safe_inverse
 from firstpage.losses.levels import Levels, expected_places, levels
 from firstpage.losses.listwise import TopOne
-from firstpage.losses.pairwise import PairwiseLogistic
+from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import LONGEST, Permutations
+from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from firstpage.types import Bools, Floats
 
 
@@ -170,6 +171,30 @@ class Scaled(Loss):
 
     def target(self, truth: Truth, weights: Floats | None = None) -> Target:
         return _Sum([(self.factor, self.loss.target(truth, weights))])
+
+
+@dataclass(frozen=True)
+class FocusedHinge(Focused):
+    """The same of parts with corners."""
+
+    traits: ClassVar[Traits] = Traits(smooth=False)
+
+
+def focused_svm(k: int, beta: float, list_loss: str = "ap") -> FocusedHinge:
+    """FocusedSVM: hinges of the order inside the top k, and of its pairs with the rest.
+
+    As printed the order inside the top would be judged by average precision with all of it
+    relevant, which is 1 for every order.  So it is judged at every cut of the top ("ap"), or by
+    NDCG ("ndcg").
+    """
+    listwise: Loss
+    if list_loss == "ap":
+        listwise = AveragePrecisionHinge(k, cuts=True)
+    elif list_loss == "ndcg":
+        listwise = StructuralHinge(k=k, within=True, reference="mean")
+    else:
+        raise DataError(f"list_loss must be 'ap' or 'ndcg'; got {list_loss!r}.")
+    return FocusedHinge(listwise, PairwiseHinge(k=k, pairs="cross", average=True), beta)
 
 
 def focused_net(k: int, beta: float) -> Focused:

@@ -25,6 +25,7 @@ from firstpage.rankers.training import (
     grouped,
     labels_of,
     restored,
+    with_copies,
     with_weights,
     without_empty,
     without_flat,
@@ -56,6 +57,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     _about = ""  # one line
     _grid: ClassVar[dict[str, list[Any]]] = {}  # what the papers try
     _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
+    _copies: ClassVar[bool] = False  # whether a document can be weighed but by copying it
 
     k: int | None = None
     _: KW_ONLY
@@ -73,6 +75,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _learn(self, job: Job) -> Fitted:
         """Find the model; every subclass has its own way."""
         raise AssertionError(f"{type(self).__name__} does not learn")
+
+    def _follow(self, other: Ranker) -> None:
+        """Before a fit: begin with what `other`, fitted on the same data, has found out."""
 
     def _truth(self, truth: Truth) -> Truth:
         """The truth to train on; a random order breaks ties only if asked to."""
@@ -112,6 +117,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any, valid: Any, callback: Any) -> Self:
         self._check_parameters()
         training = with_weights(self._dataset(X, y, qid, reset=True), sample_weight)
+        if self._copies:
+            training = with_copies(training, type(self).__name__)
         training = without_empty(training)
         if self._prefers:
             training = without_flat(training)
@@ -133,6 +140,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             start=getattr(self, "params_", None) if self.warm_start else None,
             callback=callback,
             verbose=bool(self.verbose),
+            memory=self.__dict__.pop("_inherited", None),
         )
         self._keep(self._learn(job))
         return self
@@ -290,6 +298,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self.best_iteration_ = found.best_iteration
         self.best_score_ = found.best_score
         self.interrupted_ = found.interrupted
+        self.gap_ = found.gap
+        self._memory = found.memory
         self.training_ = found.record
         for name in ("coef_", "intercept_"):
             if hasattr(self, name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -25,14 +25,18 @@ from firstpage.scorers.base import Scoring
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.scorers.trees import Grown
 from firstpage.solvers.coordinates import Coordinates
-from firstpage.solvers.descent import Adam
-from firstpage.solvers.lbfgs import LBFGS
 from firstpage.solvers.objective import Objective
-from firstpage.solvers.parts import check_parts
+from firstpage.solvers.parts import check_parts, suited
 from firstpage.solvers.parts import solver as solver_of
+from firstpage.solvers.watch import Found
 from firstpage.types import Floats
 
 SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
+
+DEGENERATE = (
+    "the optimum is w = 0: the loss rises in every direction, and the order of this model is "
+    "chance. Too few documents are relevant for this true ranking; use reference='resort'."
+)
 
 
 class Diverged(DataError):
@@ -53,6 +57,7 @@ class Job:
     start: Floats | None
     callback: Callable[[Step], object] | None
     verbose: bool
+    memory: Any = None  # what an earlier fit on the same data left
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ class Fitted:
     best_score: float | None
     interrupted: bool
     record: dict[str, Any]
+    gap: float | None = None
+    memory: Any = None
 
     @property
     def coefficients(self) -> tuple[Floats, float] | None:
@@ -98,9 +105,8 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     """Minimise the mean loss over the scorer's parameters."""
     X = job.training.data.X
     fitting = scorer.fitting(X)
-    linear = fitting.parallel
-    solver = solver_of(parts.solver, LBFGS() if linear else Adam(seed=job.seed), job.seed)
-    check_parts(solver, parts.loss)
+    solver = solver_of(parts.solver, suited(parts.loss, fitting, job.seed), job.seed)
+    check_parts(solver, parts.loss, fitting)
     row_bytes = int(np.dtype(X.dtype).itemsize * X.shape[1])
     if not isinstance(X, np.ndarray):
         row_bytes = int(12 * X.nnz / max(X.shape[0], 1))
@@ -110,9 +116,9 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     )  # fmt: skip
     watcher = watcher_of(job, fitting.predict, solver.path)
     start = _start(job, parts.loss, fitting, objective)
-    interrupted, converged = False, False
+    interrupted, converged, gap, memory = False, False, None, None
     try:
-        found = solver.minimize(objective, start, watcher)
+        found = _minimized(solver, objective, start, watcher, job.memory)
         params, value, iterations, converged = (
             found.params, found.value, found.iterations, found.converged,
         )  # fmt: skip
@@ -120,13 +126,11 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
             if watcher.best is None or not watcher.keep:
                 raise Diverged(f"training {found.reason}, or scale the features (normalize=..).")
             value, iterations = watcher.best.loss, watcher.best.iteration
+        gap, memory = found.gap, found.memory
+        if found.degenerate:
+            warnings.warn(DEGENERATE, FirstpageWarning, stacklevel=4)
         if found.exhausted:
-            warnings.warn(
-                f"the solver used all {iterations} iterations before the objective stood still; "
-                "raise max_iter, as in solver='lbfgs(max_iter=1000)'.",
-                FirstpageWarning,
-                stacklevel=4,
-            )
+            warnings.warn(_unfinished(solver, found), FirstpageWarning, stacklevel=4)
     except KeyboardInterrupt:
         if watcher.last_params is None:
             raise
@@ -134,8 +138,33 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
     if watcher.best is not None and (watcher.keep or interrupted):
         params = watcher.best_params
-    return fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
-                   interrupted)  # fmt: skip
+    done = fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
+                  interrupted)  # fmt: skip
+    done.record["gap"] = gap
+    return replace(done, gap=gap, memory=memory)
+
+
+def _minimized(
+    solver: Any, objective: Objective, start: Floats, watcher: Watcher, memory: Any
+) -> Found:
+    """Some solvers can begin with what an earlier one left."""
+    given = {} if memory is None else {"memory": memory}
+    found: Found = solver.minimize(objective, start, watcher, **given)
+    return found
+
+
+def _unfinished(solver: Any, found: Found) -> str:
+    if found.gap is None:
+        return (
+            f"the solver used all {found.iterations} iterations before the objective stood still; "
+            "raise max_iter, as in solver='lbfgs(max_iter=1000)'."
+        )
+    return (
+        f"after {found.iterations} iterations the objective is only known to be within "
+        f"{100 * found.gap:.2g} % of the optimum ({100 * solver.tol:.2g} % were asked for). Scale "
+        "the features (normalize=..), choose another C, or raise max_iter, as in "
+        "solver='cutting plane(max_iter=5000)'."
+    )
 
 
 def _start(job: Job, loss: Loss, fitting: Any, objective: Objective) -> Floats:

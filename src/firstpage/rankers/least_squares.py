@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from firstpage.losses.base import safe_inverse
@@ -27,11 +29,23 @@ def fit_least_squares(job: Job, k: int | None, l2: float) -> Fitted:
     per_query = training.query_weights * safe_inverse(query_sums(weight, data.offsets))
     weight = weight * np.repeat(per_query, data.lengths)
     weight = weight / weight.sum()
-    mean = _rows_sum(data.X, weight)
+    params, intercept = ridge(data.X, y, weight, l2)
+    model = LinearScoring(params, intercept)
+    error = y - model.predict(data.X)
+    value = 0.5 * float(weight @ error**2) + l2 / 2 * float(params @ params)
+    watcher = watcher_of(job, lambda p, X: LinearFitting(X).predict(p, X), False)
+    watcher(1, value, params)
+    return fitted(job, watcher, model, params, 1, value, True, False)
+
+
+def ridge(X: Any, y: Floats, weight: Floats, l2: float) -> tuple[Floats, float]:
+    """Weights and intercept; the weights of the rows add up to 1."""
+    mean = _rows_sum(X, weight)
     level = float(weight @ y)
-    gram, right = np.zeros((data.n_features, data.n_features)), np.zeros(data.n_features)
-    for lo in range(0, data.n_docs, ROWS):
-        rows = data.X[lo : lo + ROWS]
+    size = X.shape[1]
+    gram, right = np.zeros((size, size)), np.zeros(size)
+    for lo in range(0, X.shape[0], ROWS):
+        rows = X[lo : lo + ROWS]
         rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
         centered = rows.astype(np.float64) - mean
         heavy = centered * weight[lo : lo + ROWS, None]
@@ -43,18 +57,12 @@ def fit_least_squares(job: Job, k: int | None, l2: float) -> Fitted:
     unit = np.where(spread > dust, 1 / np.sqrt(np.maximum(spread, 1e-300) + l2), 0.0)
     scaled = gram * unit[:, None] * unit + l2 * np.diag(unit**2)
     params: Floats = unit * np.linalg.lstsq(scaled, unit * right, rcond=1e-12)[0]
-    model = LinearScoring(params, level - float(mean @ params))
-    error = y - model.predict(data.X)
-    value = 0.5 * float(weight @ error**2) + l2 / 2 * float(params @ params)
-    watcher = watcher_of(job, lambda p, X: LinearFitting(X).predict(p, X), False)
-    watcher(1, value, params)
-    return fitted(job, watcher, model, params, 1, value, True, False)
+    return params, level - float(mean @ params)
 
 
-def _rows_sum(X: object, weight: Floats) -> Floats:
+def _rows_sum(X: Any, weight: Floats) -> Floats:
     """The weighted sum of all rows."""
-    total = np.zeros(X.shape[1])  # type: ignore[attr-defined]
-    for lo in range(0, X.shape[0], ROWS):  # type: ignore[attr-defined]
-        part = X[lo : lo + ROWS].T @ weight[lo : lo + ROWS]  # type: ignore[index]
-        total += part
+    total = np.zeros(X.shape[1])
+    for lo in range(0, X.shape[0], ROWS):
+        total += X[lo : lo + ROWS].T @ weight[lo : lo + ROWS]
     return total

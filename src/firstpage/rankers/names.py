@@ -9,11 +9,14 @@ from firstpage.names import PartError, lookup, parameters, plain, split
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.lambdamart import LambdaMART
 from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
+from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
 
-RANKERS: dict[str, type[Ranker]] = {
-    cls.__name__: cls
-    for cls in (Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet, LambdaMART)
-}
+_ALL: tuple[type[Ranker], ...] = (
+    Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
+    RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack,
+    LambdaMART,
+)  # fmt: skip
+RANKERS: dict[str, type[Ranker]] = {cls.__name__: cls for cls in _ALL}
 TOP = 10  # the depth of "top-k .." where k is not said
 
 

@@ -116,6 +116,7 @@ class _Trials:
         self.lower = parse_measure(ranker.measure).lower_is_better
         self.done: list[Trial] = []
         self.best: Ranker | None = None
+        self.last: Ranker | None = None
         self.parameters: dict[str, Any] = {}
         self.score = -np.inf
         self.failed: Diverged | None = None
@@ -128,12 +129,15 @@ class _Trials:
         """Fit with these; a descent that diverges is a trial that failed, and no more."""
         start = time.perf_counter()
         candidate = clone(self.ranker).set_params(**parameters)
+        if self.last is not None:
+            candidate._follow(self.last)
         try:
             candidate.fit(self.train, valid=self.valid)
         except Diverged as error:
             self.failed = error
             self.done.append(Trial(parameters, np.nan, 0, time.perf_counter() - start))
             return -np.inf
+        self.last = candidate
         score = float(candidate.score(self.valid))
         seconds = time.perf_counter() - start
         self.done.append(Trial(parameters, self.shown(score), candidate.n_iter_, seconds))

@@ -21,7 +21,7 @@ class GradientDescent:
     rate: float = 0.1
     max_iter: int = 500
     tol: float = 0.0
-    needs: ClassVar[tuple[str, ...]] = ("smooth",)
+    needs: ClassVar[tuple[str, ...]] = ()
     path: ClassVar[bool] = True  # whether to choose among the iterations by validation
     batch: ClassVar[None] = None
 
@@ -82,7 +82,7 @@ class SGD:
     batch: int = 1
     decay: float = 0.0
     seed: int = 0
-    needs: ClassVar[tuple[str, ...]] = ("smooth",)
+    needs: ClassVar[tuple[str, ...]] = ()
     path: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class Adam:
     max_iter: int = 100
     batch: int = 32
     seed: int = 0
-    needs: ClassVar[tuple[str, ...]] = ("smooth",)
+    needs: ClassVar[tuple[str, ...]] = ()
     path: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

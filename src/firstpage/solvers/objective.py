@@ -41,17 +41,17 @@ class Objective:
         batch: int | None = None,
     ) -> None:
         self.scorer, self.l2 = scorer, l2
-        self._offsets, self._weights = truth.offsets, weights
+        self.offsets, self._weights = truth.offsets, weights
         shares = np.ones(len(truth)) if query_weights is None else query_weights
-        self._shares: Floats = shares / shares.sum()
+        self.shares: Floats = shares / shares.sum()
         self._values = np.empty(len(truth))
         self.bounds = _blocks(truth.offsets, row_bytes, scorer.size, batch)
         # Batches are taken one at a time, and need no slope each.
         self._slopes = np.zeros((len(self.bounds) if batch is None else 1, scorer.size))
         self._batched = batch is not None
         small = int(truth.offsets[-1]) * row_bytes < SMALL
-        count = 1 if small or not scorer.parallel else resolve(threads)
-        target = self._target = loss.target(truth, weights)
+        count = self.threads = 1 if small or not scorer.parallel else resolve(threads)
+        target = self.target = loss.target(truth, weights)
         lanes: list[list[Callable[[], object]]] = [[] for _ in range(count)]
         self._jobs: list[list[Callable[[], object]]] = []
         most = max((truth.offsets[hi] - truth.offsets[lo] for lo, hi in self.bounds), default=0)
@@ -65,7 +65,7 @@ class Objective:
                 mine = self._slopes[block if batch is None else 0]
                 forward, back = scorer.bind(a, b, s, g, mine)
                 run = target.bind(lo, hi, s, values, g)
-                weigh = _weigher(g, self._shares[lo:hi], np.diff(truth.offsets[lo : hi + 1]))
+                weigh = weigher(g, self.shares[lo:hi], np.diff(truth.offsets[lo : hi + 1]))
                 self._jobs.append([forward, run, weigh, back])
                 lanes[number] += self._jobs[-1]
         order = [b for number in range(count) for b in range(number, len(self.bounds), count)]
@@ -84,18 +84,18 @@ class Objective:
             return float(np.mean([value for value, _ in found])), mean
         self.scorer.load(params)
         self._lanes.run()
-        value = float((self._values * self._shares).sum())
+        value = float((self._values * self.shares).sum())
         slope: Floats = self._slopes.sum(axis=0)
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
 
     def conditioner(self) -> Floats | None:
         """The scorer's coordinates in which this is about round, from a sample of the queries."""
         parts, bends = [], []
-        stiffness = self._shares * self._target.stiffness()
-        picked = _sample(self._offsets, SAMPLE * self.size)
-        total = sum(float(self._shares[lo:hi].sum()) for lo, hi in picked)
+        stiffness = self.shares * self.target.stiffness()
+        picked = _sample(self.offsets, SAMPLE * self.size)
+        total = sum(float(self.shares[lo:hi].sum()) for lo, hi in picked)
         for lo, hi in picked:
-            ends = self._offsets[lo : hi + 1]
+            ends = self.offsets[lo : hi + 1]
             a, b = int(ends[0]), int(ends[-1])
             weight = np.ones(b - a) if self._weights is None else self._weights[a:b]
             bend = stiffness[lo:hi] / total * safe_inverse(query_sums(weight, ends - a))
@@ -110,7 +110,7 @@ class Objective:
             job()
         lo, hi = self.bounds[number]
         times = len(self.bounds)
-        value = float((self._values[lo:hi] * self._shares[lo:hi]).sum()) * times
+        value = float((self._values[lo:hi] * self.shares[lo:hi]).sum()) * times
         slope: Floats = self._slopes[0 if self._batched else number] * times
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
 
@@ -146,7 +146,7 @@ def _blocks(offsets: Ints, row_bytes: int, size: int, batch: int | None) -> list
     return bounds
 
 
-def _weigher(grad: Floats, shares: Floats, lengths: Ints) -> Callable[[], object]:
+def weigher(grad: Floats, shares: Floats, lengths: Ints) -> Callable[[], object]:
     """Multiplies a block's slopes by the shares of their queries."""
     if len(shares) and (shares == shares[0]).all():
         share = shares[0]

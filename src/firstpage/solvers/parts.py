@@ -6,8 +6,11 @@ from typing import Any
 
 from firstpage.losses.base import IncompatibleParts, Loss
 from firstpage.names import PartError, build
+from firstpage.scorers.base import Fitting
+from firstpage.solvers.cutting_plane import CuttingPlane
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.solvers.lbfgs import LBFGS
+from firstpage.solvers.n_slack import NSlack
 
 SOLVERS: dict[str, Any] = {
     "lbfgs": LBFGS,
@@ -15,6 +18,8 @@ SOLVERS: dict[str, Any] = {
     "gradient descent": GradientDescent,
     "sgd": SGD,
     "adam": Adam,
+    "cutting plane": CuttingPlane,
+    "n-slack": NSlack,
 }
 
 
@@ -27,8 +32,20 @@ def solver(given: Any, default: Any, seed: int) -> Any:
     return default if given == "auto" else build(given, SOLVERS, "solver", seed=seed)
 
 
-def check_parts(solver: Any, loss: Loss) -> None:
-    """Refuse, before any work, a loss that lacks what the solver relies on."""
+def suited(loss: Loss, scorer: Fitting, seed: int) -> Any:
+    """The solver for those who do not choose."""
+    if not scorer.parallel:
+        return Adam(seed=seed)
+    return LBFGS() if loss.traits.smooth else CuttingPlane()
+
+
+def check_parts(solver: Any, loss: Loss, scorer: Fitting) -> None:
+    """Refuse, before any work, parts that lack what the solver relies on."""
+    if getattr(solver, "linear", False) and not scorer.parallel:
+        raise IncompatibleParts(
+            f"{type(solver).__name__} needs linear scores. Choose scorer='linear', or a descent "
+            "such as solver='adam'."
+        )
     lacking = [trait for trait in solver.needs if not getattr(loss.traits, trait)]
     if lacking:
         raise IncompatibleParts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from firstpage.types import Floats
 
@@ -25,3 +26,6 @@ class Found:
     reason: str
     converged: bool
     exhausted: bool = False  # stopped by the number of iterations, short of the optimum
+    gap: float | None = None  # certified: no parameters have a value below (1 - gap) * value
+    degenerate: bool = False  # the optimum is at 0, and the direction of params is chance
+    memory: Any = None  # what the same solver may start from on the same data

@@ -1,0 +1,193 @@
+"""The rankers with hinges: RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from firstpage.errors import DataError
+from firstpage.losses.base import Loss
+from firstpage.losses.focused import focused_svm
+from firstpage.losses.listwise import relevance
+from firstpage.losses.pairwise import PairwiseHinge
+from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search, StructuralHinge
+from firstpage.names import number
+from firstpage.rankers.base import Ranker
+from firstpage.rankers.composed import Composed
+from firstpage.rankers.fitting import Fitted, Job, fit_parts
+from firstpage.rankers.least_squares import ridge
+from firstpage.scorers.linear import WIDE, Linear
+from firstpage.scorers.parts import scorer as scorer_of
+from firstpage.solvers.cutting_plane import CuttingPlane
+from firstpage.solvers.parts import solver as solver_of
+from firstpage.solvers.rounds import Rounds
+from firstpage.types import Floats
+
+STEPS = [round(0.1 * i, 1) for i in range(1, 11)]
+
+
+@dataclass(eq=False, repr=False)
+class SVM(Composed):
+    """Rankers whose loss is a hinge: |w|^2 / 2 + C * the mean loss of a query.
+
+    C          how much the loss counts against the size of the weights
+    """
+
+    _grid: ClassVar = {"C": [1e-5, 1e-4, 1e-3, 1e-2, *STEPS, 10.0, 100.0, 1000.0]}
+
+    _: KW_ONLY
+    C: float = 1.0
+
+    def _penalty(self) -> float:
+        return 1.0 / float(self.C)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        number(self, "C", above=0)
+        if not 1e-30 < self.C < 1e30:
+            raise DataError(f"C must be between 1e-30 and 1e30; got {self.C:g}.")
+
+    def _follow(self, other: Ranker) -> None:
+        """The planes below a loss are the same for every C."""
+        if type(other) is not type(self):
+            return
+        mine, its = self.get_params(deep=False), other.get_params(deep=False)
+        if {**mine, "C": None} == {**its, "C": None}:
+            self._inherited = getattr(other, "_memory", None)
+
+
+@dataclass(eq=False, repr=False)
+class RankSVM(SVM):
+    """Hinge over pairs of documents (Herbrich et al. 2000, Joachims 2002).
+
+    Minimises |w|^2 / 2 + C * mean over queries of the sum over pairs, u better than v, of
+    max(0, 1 - s_u + s_v).  With k, pairs whose better document is among the first k places.
+    `average` takes the mean over a query's pairs.
+    """
+
+    _paper = "Joachims, KDD 2002; top-k: Lan et al., CIKM 2013"
+    _about = "hinge over pairs"
+
+    _: KW_ONLY
+    average: bool = False
+
+    def _loss(self) -> Loss:
+        return PairwiseHinge(self.k, average=self.average)
+
+
+@dataclass(eq=False, repr=False)
+class SVMMAP(SVM):
+    """The most violated ranking under average precision (Yue et al. 2007).
+
+    Minimises |w|^2 / 2 + C * mean over queries of max over rankings of 1 - AP + (its score - that
+    of the true one).  Labels above 0 are relevant; with k, the first k places.
+    """
+
+    _paper = "Yue, Finley, Radlinski and Joachims, SIGIR 2007"
+    _about = "average precision, by its most violated ranking"
+    _copies: ClassVar = True
+
+    def _loss(self) -> Loss:
+        return AveragePrecisionHinge(self.k)
+
+
+@dataclass(eq=False, repr=False)
+class FocusedSVM(SVM):
+    """Order inside the top k by SVM-MAP, the top k above the rest by RankSVM (Niu et al. 2012).
+
+    Minimises |w|^2 / 2 + C * mean over queries of beta * list + (1 - beta) * pair.  The list part
+    is the mean over the cuts of the top k (list_loss="ap"), or a hinge of NDCG in it ("ndcg").
+    """
+
+    _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
+    _about = "SVM-MAP inside the top k, RankSVM between the top k and the rest"
+    _grid: ClassVar = {"beta": [round(0.05 * i, 2) for i in range(21)]}
+    _copies: ClassVar = True
+
+    k: int | None = 10
+    beta: float = 0.5
+    _: KW_ONLY
+    list_loss: Literal["ap", "ndcg"] = "ap"
+    C: float = 10.0
+
+    def _loss(self) -> Loss:
+        if self.k is None:
+            raise DataError("FocusedSVM needs k, the depth of the top that it focuses on.")
+        return focused_svm(self.k, self.beta, self.list_loss)
+
+
+@dataclass(eq=False, repr=False)
+class TopMargin(SVM):
+    """The most violated ranking under NDCG or precision, margin scaling (Cheng et al. 2014).
+
+    Minimises |w|^2 / 2 + C * mean over queries of max over rankings of Delta + (its score - that of
+    the true one), where Delta = 1 - NDCG or 1 - Precision, and a ranking's score sums the
+    discounted scores of its documents.
+
+    delta      "NDCG", "NDCG@10", "Precision@10", ..
+    reference  the true ranking among equal labels: "resort" (the one that scores best, frozen and
+               looked at again in up to `rounds` rounds, from a least-squares start), "mean",
+               "fixed".  With few relevant documents "fixed" has its optimum at 0: you are warned
+    """
+
+    _paper = "Cheng, Sun and Xie, TopRank"
+    _about = "NDCG or precision, by its most violated ranking: margin scaling"
+    _grid: ClassVar = {"C": [10.0**i for i in range(-5, 6)]}
+    _copies: ClassVar = True
+
+    _: KW_ONLY
+    delta: str = "NDCG"
+    reference: Reference = "resort"
+    rounds: int = 5
+    C: float = 10.0
+
+    def _loss(self) -> Loss:
+        return StructuralHinge(self.delta, "margin", self.reference, k=self.k)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        number(self, "rounds", 1, whole=True)
+        self._loss()
+
+    def _learn(self, job: Job) -> Fitted:
+        parts = self._parts()
+        solver = solver_of(parts.solver, CuttingPlane(), job.seed)
+        if scorer_of(parts.scorer) != Linear() or not getattr(solver, "linear", False):
+            return fit_parts(job, parts)  # descents look at the true ranking in every step
+        resorts = self.reference == "resort"
+        parts = replace(parts, solver=Rounds(solver, self.rounds, resorts))
+        if job.start is None and resorts:
+            job = replace(job, start=_direction(job, self.k))
+        return fit_parts(job, parts)
+
+
+@dataclass(eq=False, repr=False)
+class TopSlack(TopMargin):
+    """The most violated ranking under NDCG or precision, slack scaling (Cheng et al. 2014).
+
+    As TopMargin, with Delta * (1 + its score - that of the true one).  `search` is how the ranking
+    is looked for: by "chords", or by the paper's "golden" section, which is slower and finds the
+    same.
+    """
+
+    _about = "NDCG or precision, by its most violated ranking: slack scaling"
+
+    _: KW_ONLY
+    search: Search = "chords"
+
+    def _loss(self) -> Loss:
+        return StructuralHinge(self.delta, "slack", self.reference, self.search, self.k)
+
+
+def _direction(job: Job, k: int | None) -> Floats | None:
+    """Where to look for the first true ranking: at the least squares of the labels."""
+    data: Any = job.training.data
+    if data.n_features > WIDE:
+        return None
+    shares = job.training.query_weights
+    each = np.ones(len(data)) if shares is None else shares
+    weight = np.repeat(each, data.lengths)
+    y = relevance(job.truth, None, k)
+    return ridge(data.X, y, weight / weight.sum(), 1e-6)[0]

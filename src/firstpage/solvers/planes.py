@@ -1,0 +1,77 @@
+"""Planes below a convex loss, and the least point of penalty plus the highest plane."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.types import Floats
+
+OLD = 40  # solutions in which a plane took no part, after which it is let go
+
+
+class Planes:
+    """loss(w) >= slopes[t] @ w + heights[t] for all t; the first plane says that losses are >= 0.
+
+    Planes do not depend on the penalty: those of one C serve the next.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.slopes = np.zeros((1, size))
+        self.heights = np.zeros(1)
+        self._gram = np.zeros((1, 1))
+        self._age = np.zeros(1, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.heights)
+
+    def add(self, slope: Floats, height: float) -> None:
+        beside = self.slopes @ slope
+        size = len(self)
+        gram = np.empty((size + 1, size + 1))
+        gram[:size, :size] = self._gram
+        gram[size, :size] = gram[:size, size] = beside
+        gram[size, size] = slope @ slope
+        self._gram = gram
+        self.slopes = np.vstack([self.slopes, slope])
+        self.heights = np.append(self.heights, height)
+        self._age = np.append(self._age, 0)
+
+    def least(self, l2: float) -> tuple[Floats, float]:
+        """Parameters that minimise l2 / 2 * |w|^2 + the highest plane; and a bound below that.
+
+        The dual: shares of the planes, at least 0 and 1 together.  Whatever shares the quadratic
+        program returns, they give a true bound.
+        """
+        shares = self._shares(l2)
+        params: Floats = -(shares @ self.slopes) / l2
+        below = float(shares @ self.heights) - l2 / 2 * float(params @ params)
+        self._forget(shares)
+        return params, below
+
+    def _shares(self, l2: float) -> Floats:
+        if len(self) == 1:
+            return np.ones(1)
+        import piqp
+
+        count = len(self)
+        steep = float(np.diag(self._gram).max()) / l2
+        scale = max(steep, float(np.abs(self.heights).max()), 1e-300)
+        solver = piqp.DenseSolver()
+        solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
+        solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-10
+        solver.setup(
+            P=np.asfortranarray(self._gram / (l2 * scale)), c=-self.heights / scale,
+            A=np.ones((1, count), order="F"), b=np.ones(1), x_l=np.zeros(count),
+        )  # fmt: skip
+        solver.solve()
+        shares = np.maximum(np.nan_to_num(solver.result.x), 0.0)
+        total = float(shares.sum())
+        return shares / total if total > 0 else np.full(count, 1.0 / count)
+
+    def _forget(self, shares: Floats) -> None:
+        self._age = np.where(shares > 1e-9, 0, self._age + 1)
+        keep = self._age < OLD
+        keep[0] = keep[-1] = True
+        if not keep.all():
+            self.slopes, self.heights = self.slopes[keep], self.heights[keep]
+            self._gram, self._age = self._gram[np.ix_(keep, keep)], self._age[keep]
