@@ -17,6 +17,7 @@ from firstpage.types import Array, Floats, Ints, Words
 NOTHING = 1e-12  # a Delta below it is rounding
 GOLDEN = 0.6180339887498949
 TURNS = 60
+SHORT = 24  # documents of a list in which single exchanges are tried
 
 
 @part
@@ -100,6 +101,31 @@ def keep_better(found: Floats, own: float, items: Ints, n: int, best: Floats, ke
         best[0], best[1] = value, found[0]
         for i in range(n):
             kept[i] = items[i]
+
+
+@part
+def polish(z: Floats, b: Floats, a: Floats, n: int, depth: int, best: Floats, kept: Ints) -> None:
+    """Exchange two documents of the best ranking as long as its product rises.
+
+    Corners of the chain lie close together in long lists; between those of a short one there may
+    be a better ranking that no weight finds.
+    """
+    for _ in range(n):
+        delta = best[1]
+        scored = best[0] / delta  # 1 + score - own
+        top, first, second = best[0] * (1.0 + 1e-12), -1, -1
+        for p in range(min(depth, n)):
+            for r in range(p + 1, n):
+                drop = a[p] - (a[r] if r < depth else 0.0)
+                f = delta + drop * (b[kept[p]] - b[kept[r]])
+                g = scored - drop * (z[kept[p]] - z[kept[r]])
+                if f > NOTHING and f * g > top:
+                    top, first, second = f * g, p, r
+        if first < 0:
+            break
+        drop = a[first] - (a[second] if second < depth else 0.0)
+        best[0], best[1] = top, delta + drop * (b[kept[first]] - b[kept[second]])
+        kept[first], kept[second] = kept[second], kept[first]
 
 
 @part
@@ -322,6 +348,9 @@ def structural_hinge(
                     mine, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found,
                     best, kept,
                 )  # fmt: skip
+            if best[0] > 0.0 and n <= SHORT:
+                polish(z, b, a, n, depth, best, kept)
+                bounds[q] = max(bounds[q], best[0])
             values[q], scale = best[0], best[1]
         if values[q] <= 0.0:
             values[q], bounds[q] = 0.0, max(bounds[q], 0.0)

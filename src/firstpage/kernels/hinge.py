@@ -1,8 +1,10 @@
 """The hinge over pairs of documents: max(0, 1 - s_u + s_v) for u of a higher level than v.
 
-Laid out as in `pairwise`.  Few pairs are gone through one by one, which vectors of the CPU do
-well; of many, documents are sorted by score once, and neighbouring groups of levels are merged:
-while merging, two pointers know for every u which v are within its margin.  O(n log n).
+Laid out as in `pairwise`.  Few pairs are gone through one by one.  Of many, documents are sorted by
+score: a solver's scores change little from look to look, so that the order found before is nearly
+right, and insertion mends it.  Then two pointers know for every u which v are within its margin:
+in one sweep that keeps a sum for each of a few levels, O(n levels); or while neighbouring groups of
+levels are merged, O(n log levels).
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from firstpage.kernels.pairwise import gather
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
-MANY = 100  # pairs a document from which on sorting is the shorter way
+MANY = 8  # pairs a document from which on sorting is the shorter way
+FEW = 24  # levels up to which sums are kept for each
+MOVES = 6  # of a document on average, beyond which insertion gives up
 
 
 @part
@@ -77,42 +81,90 @@ def merge_levels(
 
 
 @part
-def sorted_pairs(
+def mend_order(z: Floats, items: Ints, n: int) -> int:
+    """Insertion sort of items[:n], nearly by falling z already; 0 if it takes too long."""
+    left = MOVES * n
+    for i in range(1, n):
+        mine = items[i]
+        key = z[mine]
+        j = i - 1
+        while j >= 0 and z[items[j]] < key:
+            items[j + 1] = items[j]
+            j -= 1
+        items[j + 1] = mine
+        left -= i - 1 - j
+        if left < 0:
+            return 0
+    return 1
+
+
+@part
+def swept_pairs(
     z: Floats,
-    bits: Words,
     above: Floats,
     below: Floats,
+    level: Ints,
+    levels: int,
+    items: Ints,
     n: int,
-    first: int,
-    last: int,
-    end: Ints,
+    weight: Floats,
+    mass: Floats,
+    slope: Floats,
+) -> float:
+    """All pairs, in a sweep down for the better and one up for the worse documents.
+
+    `weight` and `mass` hold, a level, the sums over the documents in reach that pair with it.
+    """
+    for i in range(levels):
+        weight[i], mass[i] = 0.0, 0.0
+    value, at = 0.0, 0
+    for i in range(n):
+        u = items[i]
+        while at < n and z[items[at]] > z[u] - 1.0:
+            v = items[at]
+            for better in range(level[v]):
+                weight[better] += below[v]
+                mass[better] += below[v] * z[v]
+            at += 1
+        value += above[u] * ((1.0 - z[u]) * weight[level[u]] + mass[level[u]])
+        slope[u] = -above[u] * weight[level[u]]
+    for i in range(levels):
+        weight[i] = 0.0
+    at = n - 1
+    for i in range(n - 1, -1, -1):
+        v = items[i]
+        while at >= 0 and z[v] > z[items[at]] - 1.0:
+            u = items[at]
+            for worse in range(level[u] + 1, levels):
+                weight[worse] += above[u]
+            at -= 1
+        slope[v] += below[v] * weight[level[v]]
+    return value
+
+
+@part
+def merged_pairs(
+    z: Floats,
+    above: Floats,
+    below: Floats,
+    level: Ints,
+    levels: int,
+    items: Ints,
+    n: int,
     starts: Ints,
     run: Ints,
-    items: Ints,
-    words: Words,
-    spare_words: Words,
     spare: Ints,
     slope: Floats,
 ) -> float:
-    """All pairs of a query whose scores stand in true order in z[:n]."""
-    for i in range(n):
-        z[i] -= z[n - 1]  # sums of products cancel less about 0
-    sort_down(z, bits, 0, n, items, words, spare_words, spare)
-    levels = last - first
+    """All pairs, while groups of levels are merged; `starts` are the places of the levels."""
+    for i in range(n):  # each level by falling score: items are so, and this is stable
+        run[starts[level[items[i]]]] = items[i]
+        starts[level[items[i]]] += 1
+        slope[i] = 0.0
+    for i in range(levels, 0, -1):
+        starts[i] = starts[i - 1]
     starts[0] = 0
-    for level in range(levels):
-        starts[level + 1] = end[first + level]
-        for i in range(starts[level], starts[level + 1]):
-            spare[i] = level
-    for i in range(n):  # each level by falling score: the sorted order is stable under this
-        level = spare[items[i]]
-        run[starts[level]] = items[i]
-        starts[level] += 1
-    for level in range(levels, 0, -1):
-        starts[level] = starts[level - 1]
-    starts[0] = 0
-    value = 0.0
-    width = 1
+    value, width = 0.0, 1
     while width < levels:
         left = 0
         while left + width < levels:
@@ -136,45 +188,62 @@ def hinge_pairs(
     end: Ints,
     upper: Floats,
     lower: Floats,
+    last_order: Ints,
     z: Floats,
     bits: Words,
     above: Floats,
     below: Floats,
     slope: Floats,
+    sums: Floats,
+    masses: Floats,
     starts: Ints,
+    level_of: Ints,
     run: Ints,
-    items: Ints,
     words: Words,
     spare_words: Words,
     spare: Ints,
     values: Floats,
     grad: Floats,
 ) -> None:
-    """Sum over pairs of max(0, 1 - s_u + s_v).  `bits` are the numbers of `z`, as words."""
+    """Sum over pairs of max(0, 1 - s_u + s_v).  `bits` are the numbers of `z`, as words.
+
+    `last_order` holds every query's documents by falling score, as of the run before.
+    """
     base = offsets[0]
     for q in range(offsets.size - 1):
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
-        first, last = firsts[q], firsts[q + 1]
-        gather(scores, order, weight, lo, first, last, end, lower, z, below, slope)
+        first, levels = firsts[q], firsts[q + 1] - firsts[q]
+        gather(scores, order, weight, lo, first, first + levels, end, lower, z, below, slope)
         start, pairs = 0, 0
-        for level in range(first, last):
-            for u in range(start, end[level]):
-                above[u] = upper[level] * weight[lo + u]
-                pairs += (n - end[level]) * (above[u] > 0.0)
-            start = end[level]
+        for level in range(levels):
+            starts[level] = start
+            for u in range(start, end[first + level]):
+                above[u] = upper[first + level] * weight[lo + u]
+                pairs += (n - end[first + level]) * (above[u] > 0.0)
+                level_of[u] = level
+            start = end[first + level]
         value = 0.0
         if pairs > MANY * n:
-            value = sorted_pairs(
-                z, bits, above, below, n, first, last, end, starts, run, items, words,
-                spare_words, spare, slope,
-            )  # fmt: skip
+            starts[levels] = n
+            shift = z[n - 1]  # sums of products cancel less about 0
+            for i in range(n):
+                z[i] -= shift
+            items = last_order[lo : lo + n]
+            if mend_order(z, items, n) == 0:
+                sort_down(z, bits, 0, n, items, words, spare_words, spare)
+            if levels <= FEW:
+                value = swept_pairs(
+                    z, above, below, level_of, levels, items, n, sums, masses, slope
+                )
+            else:
+                value = merged_pairs(
+                    z, above, below, level_of, levels, items, n, starts, run, spare, slope
+                )
         else:
-            start = 0
-            for level in range(first, last - 1):
-                for u in range(start, end[level]):
+            for level in range(levels - 1):
+                for u in range(starts[level], end[first + level]):
                     if above[u] > 0.0:
-                        value += pair_row(z, below, slope, u, end[level], n, above[u])
-                start = end[level]
+                        value += pair_row(z, below, slope, u, end[first + level], n, above[u])
         values[q] = value
         for i in range(n):
             grad[lo + order[lo + i]] = slope[i]

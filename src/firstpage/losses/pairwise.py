@@ -152,12 +152,16 @@ class _Hinge(_Weighed):
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         n = self._longest(lo, hi)
         z, above, below, slope = (np.empty(n) for _ in range(4))
-        starts = np.empty(int(self.levels.sizes[lo:hi].max(initial=0)) + 1, np.int64)
-        run, items, spare = (np.empty(n, np.int64) for _ in range(3))
+        levels = int(self.levels.sizes[lo:hi].max(initial=0)) + 1
+        starts, sums = np.empty(levels, np.int64), np.empty((2, levels))
+        last = np.concatenate(
+            [np.arange(count) for count in np.diff(self.levels.offsets[lo : hi + 1])]
+        )
+        level_of, run, spare = (np.empty(n, np.int64) for _ in range(3))
         words, spare_words = np.empty(n, np.uint64), np.empty(n, np.uint64)
         return hinge_pairs.bind(
-            scores, *self._common(lo, hi), z, z.view(np.uint64), above, below, slope, starts,
-            run, items, words, spare_words, spare, values, grad,
+            scores, *self._common(lo, hi), last, z, z.view(np.uint64), above, below, slope,
+            sums[0], sums[1], starts, level_of, run, words, spare_words, spare, values, grad,
         )  # fmt: skip
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_svm
@@ -190,4 +191,5 @@ def _direction(job: Job, k: int | None) -> Floats | None:
     each = np.ones(len(data)) if shares is None else shares
     weight = np.repeat(each, data.lengths)
     y = relevance(job.truth, None, k)
-    return ridge(data.X, y, weight / weight.sum(), 1e-6)[0]
+    with quiet_blas():
+        return ridge(data.X, y, weight / weight.sum(), 1e-6)[0]

@@ -15,9 +15,9 @@ from firstpage.solvers.score_space import Point, ScoreSpace
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Floats
 
-AHEAD = 0.1  # planes touch the loss so far from the best point towards the model's least
-LOOKS = 8  # of a line search at most
-FLAT = 0.1  # a slope along the line that has fallen to this share is good enough
+AHEAD = 0.05  # of the way from the best point to the model's least, where a plane touches too
+LOOKS = 10  # of a line search at most
+FLAT = 0.02  # a slope along the line that has fallen to this share is good enough
 RISE = 0.02  # of what is below the value at 0: with a small C the objective hardly moves
 STILL = 60  # iterations without any progress: the numbers have no more to give
 
@@ -28,7 +28,8 @@ class CuttingPlane:
 
     Joachims, Finley and Yu (2009), with the line search of Franc and Sonnenburg (2008): what is
     kept is the best point on the way to the model's least, not that point itself, and the next
-    plane touches near there.  The model is a bound below, so it is known how far the end is.
+    planes touch there and a little ahead.  The model is a bound below: one knows how far the end
+    may be.
 
     tol       stop when no parameters can be better by more than this share of the objective
     max_iter  iterations at most
@@ -50,7 +51,9 @@ class CuttingPlane:
     ) -> Found:
         _check(objective)
         space = ScoreSpace(objective)
-        planes = memory if isinstance(memory, Planes) else Planes(objective.size)
+        planes = Planes(objective.size)
+        if memory is not None:  # of another penalty: its planes hold here too
+            planes, start = memory
         nothing = np.zeros(objective.size)
         origin = best = space.at(nothing, space.scores(nothing))
         _cut(planes, space, best)
@@ -63,14 +66,15 @@ class CuttingPlane:
             least = space.at(params, space.scores(params))
             before = best.value, below
             below = max(below, bound)
-            best, ahead = _search(space, best, least, objective.l2)
+            best = _search(space, best, least, objective.l2)
             stopped = watch(iteration, best.value, best.params)
             if stopped or self._done(best.value, below, origin.value):
                 break
             still = 0 if best.value < before[0] or below > before[1] else still + 1
             if still >= STILL:
                 break
-            _cut(planes, space, space.between(best, least, ahead))
+            _cut(planes, space, best if best.value < before[0] else least)  # that always cuts
+            _cut(planes, space, space.between(best, least, AHEAD))
         return self._found(space, best, below, iteration, stopped, planes)
 
     def _done(self, value: float, below: float, origin: float) -> bool:
@@ -91,7 +95,7 @@ class CuttingPlane:
         exhausted = not converged and not stopped
         return Found(
             best.params, last.value, iteration, "stopped early" if stopped else reason,
-            converged and not stopped, exhausted, gap, memory=planes,
+            converged and not stopped, exhausted, gap, memory=(planes, best.params),
         )  # fmt: skip
 
 
@@ -101,48 +105,45 @@ def _check(objective: Objective) -> None:
 
 
 def _cut(planes: Planes, space: ScoreSpace, point: Point) -> None:
-    """The plane that touches the loss at the point looked at last."""
-    slope = space.slope()
+    """The plane that touches the loss at a point."""
+    slope = space.slope(point)
     planes.add(slope, point.loss - float(slope @ point.params))
 
 
-def _search(space: ScoreSpace, best: Point, least: Point, l2: float) -> tuple[Point, float]:
-    """The best point on the line from `best` through `least`, which was looked at last.
+def _search(space: ScoreSpace, best: Point, least: Point, l2: float) -> Point:
+    """The best point on the line from `best` through `least`.
 
-    Also where on the line from there to `least` the next plane shall touch.
     The slope along the line only rises: it is driven to about 0 by false position.
     """
     way, scores = least.params - best.params, least.scores - best.scores
 
     def along(point: Point) -> float:
-        return float(space.grad @ scores) + l2 * float(point.params @ way)
+        return float(point.grad @ scores) + l2 * float(point.params @ way)
 
-    low, low_slope = 0.0, -np.inf
-    high, high_slope = 1.0, along(least)
-    found, at = (least, 1.0) if least.value < best.value else (best, 0.0)
-    first = abs(high_slope)
-    while high_slope < 0 and high < 8.0:  # the way goes on downward
-        low, low_slope, high = high, high_slope, 2 * high
-        point = space.between(best, least, high)
-        high_slope = along(point)
-        if point.value < found.value:
-            found, at = point, high
+    low, high, found = 0.0, 1.0, best
+    below, above = along(best), along(least)
+    steep = max(abs(below), abs(above))
+    if least.value < found.value:
+        found = least
     for look in range(LOOKS):
-        if high_slope <= 0 or high - low < 1e-3 * high:
+        if above < 0:  # the way goes on downward
+            low, below, high = high, above, 2 * high
+            step = high
+        elif high - low < 1e-4 * high:
             break
-        if np.isfinite(low_slope) and look % 3 != 2:
-            step = low - low_slope * (high - low) / (high_slope - low_slope)
-            step = min(max(step, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+        elif below < 0 and look % 3 != 2:
+            step = low - below * (high - low) / (above - below)
+            step = min(max(step, low + 0.02 * (high - low)), high - 0.02 * (high - low))
         else:
             step = (low + high) / 2
         point = space.between(best, least, step)
         slope = along(point)
         if point.value < found.value:
-            found, at = point, step
-        if slope > 0:
-            high, high_slope = step, slope
-        else:
-            low, low_slope = step, slope
-        if abs(slope) <= FLAT * first and look > 0:
+            found = point
+        if abs(slope) <= FLAT * steep:
             break
-    return found, AHEAD if at < 1.0 else 0.0
+        if slope > 0 or step == high:
+            high, above = step, slope
+        else:
+            low, below = step, slope
+    return found

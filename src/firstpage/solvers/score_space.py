@@ -20,10 +20,12 @@ Job = Callable[[], object]
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Parameters and their scores, with the value there: of the loss alone, and of all."""
+    """Parameters and their scores; the value there, of the loss alone and of all; the slope of the
+    loss by the scores."""
 
     params: Floats
     scores: Floats
+    grad: Floats
     loss: float
     value: float
 
@@ -34,7 +36,7 @@ class ScoreSpace:
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
         rows = int(objective.offsets[-1])
-        self._forward, self._at, self.grad = np.empty(rows), np.empty(rows), np.empty(rows)
+        self._forward, self._at, self._grad = np.empty(rows), np.empty(rows), np.empty(rows)
         self._values = np.empty(len(objective.shares))
         self._slopes = np.zeros((len(objective.bounds), objective.size))
         forward: list[list[Job]] = [[] for _ in range(objective.threads)]
@@ -43,7 +45,7 @@ class ScoreSpace:
         offsets = objective.offsets
         for block, (lo, hi) in enumerate(objective.bounds):
             a, b = int(offsets[lo]), int(offsets[hi])
-            grad, lane = self.grad[a:b], block % objective.threads
+            grad, lane = self._grad[a:b], block % objective.threads
             score, pull = objective.scorer.bind(a, b, self._forward[a:b], grad, self._slopes[block])
             forward[lane].append(score)
             back[lane].append(pull)
@@ -60,20 +62,21 @@ class ScoreSpace:
         return self._forward.copy()
 
     def at(self, params: Floats, scores: Floats) -> Point:
-        """The value there; the slope by scores stays in `grad` until the next look."""
+        """What is there; these must be the scores of these parameters."""
         self._at[:] = scores
         self._look.run()
         loss = float((self._values * self._objective.shares).sum())
         penalty = self._objective.l2 / 2 * float(params @ params)
-        return Point(params, scores, loss, loss + penalty)
+        return Point(params, scores, self._grad.copy(), loss, loss + penalty)
 
     def between(self, start: Point, end: Point, way: float) -> Point:
         """A point on the line through two others, at 0 and at 1."""
         params = start.params + way * (end.params - start.params)
         return self.at(params, start.scores + way * (end.scores - start.scores))
 
-    def slope(self) -> Floats:
-        """Of the loss alone, by parameters, at the last point looked at: another read."""
+    def slope(self, point: Point) -> Floats:
+        """Of the loss alone, by parameters: another read."""
+        self._grad[:] = point.grad
         self._pull.run()
         found: Floats = self._slopes.sum(axis=0)
         return found
