@@ -77,9 +77,16 @@ def test_features_missing_at_prediction() -> None:
         ranker.predict(fp.Dataset.from_arrays(X[:, :2], Y, Q))
 
 
-@pytest.mark.parametrize(
-    "cls", [fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet]
+EVERY = [
+    fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet,
+    fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack,
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings(
+    "ignore:all weights are 0", "ignore:the optimum is w = 0", "ignore:with features of this size"
 )
+@pytest.mark.parametrize("cls", EVERY)
 def test_degenerate_data_give_a_finite_model(cls) -> None:
     """Tied labels, one query, one document, k beyond every list, constant features."""
     for x, y, qid in [

@@ -20,6 +20,11 @@ from firstpage.errors import FirstpageError, FirstpageWarning
 from firstpage.rankers.names import RANKERS
 
 SMOOTH = [fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet]
+HINGES = [fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack]
+INEXACT = {  # as with scikit-learn's own: a solver that ends at a gap is not the same to 1e-7
+    f"check_sample_weight_equivalence_on_{kind}_data": "ends within 0.1 % of the optimum"
+    for kind in ("dense", "sparse")
+}
 RECIPE = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, seed=1)
 DATA = RECIPE.dataset()
 DATA = DATA.with_features(np.ascontiguousarray(DATA.X, np.float64))
@@ -39,14 +44,28 @@ MADE = [
     fp.FocusedNet(k=5, scorer="trees(count=20, leaves=7, library=xgboost)"),
     fp.Regression(scorer="trees(count=20, leaves=7)"),
     fp.LambdaMART(scorer="trees(count=20, leaves=7)"),
+    *(cls() for cls in HINGES),
+    *(cls(k=5) for cls in HINGES),
+    fp.RankSVM(average=True, C=100.0),
+    fp.RankSVM(k=5, ties="random", normalize="minmax"),
+    fp.RankSVM(solver="n-slack"),
+    fp.RankSVM(solver="sgd(rate=0.001, max_iter=20)"),
+    fp.RankSVM(scorer="trees(count=20, leaves=7)"),
+    fp.FocusedSVM(k=5, list_loss="ndcg"),
+    fp.TopMargin(delta="Precision@5", reference="mean"),
+    fp.TopSlack(delta="NDCG@5", search="golden"),
+    fp.TopSlack(delta="P@5"),
+    fp.TopMargin(solver="adam(rate=0.01, max_iter=20)"),
 ]
 
 
-@pytest.mark.parametrize("cls", SMOOTH)
+@pytest.mark.parametrize("cls", [*SMOOTH, *HINGES])
 def test_scikit_learn_finds_nothing_to_say(cls) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(cls(), on_skip=None)
+        results = check_estimator(
+            cls(), on_skip=None, expected_failed_checks=INEXACT if cls in HINGES else None
+        )
     assert len(results) > 40
 
 
@@ -107,6 +126,9 @@ def test_arrays_frames_and_any_order_of_rows_give_the_dataset_s_model(made) -> N
         or "adam" in str(made.solver)
     ):
         return  # the order of rows breaks ties (also LightGBM's), and that of queries the epochs
+    if isinstance(made, tuple(HINGES)) and "trees" not in str(made.scorer):
+        assert mixed.objective_ == pytest.approx(by_frame.objective_, rel=2e-3)
+        return  # anything within the gap is as good
     assert got == pytest.approx(want[test_order], rel=1e-3, abs=1e-4)
 
 
@@ -121,6 +143,26 @@ def test_a_query_of_weight_two_is_two_queries(made) -> None:
     by_document = clone(made).fit(TRAIN, sample_weight=np.repeat(weights, TRAIN.lengths))
     assert by_query.coef_ == pytest.approx(want.coef_, rel=1e-4, abs=1e-6)
     assert by_document.coef_.tolist() == by_query.coef_.tolist()
+
+
+@pytest.mark.parametrize("made", [cls(C=3.0) for cls in HINGES], ids=str)
+def test_hinges_know_weights_up_to_their_gap(made) -> None:
+    """Of queries, and of documents as whole numbers of copies."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 3, len(TRAIN))
+    twice = TRAIN[np.repeat(np.arange(len(TRAIN)), weights)]
+    want = clone(made).fit(twice.X, twice.y, qid=np.repeat(np.arange(len(twice)), twice.lengths))
+    assert clone(made).fit(TRAIN, sample_weight=weights).objective_ == pytest.approx(
+        want.objective_, rel=2e-3
+    )
+    copies = rng.integers(0, 3, TRAIN.n_docs)
+    rows = np.repeat(np.arange(TRAIN.n_docs), copies)
+    want = clone(made).fit(TRAIN.X[rows], TRAIN.y[rows], qid=TRAIN.qid[rows])
+    got = clone(made).fit(TRAIN, sample_weight=copies)
+    assert got.objective_ == pytest.approx(want.objective_, rel=5e-3)
+    if not isinstance(made, fp.RankSVM):
+        with pytest.raises(FirstpageError, match="must be whole numbers"):
+            clone(made).fit(TRAIN, sample_weight=copies + 0.5)
 
 
 def test_grid_search_with_groups_and_routed_qid() -> None:
@@ -154,10 +196,17 @@ def test_sparse_features(made) -> None:
 
 def test_real_labels_work_everywhere_but_in_lambdarank() -> None:
     real = TRAIN.with_labels(TRAIN.y + np.random.default_rng(0).random(TRAIN.n_docs) / 3)
-    for made in MADE[:-1]:
-        assert clone(made).fit(real).score(TEST) > 0.5, made
-    with pytest.raises(FirstpageError, match="whole labels from 0 to 30"):
-        clone(MADE[-1]).fit(real)
+    for made in MADE:
+        if isinstance(made, fp.LambdaMART):
+            with pytest.raises(FirstpageError, match="whole labels from 0 to 30"):
+                clone(made).fit(real)
+        elif made.k is None and (
+            getattr(made, "delta", "").startswith("P") or isinstance(made, fp.SVMMAP)
+        ):
+            with pytest.warns(FirstpageWarning, match="all weights are 0"):
+                clone(made).fit(real)  # all labels are above 0: everything is relevant
+        else:
+            assert clone(made).fit(real).score(TEST) > 0.5, made
 
 
 def test_a_top_k_truth_is_read_as_it_is() -> None:

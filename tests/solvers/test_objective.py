@@ -12,8 +12,9 @@ from firstpage.losses.base import IncompatibleParts, Loss, Traits
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
 from firstpage.losses.pairwise import PairwiseLogistic
-from firstpage.scorers.linear import Linear
+from firstpage.scorers.linear import Linear, LinearFitting
 from firstpage.solvers import objective as module
+from firstpage.solvers.cutting_plane import CuttingPlane
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.solvers.lbfgs import LBFGS
 from firstpage.solvers.objective import Objective
@@ -169,7 +170,13 @@ def test_unsuited_parts_are_refused() -> None:
         traits = Traits(smooth=False)
 
     with pytest.raises(IncompatibleParts, match="LBFGS needs a smooth loss, and Rough is not"):
-        check_parts(LBFGS(), Rough())
+        check_parts(LBFGS(), Rough(), LinearFitting(np.ones((2, 1))))
+
+    class Network(LinearFitting):
+        parallel = False
+
+    with pytest.raises(IncompatibleParts, match="CuttingPlane needs linear scores"):
+        check_parts(CuttingPlane(), Rough(), Network(np.ones((2, 1))))
 
 
 def test_very_many_sparse_features_need_no_square_of_them() -> None:

@@ -33,6 +33,14 @@ from firstpage.types import Floats
 
 SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
 
+NOTHING = (
+    "all weights are 0: no query of the training data has preferences that this ranker reads, or "
+    "no feature tells its documents apart."
+)
+FAINT = (
+    "with features of this size so large a C leaves the penalty to rounding; C = {:.2g} was taken. "
+    "Scale the features (normalize=..), or choose a smaller C."
+)
 DEGENERATE = (
     "the optimum is w = 0: the loss rises in every direction, and the order of this model is "
     "chance. Too few documents are relevant for this true ranking; use reference='resort'."
@@ -116,7 +124,7 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     )  # fmt: skip
     watcher = watcher_of(job, fitting.predict, solver.path)
     start = _start(job, parts.loss, fitting, objective)
-    interrupted, converged, gap, memory = False, False, None, None
+    interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
         found = _minimized(solver, objective, start, watcher, job.memory)
         params, value, iterations, converged = (
@@ -126,8 +134,10 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
             if watcher.best is None or not watcher.keep:
                 raise Diverged(f"training {found.reason}, or scale the features (normalize=..).")
             value, iterations = watcher.best.loss, watcher.best.iteration
-        gap, memory = found.gap, found.memory
-        if found.degenerate:
+        gap, memory, degenerate = found.gap, found.memory, found.degenerate
+        if found.l2 is not None and found.l2 > 1.001 * parts.l2:
+            warnings.warn(FAINT.format(1 / found.l2), FirstpageWarning, stacklevel=4)
+        if degenerate:
             warnings.warn(DEGENERATE, FirstpageWarning, stacklevel=4)
         if found.exhausted:
             warnings.warn(_unfinished(solver, found), FirstpageWarning, stacklevel=4)
@@ -138,6 +148,8 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
     if watcher.best is not None and (watcher.keep or interrupted):
         params = watcher.best_params
+    if fitting.parallel and not params.any() and not degenerate:
+        warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     done = fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
                   interrupted)  # fmt: skip
     done.record["gap"] = gap

@@ -19,7 +19,8 @@ AHEAD = 0.05  # of the way from the best point to the model's least, where a pla
 LOOKS = 10  # of a line search at most
 FLAT = 0.02  # a slope along the line that has fallen to this share is good enough
 RISE = 0.02  # of what is below the value at 0: with a small C the objective hardly moves
-STILL = 60  # iterations without any progress: the numbers have no more to give
+FAINT = 1e-10  # a penalty that counts so little beside the loss is raised: it drowns in rounding
+STILL = 30  # iterations without any progress: the numbers have no more to give
 
 
 @dataclass(frozen=True)
@@ -56,21 +57,24 @@ class CuttingPlane:
             planes, start = memory
         nothing = np.zeros(objective.size)
         origin = best = space.at(nothing, space.scores(nothing))
-        _cut(planes, space, best)
+        steep = _cut(planes, space, best)
+        space.l2 = max(space.l2, FAINT * steep**2 / origin.loss if origin.loss > 0 else 0.0)
         if start.any():
-            best = space.at(np.array(start, np.float64), space.scores(start))
-            _cut(planes, space, best)
+            given = space.at(np.array(start, np.float64), space.scores(start))
+            _cut(planes, space, given)
+            best = given if given.value < best.value else best
         below, still = 0.0, 0
         for iteration in range(1, self.max_iter + 1):
-            params, bound = planes.least(objective.l2)
+            params, bound = planes.least(space.l2)
             least = space.at(params, space.scores(params))
             before = best.value, below
             below = max(below, bound)
-            best = _search(space, best, least, objective.l2)
+            best = _search(space, best, least)
             stopped = watch(iteration, best.value, best.params)
             if stopped or self._done(best.value, below, origin.value):
                 break
-            still = 0 if best.value < before[0] or below > before[1] else still + 1
+            moved = max(before[0] - best.value, below - before[1])
+            still = 0 if moved > 1e-10 * origin.value else still + 1
             if still >= STILL:
                 break
             _cut(planes, space, best if best.value < before[0] else least)  # that always cuts
@@ -96,6 +100,7 @@ class CuttingPlane:
         return Found(
             best.params, last.value, iteration, "stopped early" if stopped else reason,
             converged and not stopped, exhausted, gap, memory=(planes, best.params),
+            l2=space.l2,
         )  # fmt: skip
 
 
@@ -104,13 +109,14 @@ def _check(objective: Objective) -> None:
         raise DataError("cutting planes need a penalty: C must be finite, or l2 above 0.")
 
 
-def _cut(planes: Planes, space: ScoreSpace, point: Point) -> None:
-    """The plane that touches the loss at a point."""
+def _cut(planes: Planes, space: ScoreSpace, point: Point) -> float:
+    """The plane that touches the loss at a point; how steep it is."""
     slope = space.slope(point)
     planes.add(slope, point.loss - float(slope @ point.params))
+    return float(np.linalg.norm(slope))
 
 
-def _search(space: ScoreSpace, best: Point, least: Point, l2: float) -> Point:
+def _search(space: ScoreSpace, best: Point, least: Point) -> Point:
     """The best point on the line from `best` through `least`.
 
     The slope along the line only rises: it is driven to about 0 by false position.
@@ -118,12 +124,12 @@ def _search(space: ScoreSpace, best: Point, least: Point, l2: float) -> Point:
     way, scores = least.params - best.params, least.scores - best.scores
 
     def along(point: Point) -> float:
-        return float(point.grad @ scores) + l2 * float(point.params @ way)
+        return float(point.grad @ scores) + space.l2 * float(point.params @ way)
 
     low, high, found = 0.0, 1.0, best
     below, above = along(best), along(least)
     steep = max(abs(below), abs(above))
-    if least.value < found.value:
+    if least.value <= found.value * (1 + 1e-14):  # with a tiny C they differ by rounding alone
         found = least
     for look in range(LOOKS):
         if above < 0:  # the way goes on downward

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.types import Floats
+from firstpage.types import Floats, Ints
 
+DEEP = -1e6  # below the highest plane, in units of the slopes
 OLD = 40  # solutions in which a plane took no part, after which it is let go
 
 
@@ -49,24 +50,50 @@ class Planes:
         return params, below
 
     def _shares(self, l2: float) -> Floats:
+        """The multipliers of: minimise l2 / 2 * |w|^2 + top, where top is above all planes.
+
+        The program itself, and not its dual, is solved: with a large C the dual's linear part would
+        drown in rounding.  Parameters are in units in which they and the planes are about 1.
+        """
         if len(self) == 1:
             return np.ones(1)
         import piqp
 
-        count = len(self)
-        steep = float(np.diag(self._gram).max()) / l2
-        scale = max(steep, float(np.abs(self.heights).max()), 1e-300)
+        steep = float(np.sqrt(np.diag(self._gram).max())) or 1.0
+        high = float(np.abs(self.heights).max()) or 1.0
+        unit = min(high / steep, steep / l2)
+        scale = max(l2 * unit**2, steep * unit, 1e-300)
+        # Where planes lie to each other is all that counts; those far below take no part.
+        heights = (self.heights - self.heights.max()) / scale
+        part = np.flatnonzero(heights > DEEP)
+        slopes = self._spanned(part)
+        count, size = slopes.shape
         solver = piqp.DenseSolver()
         solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
         solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-10
-        solver.setup(
-            P=np.asfortranarray(self._gram / (l2 * scale)), c=-self.heights / scale,
-            A=np.ones((1, count), order="F"), b=np.ones(1), x_l=np.zeros(count),
-        )  # fmt: skip
+        P = np.zeros((size + 1, size + 1), order="F")
+        P[range(size), range(size)] = l2 * unit**2 / scale
+        c = np.zeros(size + 1)
+        c[size] = 1.0
+        G = np.empty((count, size + 1), order="F")
+        G[:, :size] = slopes * (unit / scale)
+        G[:, size] = -1.0
+        solver.setup(P=P, c=c, G=G, h_u=-heights[part])
         solver.solve()
-        shares = np.maximum(np.nan_to_num(solver.result.x), 0.0)
+        shares = np.zeros(len(self))
+        shares[part] = np.maximum(np.nan_to_num(solver.result.z_u), 0.0)
         total = float(shares.sum())
-        return shares / total if total > 0 else np.full(count, 1.0 / count)
+        if total == 0:
+            shares[part], total = 1.0, float(count)
+        return shares / total
+
+    def _spanned(self, part: Ints) -> Floats:
+        """Slopes, in as few coordinates as they span: planes are fewer than many features."""
+        slopes = self.slopes[part]
+        if slopes.shape[1] <= len(part):
+            return slopes
+        corner: Floats = np.asarray(np.linalg.qr(slopes.T, mode="r"), np.float64)
+        return corner.T
 
     def _forget(self, shares: Floats) -> None:
         self._age = np.where(shares > 1e-9, 0, self._age + 1)

@@ -34,7 +34,7 @@ class ScoreSpace:
     """Forward from parameters to scores, the loss at scores, and slopes back to parameters."""
 
     def __init__(self, objective: Objective) -> None:
-        self._objective = objective
+        self._objective, self.l2 = objective, objective.l2
         rows = int(objective.offsets[-1])
         self._forward, self._at, self._grad = np.empty(rows), np.empty(rows), np.empty(rows)
         self._values = np.empty(len(objective.shares))
@@ -66,7 +66,7 @@ class ScoreSpace:
         self._at[:] = scores
         self._look.run()
         loss = float((self._values * self._objective.shares).sum())
-        penalty = self._objective.l2 / 2 * float(params @ params)
+        penalty = self.l2 / 2 * float(params @ params)
         return Point(params, scores, self._grad.copy(), loss, loss + penalty)
 
     def between(self, start: Point, end: Point, way: float) -> Point:
