@@ -44,9 +44,9 @@ def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
     if not np.isfinite(given).all() or (given < 0).any():
         bad = int(np.argmax(~(np.isfinite(given) & (given >= 0))))
         raise DataError(f"weight {bad + 1} must be a number from 0 on; got {given[bad]}.")
-    if abs(given.sum() - 1) < CLOSE:  # so that weights once given back mean the same again
-        return given
     largest = given.max()
+    if largest <= 1 and abs(given.sum() - 1) < CLOSE:  # they are what this function gave before
+        return given
     if largest == 0:
         return normalized(None, rankers)
     given = given / largest  # so that even the greatest numbers can be added
