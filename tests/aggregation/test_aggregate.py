@@ -152,6 +152,13 @@ def test_unfit_input_is_refused() -> None:
         fp.aggregate(fp.Ballots.of_scores(SCORES, DATA.offsets)).run  # noqa: B018
 
 
+def test_scores_cannot_be_measured_by_judgments() -> None:
+    with pytest.raises(DataError, match="runs with judgments"):
+        fp.supervised_weights(list(SCORES), QRELS)
+    with pytest.raises(DataError, match="runs with judgments"):
+        fp.supervised_weights(RUNS, DATA.y)
+
+
 def test_what_is_worse_than_nothing_weighs_nothing() -> None:
     upside_down = run_of(DATA, -TRUE, "down")
     found = fp.supervised_weights([RUNS[0], upside_down], QRELS, "Tau")

@@ -219,6 +219,10 @@ def test_ballots_do_not_change() -> None:
     with pytest.raises(ValueError, match="read-only"):
         found.places[0, 0] = 7
     assert repr(found) == "Ballots(2 rankers, 3 queries, 10 candidates of 10 documents)"
-    offsets = np.array([0, 2])
-    fp.Ballots.of_scores([[1, 2]], offsets)
-    offsets[1] = 2  # the caller's own array can still be written
+    places, offsets, rows = np.zeros((1, 1), np.int64), np.array([0, 1]), np.array([0])
+    fp.Ballots(places, offsets, rows, offsets, found.queries[:1])
+    offsets[1] = 1  # the caller's own array can still be written
+    with pytest.raises(DataError, match="rise from 0 to the 1 documents"):
+        fp.Ballots(places, np.array([0, 2]), rows, offsets, found.queries[:1])
+    with pytest.raises(DataError, match="rise from 0 to the 1 documents"):
+        fp.Ballots(places, offsets, rows, np.array([0, 2]), found.queries[:1])

@@ -204,7 +204,5 @@ def _weights(
         )
     if len(systems) != rankers:
         raise DataError(f"{len(systems)} validation rankings for {rankers} rankers; give one each.")
-    if valid is not None:
-        systems = [Run.from_dict(r) if isinstance(r, Mapping) else r for r in valid]
     measured = supervised_weights(systems, qrels, measure)
     return measured.weights, measured

@@ -53,8 +53,12 @@ class Ballots:
             raise DataError(
                 f"a query has {longest} candidates, and {MOST} is the most; give a depth."
             )
-        for array in (self.places, self.offsets, self.documents, self.ends):
-            array.setflags(write=False)
+        check_groups(self.offsets, self.queries, self.places.shape[1], "ballots")
+        check_groups(self.ends, self.queries, len(self.documents), "ballots")
+        for name in ("places", "offsets", "documents", "ends"):  # the caller's own stay as they are
+            view = getattr(self, name).view()
+            view.setflags(write=False)
+            object.__setattr__(self, name, view)
 
     # --- making them
 
@@ -68,7 +72,7 @@ class Ballots:
         depth: int | None = None,
         same_depth: bool = False,
         queries: Iterable[object] | None = None,
-        docids: Ids | None = None,
+        docids: Iterable[object] | None = None,
         names: Sequence[str] = (),
     ) -> Ballots:
         """From several scores of the same documents, one row a ranker.
@@ -89,10 +93,11 @@ class Ballots:
             if base.shape[1] != table.shape[1]:
                 raise DataError(f"{base.shape[1]} mu_scores for {table.shape[1]} documents.")
             documents, _ = ranked(base[0], ends)
+        ids = None if docids is None else Ids.of(docids)
         heads, rows = cut(ends, documents, depth, same_depth)
         places = np.array([_places(row[rows], heads) for row in table], np.int64)
         return cls(
-            places.reshape(len(table), -1), heads, documents, ends, named, docids,
+            places.reshape(len(table), -1), heads, documents, ends, named, ids,
             tuple(names) or _numbered(len(table)),
         )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import rows_of
 from firstpage.data.joins import partners
-from firstpage.data.trec import Column, Qrels
+from firstpage.data.trec import Column, Qrels, Run
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.base import Measure
 from firstpage.measures.evaluate import evaluate
@@ -69,19 +69,21 @@ def supervised_weights(
     value = parse(measure)
     if value.lower_is_better:
         raise MeasureError(f"{value} is better when lower; weights need a measure that rises.")
-    if isinstance(truth, Dataset):
-        queries = len(truth)
-    else:
-        truth = _shared(systems, Qrels.from_dict(truth) if not isinstance(truth, Column) else truth)
-        queries = len(truth)
+    if not isinstance(truth, Dataset):
+        systems = [Run.from_dict(s) if isinstance(s, Mapping) else s for s in systems]
+        truth = _shared(systems, Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth)
     means = np.array([evaluate(s, truth, measures=[value], **how)[str(value)] for s in systems])
     return MeasuredWeights(
-        normalized(np.maximum(means, 0.0), len(means)), means, str(measure), queries
+        normalized(np.maximum(means, 0.0), len(means)), means, str(measure), len(truth)
     )
 
 
-def _shared(runs: Sequence[Any], qrels: Column) -> Qrels:
+def _shared(runs: Sequence[Any], qrels: Any) -> Qrels:
     """The judgments of the queries that some run has."""
+    if not isinstance(qrels, Column) or not all(isinstance(run, Column) for run in runs):
+        raise DataError(
+            "weights are measured on runs with judgments (Qrels), or scores with a Dataset."
+        )
     there = np.zeros(len(qrels), bool)
     for run in runs:
         there |= partners(qrels.queries, run.queries) >= 0
