@@ -40,26 +40,19 @@ def pooled(runs: Sequence[Run], base: BaseOrder) -> Pool:
         raise DataError("give at least one run (a Run, as read_run reads it) to aggregate.")
     first, extra = _base_run(runs, base)
     columns = [*extra, *runs]
-    if first is not None:  # its queries and documents come first
-        columns.insert(0, columns.pop(first))
-    union, rows = _union(columns)
-    if first is not None:
-        rows.insert(first, rows.pop(0))
-        columns.insert(first, columns.pop(0))
-    places = [
-        _spread(_ranks(c)[0], r, len(union.docids)) for c, r in zip(columns, rows, strict=True)
-    ]
-    voting = len(extra)
+    turn = sorted(range(len(columns)), key=lambda a: a != first)  # the base run's queries lead
+    union, found = _union([columns[a] for a in turn])
+    rows = [found[turn.index(a)] for a in range(len(columns))]
+    size, voting = len(union.docids), len(extra)
+    ranks = [_ranks(column) for column in columns]
+    places = [_spread(place, r, size) for (place, _), r in zip(ranks, rows, strict=True)]
+    ties = [_spread(tie, r, size) for (_, tie), r in zip(ranks, rows, strict=True)]
     turns = np.min([p * len(runs) + a for a, p in enumerate(places[voting:])], axis=0)
     key = turns.astype(np.float64) + FAR
     if first is not None:
         there = places[first] != ABSENT
         key[there] = places[first][there]
-    ties = [
-        _spread(_ranks(c)[1], r, len(union.docids))
-        for c, r in zip(columns[voting:], rows[voting:], strict=True)
-    ]
-    return Pool(union.queries, union.offsets, union.docids, key, ties)
+    return Pool(union.queries, union.offsets, union.docids, key, ties[voting:])
 
 
 def _base_run(runs: Sequence[Run], base: BaseOrder) -> tuple[int | None, list[Run]]:

@@ -107,6 +107,36 @@ def subset_order(
                     break
 
 
+@part
+def order_members(
+    extra: Floats,
+    n: int,
+    members: Ints,
+    limit: int,
+    inside: Floats,
+    low: Floats,
+    high: Floats,
+    best: Floats,
+    spare: Ints,
+    place: Ints,
+) -> None:
+    """Order the members of one component, in place: exactly, or above `limit` by insertion."""
+    m = members.size
+    for i in range(m):
+        for j in range(m):
+            inside[i * m + j] = extra[members[i] * n + members[j]]
+    if m <= limit:
+        subset_order(inside, m, low, high, best, spare)
+    else:
+        for i in range(m):
+            spare[i] = i
+        improve(inside, m, spare, place)
+    for i in range(m):
+        place[i] = members[spare[i]]
+    for i in range(m):
+        members[i] = place[i]
+
+
 @heavy_kernel
 def order_components(
     places: Ints,
@@ -124,29 +154,15 @@ def order_components(
     place: Ints,
     order: Ints,
 ) -> None:
-    """Order the members of each component of `order`: exactly, or above `limit` by insertion."""
+    """Order the members of each component, which stand together in `order`."""
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
         fill_extra(places, weights, lo, n, reach, extra)
-        start: int = np.int64(0)
-        while start < n:
-            end = start + 1
-            while end < n and first[lo + order[lo + end]] == first[lo + order[lo + start]]:
+        start, end = lo, lo
+        while start < lo + n:
+            while end < lo + n and first[lo + order[end]] == first[lo + order[start]]:
                 end += 1
-            m = end - start
-            if m > 1:
-                for i in range(m):
-                    for j in range(m):
-                        x, y = order[lo + start + i], order[lo + start + j]
-                        inside[i * m + j] = extra[x * n + y]
-                if m <= limit:
-                    subset_order(inside, m, low, high, best, spare)
-                else:
-                    for i in range(m):
-                        spare[i] = i
-                    improve(inside, m, spare, place)
-                for i in range(m):
-                    place[i] = order[lo + start + spare[i]]
-                for i in range(m):
-                    order[lo + start + i] = place[i]
+            if end - start > 1:
+                members = order[start:end]
+                order_members(extra, n, members, limit, inside, low, high, best, spare, place)
             start = end

@@ -11,7 +11,7 @@ import numpy as np
 
 from firstpage.kernels.native import heavy_kernel, kernel, part
 from firstpage.kernels.random import STEP, below, mixed
-from firstpage.kernels.votes import ABSENT, CLOSE
+from firstpage.kernels.votes import ABSENT, CLOSE, close_list
 from firstpage.types import Floats, Ints, Words
 
 GAIN = 1e-9  # a move must be worth more than rounding
@@ -244,15 +244,7 @@ def random_sort(
             elif x != pivot:
                 spare[after] = x
                 after += 1
-        order[start + before] = pivot
-        for i in range(after):
-            order[start + before + 1 + i] = spare[i]
-        if before > 1:
-            stack[2 * open_], stack[2 * open_ + 1] = start, start + before
-            open_ += 1
-        if after > 1:
-            stack[2 * open_], stack[2 * open_ + 1] = end - after, end
-            open_ += 1
+        open_ = close_list(order, np.int64(0), start, end, before, pivot, spare, stack, open_)
     return state
 
 

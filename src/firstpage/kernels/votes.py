@@ -2,9 +2,9 @@
 
 `places[a, i]` is the place that ranker a gives candidate i among the candidates of its query,
 0 the best, or ABSENT.  Ranker a votes x over y if it places x before y, x in the first `top`
-places and y in the first `reach`:  top = reach = n + ABSENT are all votes, a reach of ABSENT
-leaves out those over documents that it does not list.  Candidates stand in base order, and are
-named by their number in it.
+places and y in the first `reach`.  A reach of ABSENT leaves out votes over documents that a
+ranker does not list; with one more they count.  Candidates stand in base order, and are named by
+their number in it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,35 @@ def lead(places: Ints, weights: Floats, lo: int, x: int, y: int, top: int, reach
         above += weights[a] * ((px < py) & (px < top) & (py < reach))
         below += weights[a] * ((py < px) & (py < top) & (px < reach))
     return above - below
+
+
+@part
+def close_list(
+    order: Ints,
+    lo: int,
+    start: int,
+    end: int,
+    before: int,
+    pivot: int,
+    spare: Ints,
+    stack: Ints,
+    open_: int,
+) -> int:
+    """Put the pivot and those in `spare` behind the `before` that lead it; note what is unsorted.
+
+    Returns the number of lists on the stack.
+    """
+    middle = start + before
+    order[lo + middle] = pivot
+    for i in range(middle + 1, end):
+        order[lo + i] = spare[i - middle - 1]
+    if before > 1:
+        stack[2 * open_], stack[2 * open_ + 1] = start, middle
+        open_ += 1
+    if end - middle > 2:
+        stack[2 * open_], stack[2 * open_ + 1] = middle + 1, end
+        open_ += 1
+    return open_
 
 
 @kernel
@@ -64,15 +93,7 @@ def quick_sort(
                 else:
                     spare[after] = x
                     after += 1
-            order[lo + start + before] = pivot
-            for i in range(after):
-                order[lo + start + before + 1 + i] = spare[i]
-            if before > 1:
-                stack[2 * open_], stack[2 * open_ + 1] = start, start + before
-                open_ += 1
-            if after > 1:
-                stack[2 * open_], stack[2 * open_ + 1] = end - after, end
-                open_ += 1
+            open_ = close_list(order, lo, start, end, before, pivot, spare, stack, open_)
 
 
 @kernel
