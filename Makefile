@@ -36,6 +36,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/evaluate.py
 	$(BIN)/python benchmarks/parse.py
+	$(BIN)/python benchmarks/aggregate.py
 	$(BIN)/python benchmarks/train.py
 
 soak: $(VENV)/.ready  ## long fuzzing of the readers, by hand

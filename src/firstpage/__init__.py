@@ -16,6 +16,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from firstpage.aggregation.aggregate import Aggregation as Aggregation
+    from firstpage.aggregation.aggregate import aggregate as aggregate
+    from firstpage.aggregation.ballots import Ballots as Ballots
+    from firstpage.aggregation.costs import kemeny_cost as kemeny_cost
+    from firstpage.aggregation.costs import lower_bound as lower_bound
+    from firstpage.aggregation.weights import supervised_weights as supervised_weights
     from firstpage.data.collection import stdlib_collection as stdlib_collection
     from firstpage.data.dataset import Dataset as Dataset
     from firstpage.data.describe import describe as describe
@@ -74,6 +80,10 @@ if TYPE_CHECKING:
     from firstpage.rankers.tuning import tune as tune
 
 _ROOMS = {
+    "aggregation.aggregate": ["Aggregation", "aggregate"],
+    "aggregation.ballots": ["Ballots"],
+    "aggregation.costs": ["kemeny_cost", "lower_bound"],
+    "aggregation.weights": ["supervised_weights"],
     "data.collection": ["stdlib_collection"],
     "data.dataset": ["Dataset"],
     "data.describe": ["describe"],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.collection import CANDIDATES, FEATURES
 from firstpage.data.questions import QUESTIONS
+from firstpage.errors import DataError
 
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
 
@@ -299,3 +303,33 @@ def test_the_embedded_collection() -> None:
         n: fp.evaluate(s, found.data, measures="NDCG@10")["NDCG@10"] for n, s in systems.items()
     }
     assert scores["BM25 of name and text"] > 0.4 > 0.1 > scores["shortest first"]
+
+
+def test_links_and_pipes_are_written_through_never_replaced(tmp_path: Path) -> None:
+    from firstpage.data.files import write_bytes
+
+    file, link = tmp_path / "file", tmp_path / "link.gz"
+    file.write_text("old")
+    link.symlink_to(file)
+    with write_bytes(link) as out:
+        out.write(b"new")
+    assert link.is_symlink()
+    assert gzip.decompress(file.read_bytes()) == b"new"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    with write_bytes(pipe) as out:
+        out.write(b"through")
+    reader.join(10)
+    assert got == [b"through"]
+    assert pipe.is_fifo()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "link.gz", "pipe"]
+
+
+def test_a_folder_cannot_be_written(tmp_path: Path) -> None:
+    from firstpage.data.files import write_bytes
+
+    with pytest.raises(DataError, match="cannot write there"), write_bytes(tmp_path):
+        pass

@@ -12,6 +12,7 @@ import click
 
 from firstpage import __version__, kernels
 from firstpage.cli import (
+    aggregate,
     compare,
     convert,
     crossval,
@@ -36,7 +37,7 @@ def app() -> None:
 
 for _verb in (
     demo, describe, convert, train, rank, rankers, explain, crossval,
-    evaluate, compare, measures, synthesize,
+    evaluate, compare, aggregate, measures, synthesize,
 ):  # fmt: skip
     app.add_command(_verb.command)
 

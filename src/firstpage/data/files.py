@@ -134,32 +134,41 @@ def _zstandard(why: str) -> Any:
 def write_bytes(path: Path) -> Iterator[IO[bytes]]:
     """A file that appears under its name only when it is complete; compressed by its suffix.
 
-    `-` writes to standard output.
+    `-` writes to standard output.  Links, pipes and devices are written through and never
+    replaced: a file in the place of /dev/null would break the machine.
     """
     if str(path) == "-":
         yield sys.stdout.buffer
         return
-    compression = suffix_of(path)[1]
+    through = path.is_symlink() or (path.exists() and not path.is_file())
     part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        handle = open(part, "xb")  # noqa: SIM115 (closed below; here only its errors matter)
+        handle = open(path, "wb") if through else open(part, "xb")  # noqa: SIM115 (closed below)
     except OSError as error:
         raise DataError(f"{path}: cannot write there ({error.strerror}).") from error
     try:
-        with handle as raw:
-            if compression == ".gz":
-                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as out:
-                    yield cast("IO[bytes]", out)
-            elif compression == ".xz":
-                with lzma.open(raw, "wb") as out:
-                    yield out
-            elif compression == ".zst":
-                writer = _zstandard(f"Writing {path}").ZstdCompressor()
-                with writer.stream_writer(raw, closefd=False) as out:
-                    yield out
-            else:
-                yield raw
-        os.replace(part, path)
+        with handle as raw, _compressed(path, raw) as out:
+            yield out
+        if not through:
+            os.replace(part, path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _compressed(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    """What is written here reaches `raw` as the suffix of the path says."""
+    compression = suffix_of(path)[1]
+    if compression == ".gz":
+        with gzip.GzipFile("", "wb", 6, raw, mtime=0) as out:
+            yield cast("IO[bytes]", out)
+    elif compression == ".xz":
+        with lzma.open(raw, "wb") as out:
+            yield out
+    elif compression == ".zst":
+        writer = _zstandard(f"Writing {path}").ZstdCompressor()
+        with writer.stream_writer(raw, closefd=False) as out:
+            yield out
+    else:
+        yield raw

@@ -51,6 +51,14 @@ class Ids:
         starts[1:] = ends[:-1]
         return cls(data, starts, ends)
 
+    @classmethod
+    def chained(cls, first: Ids, second: Ids) -> Ids:
+        """Two columns as one."""
+        data = np.concatenate([first.data, second.data])
+        starts = np.concatenate([first.starts, second.starts + len(first.data)])
+        ends = np.concatenate([first.ends, second.ends + len(first.data)])
+        return cls(data, starts, ends, np.concatenate([first.hashes, second.hashes]))
+
     def __len__(self) -> int:
         return len(self.starts)
 

@@ -11,10 +11,10 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
+from firstpage.data.joins import join_documents, partners
 from firstpage.data.trec import Column, Qrels, Run
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels.ids import join
 from firstpage.measures.conventions import Convention
 from firstpage.measures.lists import Lists, rank_lists
 from firstpage.types import Floats, Ints
@@ -89,13 +89,13 @@ def _column(values: Any, what: str) -> Floats:
 
 def from_run(run: Column, qrels: Column, how: Convention, k: int | None = None) -> Lists:
     """Join a run with judgments by query and document."""
-    partner = _partners(run.queries, qrels.queries)
+    partner = partners(run.queries, qrels.queries)
     if not (partner >= 0).any():
         raise DataError(
             f"{run.source or 'the run'} and {qrels.source or 'the judgments'} share no query: "
             f"the run has {_some(run.queries)}, the judgments have {_some(qrels.queries)}."
         )
-    found = _join(run, qrels, partner)
+    found = join_documents(run, qrels, partner)
     queries, picked = _chosen(qrels.queries, partner, how)
     offsets, rows = _pick_rows(run.offsets, picked)
     pool_offsets, pool_rows = _pick_rows(qrels.offsets, queries)
@@ -177,12 +177,6 @@ def _some(queries: Ids) -> str:
     )
 
 
-def _partners(mine: Ids, theirs: Ids) -> Ints:
-    """For each of my queries its number among theirs, or -1."""
-    numbers = {name: q for q, name in enumerate(theirs)}
-    return np.array([numbers.get(name, -1) for name in mine], np.int64)
-
-
 def _chosen(judged: Ids, partner: Ints, how: Convention) -> tuple[Ints, Ints]:
     """Judged queries to measure, and for each its number in the run (-1: not there)."""
     in_run = np.full(len(judged), -1, np.int64)
@@ -201,30 +195,3 @@ def _pick_rows(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:
         offsets[there] - starts, lengths
     )
     return np.concatenate([[0], ends]).astype(np.int64), rows
-
-
-def _join(run: Column, qrels: Column, partner: Ints) -> Ints:
-    """The row in the qrels of every document of the run, -1 where it is unjudged."""
-    sizes = np.diff(run.offsets)
-    other = np.where(partner >= 0, np.diff(qrels.offsets)[np.maximum(partner, 0)], 0)
-    room = 1 << max(4, (2 * int((sizes + other).max(initial=1)) - 1).bit_length())
-    table = np.full(room, -1, np.int64)
-    found = np.empty(len(run.values), np.int64)
-    mine, theirs = run.docids, qrels.docids
-    code = join(
-        mine.data, mine.starts, mine.ends, mine.hashes, run.offsets,
-        theirs.data, theirs.starts, theirs.ends, theirs.hashes, qrels.offsets,
-        partner, table, found,
-    )  # fmt: skip
-    if code >= 0:
-        raise _repeated(run, code, "the run")
-    if code <= -2:
-        raise _repeated(qrels, -2 - code, "the judgments")
-    return found
-
-
-def _repeated(column: Column, row: int, what: str) -> DataError:
-    query = column.queries[int(np.searchsorted(column.offsets, row, side="right")) - 1]
-    return DataError(
-        f"{column.source or what}: document {column.docids[row]!r} stands twice in query {query!r}."
-    )

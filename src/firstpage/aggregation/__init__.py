@@ -1,0 +1,1 @@
+"""Several rankings made into one: ballots, methods, Kemeny cost; `aggregate` joins them."""

@@ -1,0 +1,216 @@
+"""Ballots: what several rankers say about the order of the same candidates, query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from firstpage.aggregation.pool import BaseOrder, pooled
+from firstpage.data.groups import check_groups
+from firstpage.data.ids import Ids
+from firstpage.data.ranking import ranked
+from firstpage.data.trec import Run
+from firstpage.errors import DataError
+from firstpage.kernels.votes import ABSENT
+from firstpage.types import Array, Floats, Ints
+
+Missing = Literal["last", "silent"]
+MOST = 10_000  # candidates of a query; a table of all their pairs is 800 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Ballots:
+    """Candidates of every query in base order, and for each ranker the place of each of them.
+
+    places     rankers x candidates: 0 is a ranker's best of the query, ABSENT is not in its list
+    offsets    query q has the candidates offsets[q]:offsets[q + 1]
+    documents  the rows of all documents in base order, candidates first
+    ends       query q has the documents ends[q]:ends[q + 1]
+    missing    "last": a ranker puts what it lists before what it does not; "silent": it says
+               nothing about them.  Two documents that it does not list are equal to it.
+
+    Documents beyond the depth are no candidates: they keep the base order, below.
+    """
+
+    places: Ints
+    offsets: Ints
+    documents: Ints
+    ends: Ints
+    queries: Ids
+    docids: Ids | None = None
+    names: tuple[str, ...] = ()
+    missing: Missing = "last"
+
+    def __post_init__(self) -> None:
+        if self.missing not in get_args(Missing):
+            raise DataError(f"missing must be last or silent; got {self.missing!r}.")
+        longest = int(np.diff(self.offsets).max(initial=0))
+        if longest > MOST:
+            raise DataError(
+                f"a query has {longest} candidates, and {MOST} is the most; give a depth."
+            )
+        check_groups(self.offsets, self.queries, self.places.shape[1], "ballots")
+        check_groups(self.ends, self.queries, len(self.documents), "ballots")
+        for name in ("places", "offsets", "documents", "ends"):  # the caller's own stay as they are
+            view = getattr(self, name).view()
+            view.setflags(write=False)
+            object.__setattr__(self, name, view)
+
+    # --- making them
+
+    @classmethod
+    def of_scores(
+        cls,
+        scores: Any,
+        offsets: Any,
+        mu_scores: Any = None,
+        *,
+        depth: int | None = None,
+        same_depth: bool = False,
+        queries: Iterable[object] | None = None,
+        docids: Iterable[object] | None = None,
+        names: Sequence[str] = (),
+    ) -> Ballots:
+        """From several scores of the same documents, one row a ranker.
+
+        Base order is that of `mu_scores`, or the order of the rows; the rankers' equal scores keep
+        it.  `depth` makes the first so many of each query candidates; with `same_depth` no query
+        has more candidates than the shortest has documents.
+        """
+        table = _score_table(scores)
+        ends = np.array(offsets, np.int64)
+        if ends.ndim != 1 or not len(ends):
+            raise DataError("offsets must be one-dimensional, and start with 0.")
+        named = Ids.of(map(str, range(1, len(ends)))) if queries is None else Ids.of(queries)
+        check_groups(ends, named, table.shape[1], "scores")
+        documents = np.arange(table.shape[1])
+        if mu_scores is not None:
+            base = _score_table([mu_scores], "mu_scores")
+            if base.shape[1] != table.shape[1]:
+                raise DataError(f"{base.shape[1]} mu_scores for {table.shape[1]} documents.")
+            documents, _ = ranked(base[0], ends)
+        ids = None if docids is None else Ids.of(docids)
+        heads, rows = cut(ends, documents, depth, same_depth)
+        places = np.array([_places(row[rows], heads) for row in table], np.int64)
+        return cls(
+            places.reshape(len(table), -1), heads, documents, ends, named, ids,
+            tuple(names) or _numbered(len(table)),
+        )  # fmt: skip
+
+    @classmethod
+    def of_runs(
+        cls,
+        runs: Sequence[Run],
+        *,
+        base: BaseOrder = None,
+        depth: int | None = 100,
+        same_depth: bool = False,
+        missing: Missing = "last",
+    ) -> Ballots:
+        """From several runs, joined by query and document; a run need not list every document.
+
+        Base order is that of `base`: a run, which votes only if it is among `runs` too; the number
+        of one of these; or "turns"; else the first.  What the base run does not list follows in
+        turns: the first of each run, then the second of each, without repetition.  Equal scores
+        keep base order, those of the base run the order of its file.
+        """
+        pool = pooled(runs, base)
+        documents, _ = ranked(-pool.key, pool.offsets)
+        heads, rows = cut(pool.offsets, documents, depth, same_depth)
+        places = np.empty((len(runs), len(rows)), np.int64)
+        for a, ties in enumerate(pool.ties):
+            key = ties[rows]
+            places[a] = _places(-key.astype(np.float64), heads)
+            places[a][key == ABSENT] = ABSENT
+        names = tuple(run.name or f"ranker {a}" for a, run in enumerate(runs, 1))
+        return cls(
+            places, heads, documents, pool.offsets, pool.queries, pool.docids, names, missing
+        )
+
+    @classmethod
+    def of_lists(cls, lists: Sequence[Mapping[str, Sequence[str]]], **how: Any) -> Ballots:
+        """From one {query: [best document, second, ..]} a ranker; `how` as in `of_runs`."""
+        runs = [
+            Run.from_dict({q: {d: -i for i, d in enumerate(docs)} for q, docs in table.items()})
+            for table in lists
+        ]
+        for a, (run, table) in enumerate(zip(runs, lists, strict=True), 1):
+            if len(run.docids) < sum(map(len, table.values())):
+                raise DataError(f"list {a}: a document stands twice in a query.")
+        return cls.of_runs(runs, **how)
+
+    # --- looking at them
+
+    def __len__(self) -> int:
+        """The number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def rankers(self) -> int:
+        return len(self.places)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Candidates per query."""
+        return np.diff(self.offsets)
+
+    @property
+    def longest(self) -> int:
+        return int(self.lengths.max(initial=0))
+
+    @property
+    def reach(self) -> int:
+        """The place up to which kernels let documents lose votes."""
+        return ABSENT + 1 if self.missing == "last" else ABSENT
+
+    def __repr__(self) -> str:
+        return (
+            f"Ballots({self.rankers} rankers, {len(self)} queries, {int(self.offsets[-1])} "
+            f"candidates of {len(self.documents)} documents)"
+        )
+
+
+def _numbered(rankers: int) -> tuple[str, ...]:
+    return tuple(f"ranker {a}" for a in range(1, rankers + 1))
+
+
+def cut(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Ints, Ints]:
+    """Offsets and rows of the first `depth` documents of every query."""
+    lengths = np.diff(ends)
+    if depth is not None and (not isinstance(depth, (int, np.integer)) or depth < 1):
+        raise DataError(f"depth must be a whole number from 1 on, or None for all; got {depth!r}.")
+    if same and (lengths > 0).any():
+        shortest = int(lengths[lengths > 0].min())
+        depth = shortest if depth is None else min(depth, shortest)
+    if depth is None:
+        return ends, documents
+    heads = np.concatenate([[0], np.cumsum(np.minimum(lengths, depth))]).astype(np.int64)
+    place = np.arange(len(documents)) - np.repeat(ends[:-1], lengths)
+    return heads, documents[place < depth]
+
+
+def _places(scores: Floats, offsets: Ints) -> Ints:
+    """The place of every row in its query by score, equal ones as they stand."""
+    order, _ = ranked(scores, offsets)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
+    return places
+
+
+def _score_table(scores: Any, what: str = "scores") -> Floats:
+    try:
+        table: Array = np.asarray(scores, np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{what} must be one row of numbers a ranker, all of one length ({error})."
+        ) from error
+    if table.ndim != 2 or not len(table):
+        raise DataError(f"{what} must be rankers x documents, and have the shape {table.shape}.")
+    if np.isnan(table).any():
+        ranker, row = np.argwhere(np.isnan(table))[0].tolist()
+        raise DataError(f"{what}: ranker {ranker + 1} gives document {row + 1} no number (NaN).")
+    return np.ascontiguousarray(table)

@@ -1,0 +1,102 @@
+"""How much each ranker's vote weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.groups import rows_of
+from firstpage.data.joins import partners
+from firstpage.data.trec import Column, Qrels, Run
+from firstpage.errors import DataError, MeasureError
+from firstpage.measures.base import Measure
+from firstpage.measures.evaluate import evaluate
+from firstpage.measures.parse import measure as parse
+from firstpage.types import Floats
+
+CLOSE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredWeights:
+    """Weights that sum to 1, and the means they are proportional to, over so many queries."""
+
+    weights: Floats
+    means: Floats
+    measure: str
+    queries: int
+
+
+def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
+    """Weights that sum to 1; None, or nothing but zeros, weighs all alike."""
+    if weights is None:
+        return np.full(rankers, 1.0 / rankers)
+    try:
+        given = np.array(list(weights), np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"weights must be numbers, one a ranker ({error}).") from error
+    if given.shape != (rankers,):
+        raise DataError(f"there are {given.size} weights for {rankers} rankers; give one each.")
+    if not np.isfinite(given).all() or (given < 0).any():
+        bad = int(np.argmax(~(np.isfinite(given) & (given >= 0))))
+        raise DataError(f"weight {bad + 1} must be a number from 0 on; got {given[bad]}.")
+    largest = given.max()
+    if largest <= 1 and abs(given.sum() - 1) < CLOSE:  # they are what this function gave before
+        return given
+    if largest == 0:
+        return normalized(None, rankers)
+    given = given / largest  # so that even the greatest numbers can be added
+    shares: Floats = given / given.sum()
+    return shares
+
+
+def supervised_weights(
+    systems: Sequence[Any],
+    truth: Any,
+    measure: str | Measure = "NDCG@10",
+    **how: Any,
+) -> MeasuredWeights:
+    """Weights proportional to each system's mean of a measure on validation data.
+
+    `systems` are runs with judgments (Qrels) as `truth`, or scores with a Dataset.  Of the
+    judgments those queries count that at least one run has; a run without one of them gets 0 for
+    it.  A mean below 0 weighs nothing.  `how` goes to `evaluate` (convention, ties, rel, ..).
+    """
+    value = parse(measure)
+    if value.lower_is_better:
+        raise MeasureError(f"{value} is better when lower; weights need a measure that rises.")
+    if not isinstance(truth, Dataset):
+        systems = [Run.from_dict(s) if isinstance(s, Mapping) else s for s in systems]
+        truth = _shared(systems, Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth)
+    means = np.array([evaluate(s, truth, measures=[value], **how)[str(value)] for s in systems])
+    return MeasuredWeights(
+        normalized(np.maximum(means, 0.0), len(means)), means, str(measure), len(truth)
+    )
+
+
+def _shared(runs: Sequence[Any], qrels: Any) -> Qrels:
+    """The judgments of the queries that some run has."""
+    if not isinstance(qrels, Column) or not all(isinstance(run, Column) for run in runs):
+        raise DataError(
+            "weights are measured on runs with judgments (Qrels), or scores with a Dataset."
+        )
+    there = np.zeros(len(qrels), bool)
+    for run in runs:
+        there |= partners(qrels.queries, run.queries) >= 0
+    if not there.any():
+        raise DataError(
+            f"the runs and {qrels.source or 'the judgments'} share no query, and weights are "
+            "measured on the queries that both have: give judgments of these queries, or runs over "
+            "the judged ones (valid=, --valid-run), one for each."
+        )
+    picked = np.flatnonzero(there)
+    rows = rows_of(qrels.offsets, picked)
+    lengths = np.diff(qrels.offsets)[picked]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Qrels(
+        qrels.queries[picked], offsets, qrels.docids[rows], qrels.values[rows], "", qrels.source
+    )

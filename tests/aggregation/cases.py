@@ -1,0 +1,53 @@
+"""Random ballots, as arrays for us and as lists for the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firstpage.aggregation.ballots import Ballots
+from firstpage.aggregation.weights import normalized
+from firstpage.data.ids import Ids
+from firstpage.kernels.votes import ABSENT
+
+
+@dataclass
+class Query:
+    """One query: ballots of document numbers in base order, best first; weights that sum to 1."""
+
+    n: int
+    lists: list[list[int]]
+
+
+def random_query(rng, rankers: int, n: int, partial: bool = False) -> Query:
+    lists = [rng.permutation(n).tolist() for _ in range(rankers)]
+    if partial:
+        lists = [ballot[: int(rng.integers(0, n + 1))] for ballot in lists]
+    return Query(n, lists)
+
+
+def ballots_of(queries: list[Query], missing: str = "last") -> Ballots:
+    """Candidates are the documents themselves: base order is their number."""
+    offsets = np.concatenate([[0], np.cumsum([q.n for q in queries])]).astype(np.int64)
+    places = np.full((len(queries[0].lists), int(offsets[-1])), ABSENT, np.int64)
+    for query, lo in zip(queries, offsets.tolist(), strict=False):
+        for a, ballot in enumerate(query.lists):
+            for place, document in enumerate(ballot):
+                places[a, lo + document] = place
+    documents = np.arange(int(offsets[-1]))
+    names = Ids.of(map(str, range(len(queries))))
+    return Ballots(places, offsets, documents, offsets.copy(), names, missing=missing)
+
+
+def some_weights(rng, rankers: int) -> np.ndarray:
+    """Equal ones, small whole numbers (which tie), or any."""
+    kind = rng.integers(3)
+    if kind == 0:
+        return normalized(None, rankers)
+    numbers = rng.integers(0, 4, rankers) if kind == 1 else rng.random(rankers)
+    return normalized(numbers, rankers)
+
+
+def split(ballots: Ballots, order: np.ndarray) -> list[list[int]]:
+    return [part.tolist() for part in np.split(order, ballots.offsets[1:-1])]

@@ -1,0 +1,107 @@
+"""Plain Python for every method: lists and dictionaries of one query, no arrays.
+
+A ballot is a list of document numbers, best first; documents 0..n-1 stand in base order.  `silent`
+leaves out votes on documents that a ballot does not list.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+CLOSE = 1e-12
+
+
+def votes(ballots, weights, n, top=None, reach=None, silent=False):
+    """votes[x][y]: the weight of the ballots that put x before y.
+
+    Only documents in the first `top` places win, only those in the first `reach` lose.
+    """
+    table = [[0.0] * n for _ in range(n)]
+    for ballot, weight in zip(ballots, weights, strict=True):
+        rest = [] if silent else [d for d in range(n) if d not in ballot]
+        for i, x in enumerate(ballot[:top]):
+            for j, y in enumerate(ballot):
+                if i < j and (reach is None or j < reach):
+                    table[x][y] += weight
+            if reach is None:
+                for y in rest:
+                    table[x][y] += weight
+    return table
+
+
+def majority_sort(mu, m):
+    """Quick sort, the first of a list being its pivot."""
+    if len(mu) < 2:
+        return list(mu)
+    pivot, rest = mu[0], mu[1:]
+    before = [x for x in rest if m[x][pivot] - m[pivot][x] > CLOSE]
+    after = [x for x in rest if x not in before]
+    return [*majority_sort(before, m), pivot, *majority_sort(after, m)]
+
+
+def supervised_kemeny(ballots, weights, n, credit="extended", k=None, silent=False):
+    k = (n + 1) // 2 if k is None else min(k, n)
+    reach = k if credit == "paper" else None
+    return majority_sort(list(range(n)), votes(ballots, weights, n, k, reach, silent))
+
+
+def kemeny(ballots, weights, n, silent=False):
+    return majority_sort(list(range(n)), votes(ballots, weights, n, silent=silent))
+
+
+def cost(order, m):
+    return sum(m[y][x] for i, x in enumerate(order) for y in order[i + 1 :])
+
+
+def cheapest(m):
+    return min(cost(order, m) for order in permutations(range(len(m))))
+
+
+def bound(m):
+    n = len(m)
+    return sum(min(m[x][y], m[y][x]) for x in range(n) for y in range(x))
+
+
+def by_points(points):
+    return sorted(range(len(points)), key=lambda x: (-round(points[x], 9), x))
+
+
+def borda(ballots, weights, n, silent=False):
+    m = votes(ballots, weights, n, silent=silent)
+    return by_points([sum(m[x]) - sum(row[x] for row in m) for x in range(n)])
+
+
+def rrf(ballots, weights, n, c=60):
+    points = [0.0] * n
+    for ballot, weight in zip(ballots, weights, strict=True):
+        for place, x in enumerate(ballot, 1):
+            points[x] += weight / (c + place)
+    return sorted(range(n), key=lambda x: (-round(points[x], 12), x))
+
+
+def duel(m, x, y):
+    lead = m[x][y] - m[y][x]
+    return (lead > CLOSE) - (lead < -CLOSE)
+
+
+def copeland(ballots, weights, n, silent=False):
+    m = votes(ballots, weights, n, silent=silent)
+    return by_points([sum(duel(m, x, y) for y in range(n)) for x in range(n)])
+
+
+def local_kemeny(order, m):
+    order = list(order)
+    for i in range(1, len(order)):
+        j = i
+        while j and duel(m, order[j], order[j - 1]) > 0:
+            order[j], order[j - 1] = order[j - 1], order[j]
+            j -= 1
+    return order
+
+
+def insertions(order):
+    """All orders that moving one document gives."""
+    for i, x in enumerate(order):
+        rest = [*order[:i], *order[i + 1 :]]
+        for j in range(len(order)):
+            yield [*rest[:j], x, *rest[j:]]

@@ -1,0 +1,79 @@
+"""Kemeny's cost and its lower bound against sums over pairs and all permutations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.aggregation.costs import CostReport
+from firstpage.aggregation.names import method
+from firstpage.data.ids import Ids
+from firstpage.errors import DataError
+from tests.aggregation import reference as ref
+from tests.aggregation.cases import Query, ballots_of, random_query, some_weights
+
+
+@pytest.mark.parametrize("missing", ["last", "silent"])
+@pytest.mark.parametrize("partial", [False, True])
+def test_cost_and_bounds_of_random_orders(partial: bool, missing: str) -> None:
+    rng = np.random.default_rng(0)
+    for rankers in (1, 2, 3, 5):
+        queries = [random_query(rng, rankers, int(rng.integers(0, 7)), partial) for _ in range(40)]
+        ballots, weights = ballots_of(queries, missing), some_weights(rng, rankers)
+        orders = [rng.permutation(q.n).tolist() for q in queries]
+        costs = fp.kemeny_cost(np.concatenate(orders).astype(int), ballots, weights)
+        plain = fp.lower_bound(ballots, weights, cycles=False)
+        strong = fp.lower_bound(ballots, weights)
+        for q, query in enumerate(queries):
+            m = ref.votes(query.lists, weights.tolist(), query.n, silent=missing == "silent")
+            assert costs[q] == pytest.approx(ref.cost(orders[q], m), abs=1e-9)
+            assert plain[q] == pytest.approx(ref.bound(m), abs=1e-9)
+            assert plain[q] - 1e-9 <= strong[q] <= ref.cheapest(m) + 1e-9
+
+
+def test_circles_make_the_bound_exact_where_they_are_apart() -> None:
+    lists = [[0, 1, 2, 3, 4, 5], [1, 2, 0, 4, 5, 3], [2, 0, 1, 5, 3, 4]]
+    ballots = ballots_of([Query(6, lists)])
+    assert fp.lower_bound(ballots, cycles=False)[0] == pytest.approx(6 / 3)
+    assert fp.lower_bound(ballots)[0] == pytest.approx(8 / 3)  # one lead of 1/3 for each circle
+    best = fp.kemeny_cost(method("exact").order(ballots), ballots)[0]
+    assert best == pytest.approx(8 / 3)
+
+
+def test_circles_close_most_of_the_gap_of_large_queries() -> None:
+    rng = np.random.default_rng(1)
+    size = 90  # more than one word of bits
+    scores = rng.normal(size=size) + rng.normal(size=(3, size))
+    ballots = fp.Ballots.of_scores(scores, [0, size])
+    best = fp.kemeny_cost(method("BestInsertion").order(ballots), ballots)[0]
+    plain, strong = fp.lower_bound(ballots, cycles=False)[0], fp.lower_bound(ballots)[0]
+    assert plain < strong <= best
+    assert best - strong < 0.3 * (best - plain)
+
+
+def test_a_report_adds_up() -> None:
+    report = CostReport(Ids.of("abc"), np.array([2.0, 1.0, 0.0]), np.array([1.5, 1.0, 0.0]))
+    assert report.gap.tolist() == [0.5, 0.0, 0.0]
+    assert report.optimal == 2
+    assert report.ratio == pytest.approx(3 / 2.5)
+    assert report.to_dict()["cost"] == 3.0
+    assert "2 of 3 queries proven optimal" in str(report)
+    nothing = CostReport(Ids.of("a"), np.zeros(1), np.zeros(1))
+    assert nothing.ratio == 1.0
+
+
+@pytest.mark.parametrize(
+    "order", [[0, 1], [0, 1, 3], [0, 1, 1], [-1, 0, 1], [[0, 1, 2]], [1, 2, 3]]
+)
+def test_what_is_no_order_is_refused(order: list) -> None:
+    ballots = ballots_of([Query(3, [[0, 1, 2]])])
+    with pytest.raises(DataError, match="an order must name"):
+        fp.kemeny_cost(order, ballots)
+
+
+def test_an_order_must_stay_in_its_query() -> None:
+    ballots = ballots_of([Query(2, [[0, 1]]), Query(1, [[0]])])
+    with pytest.raises(DataError):
+        fp.kemeny_cost([0, 0, 1], ballots)
+    assert fp.kemeny_cost([1, 0, 0], ballots).tolist() == [1.0, 0.0]

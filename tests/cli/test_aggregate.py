@@ -1,0 +1,201 @@
+"""`firstpage aggregate` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.data.trec import run_of
+
+RECIPE = fp.Synthetic(queries=12, docs="uniform(3, 20)", features=4, grades=3)
+DATA = RECIPE.dataset()
+TRUE = RECIPE.true_utility(DATA.X)
+SCORES = [TRUE + s * np.random.default_rng(s).normal(size=DATA.n_docs) for s in (1, 2, 3)]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for i, scores in enumerate(SCORES):
+        fp.write_scores(scores, f"{i}.scores")
+        fp.write_run(run_of(DATA, scores, f"r{i}"), f"{i}.run")
+        fp.write_run(run_of(DATA[:5], scores[: DATA[:5].n_docs], f"r{i}"), f"{i}.valid.run")
+        fp.write_run(run_of(DATA[5:], scores[DATA[:5].n_docs :], f"r{i}"), f"{i}.test.run")
+        fp.write_scores(scores[: DATA[:5].n_docs], f"{i}.valid.scores")
+    fp.write_letor(DATA, "data.txt")
+    fp.write_letor(DATA[:5], "vali.txt")
+    fp.write_qrels(DATA, "data.qrels")
+    fp.write_qrels(DATA[:5], "vali.qrels")
+    return tmp_path
+
+
+RUNS = ("0.run", "1.run", "2.run")
+
+
+def order(path: str) -> dict[str, list[str]]:
+    table = fp.read_run(path).to_dict()
+    return {q: sorted(docs, key=lambda d, docs=docs: -docs[d]) for q, docs in table.items()}
+
+
+def test_the_run_goes_to_standard_output_and_what_it_is_made_of_beside_it(run, files) -> None:
+    code, out, err = run("aggregate", *RUNS)
+    assert code == 0
+    Path("out.run").write_text(out)
+    want = fp.aggregate([fp.read_run(r) for r in RUNS])
+    assert order("out.run") == {q: list(want.run.to_dict()[q]) for q in want.run.queries}
+    assert len(out.splitlines()) == DATA.n_docs
+    assert out.split()[5] == "SupervisedKemeny"
+    assert "0.run  0.3333" in err
+    assert f"Kemeny cost {want.cost:.6g}, at least {want.lower_bound:.6g}" in err
+
+
+def test_weights_are_measured_on_the_queries_that_judgments_and_runs_share(run, files) -> None:
+    code, out, err = run("aggregate", *RUNS, "--qrels", "vali.qrels", "-m", "P@3", "-o", "o.run")
+    assert (code, out) == (0, "")
+    runs = [fp.read_run(r) for r in RUNS]
+    want = fp.supervised_weights(runs, fp.read_qrels("vali.qrels"), "P@3")
+    assert "weights by P@3 on 5 judged queries" in err
+    for i in range(3):
+        assert f"{i}.run  {want.weights[i]:.4f}  ({want.means[i]:.4f})" in err
+    found = fp.aggregate(runs, weights=want.weights)
+    assert order("o.run") == {q: list(d) for q, d in found.run.to_dict().items()}
+
+
+def test_runs_over_other_queries_bring_validation_runs(run, files) -> None:
+    test = [f"{i}.test.run" for i in range(3)]
+    code, _, err = run("aggregate", *test, "--weights", "auto", "--qrels", "vali.qrels")
+    assert code == 1
+    assert "share no query" in err
+    assert "--valid-run" in err
+    valid = [arg for i in range(3) for arg in ("--valid-run", f"{i}.valid.run")]
+    code, out, err = run("aggregate", *test, "--qrels", "vali.qrels", *valid)
+    assert code == 0
+    assert "on 5 judged queries" in err
+    assert {line.split()[0] for line in out.splitlines()} == set(DATA[5:].queries)
+
+
+def test_json_alone(run, files) -> None:
+    code, out, err = run(
+        "aggregate", *RUNS, "--method", "best-insertion", "--weights", "2,1,1", "--json",
+        "-o", "o.run", "--tag", "mine", "--depth", "5",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert told["method"] == "BestInsertion"
+    assert [r["weight"] for r in told["rankers"]] == [0.5, 0.25, 0.25]
+    assert told["candidates"] == int(np.minimum(DATA.lengths, 5).sum())
+    assert told["kemeny"]["lower_bound"] <= told["kemeny"]["cost"]
+    assert fp.read_run("o.run").name == "mine"
+    assert run("aggregate", *RUNS, "--json")[1].startswith("{")
+
+
+def test_scores_of_a_data_file(run, files) -> None:
+    scores = [arg for i in range(3) for arg in ("--scores", f"{i}.scores")]
+    valid = [arg for i in range(3) for arg in ("--valid-scores", f"{i}.valid.scores")]
+    code, out, err = run(
+        "aggregate", "--data", "data.txt", *scores, "--valid", "vali.txt", *valid,
+        "--base", "2.scores", "--depth", "4", "--method", "copeland",
+    )  # fmt: skip
+    assert code == 0
+    got = np.array([float(line) for line in out.split()])
+    cut = DATA[:5].n_docs
+    weights = fp.supervised_weights([s[:cut] for s in SCORES], DATA[:5])
+    ballots = fp.Ballots.of_scores(SCORES, DATA.offsets, SCORES[2], depth=4)
+    assert got.tolist() == fp.aggregate(ballots, "copeland", weights=weights).scores.tolist()
+    assert "on 5 judged queries" in err
+
+
+def test_scores_come_back_in_the_order_of_an_interleaved_file(run, files) -> None:
+    lines = Path("data.txt").read_text().splitlines()
+    mixed = np.random.default_rng(0).permutation(len(lines))
+    Path("mixed.txt").write_text("".join(lines[i] + "\n" for i in mixed))
+    for i in range(2):
+        fp.write_scores(SCORES[i][mixed], f"mixed{i}.scores")
+    code, out, _ = run(
+        "aggregate", "--data", "mixed.txt", "--scores", "mixed0.scores", "--scores", "mixed1.scores",
+        "--method", "Borda",
+    )  # fmt: skip
+    assert code == 0
+    got = np.array([float(line) for line in out.split()])
+    ballots = fp.Ballots.of_scores(SCORES[:2], DATA.offsets, SCORES[0])
+    assert got.tolist() == fp.aggregate(ballots, "Borda").scores[mixed].tolist()
+
+
+def test_the_base_is_a_voter_another_run_or_all_in_turn(run, files) -> None:
+    runs = [fp.read_run(r) for r in RUNS]
+    for given, base, voters in (
+        (("0.run", "1.run", "--base", "1.run"), 1, runs[:2]),
+        (("0.run", "1.run", "--base", "2.run"), runs[2], runs[:2]),
+        (("0.run", "1.run", "2.run", "--base", "turns"), "turns", runs),
+    ):
+        code, _, err = run("aggregate", *given, "-o", "o.run", "--depth", "3")
+        assert code == 0, err
+        want = fp.aggregate(voters, base=base, depth=3).run.to_dict()
+        assert order("o.run") == {q: list(docs) for q, docs in want.items()}
+
+
+def test_credit_and_missing_reach_the_method(run, files) -> None:
+    Path("part.run").write_text("1 Q0 q1d1 1 1.0 part\n")
+    runs = [fp.read_run("0.run"), fp.read_run("1.run"), fp.read_run("part.run")]
+    given = ("0.run", "1.run", "part.run", "--credit", "paper", "--missing", "silent")
+    assert run("aggregate", *given, "-o", "o.run").returncode == 0
+    want = fp.aggregate(runs, "skr(credit=paper)", missing="silent").run.to_dict()
+    assert order("o.run") == {q: list(docs) for q, docs in want.items()}
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["0.run", "none.run"], "none.run"),
+        (["0.run", "data.qrels"], "data.qrels:1:"),
+        (["0.run", "bad.run"], "bad.run:2:10: the score must be a number, and is 'high'"),
+        (["0.run", "twice.run"], "twice.run: document 'a' stands twice in query '1'"),
+        (["0.run", "1.run", "--method", "bordo"], "Did you mean 'Borda'"),
+        (["0.run", "1.run", "--method", "rrf", "--credit", "paper"], "RRF has no parameter"),
+        (["0.run", "1.run", "--weights", "1,-1"], "weight 2 must be a number from 0"),
+        (["0.run", "1.run", "--qrels", "data.qrels", "-m", "NDGC@10"], "no measure 'NDGC'"),
+        (["0.run", "1.run", "-m", "nothing"], "no measure 'nothing'"),
+        (["0.run", "1.run", "--base", "none.run"], "none.run"),
+        (["0.run", "1.run", "--tag", "two words"], "tag"),
+        (["--data", "data.txt", "--scores", "0.valid.scores"], "scores for"),
+    ],
+)
+def test_mistakes_in_the_input_are_one_line_and_exit_1(run, files, args, said) -> None:
+    Path("bad.run").write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 high x\n")
+    Path("twice.run").write_text("1 Q0 a 1 2.0 x\n1 Q0 a 2 1.0 x\n")
+    code, out, err = run("aggregate", *args)
+    assert code == 1
+    assert out == ""
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ([], "give runs, or --data"),
+        (["0.run", "--data", "data.txt", "--scores", "0.scores"], "give runs, or --data"),
+        (["--data", "data.txt"], "give runs, or --data"),
+        (["0.run", "--scores", "0.scores"], "give runs, or --data"),
+        (["0.run", "1.run", "--weights", "1,2,3"], "--weights has 3 numbers"),
+        (["0.run", "1.run", "--weights", "much"], "got 'much'"),
+        (["0.run", "1.run", "--weights", "auto"], "give --qrels"),
+        (["0.run", "1.run", "--weights", "1,1", "--qrels", "data.qrels"], "not both"),
+        (["0.run", "1.run", "--valid-run", "0.run"], "give --qrels"),
+        (["0.run", "1.run", "--qrels", "data.qrels", "--valid-run", "0.run"], "1 validation"),
+        (["0.run", "--valid", "vali.txt"], "--valid goes with --data"),
+        (["--data", "data.txt", "--scores", "0.scores", "--qrels", "data.qrels"], "with runs"),
+        (["--data", "data.txt", "--scores", "0.scores", "--base", "turns"], "goes with runs"),
+        (["--data", "data.txt", "--scores", "0.scores", "--valid", "vali.txt"], "0 validation"),
+        (["0.run", "--depth", "0"], "depth"),
+        (["0.run", "--credit", "full"], "credit"),
+    ],
+)
+def test_wrong_usage_exits_2(run, files, args, said) -> None:
+    code, out, err = run("aggregate", *args)
+    assert (code, out) == (2, "")
+    assert said in err
