@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from firstpage.rankers.svm import RankSVM as RankSVM
     from firstpage.rankers.svm import TopMargin as TopMargin
     from firstpage.rankers.svm import TopSlack as TopSlack
+    from firstpage.rankers.toprank import TopRank as TopRank
     from firstpage.rankers.tuning import tune as tune
 
 _ROOMS = {
@@ -118,6 +119,7 @@ _ROOMS = {
         "Regression",
     ],
     "rankers.svm": ["SVMMAP", "FocusedSVM", "RankSVM", "TopMargin", "TopSlack"],
+    "rankers.toprank": ["TopRank"],
     "rankers.tuning": ["tune"],
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

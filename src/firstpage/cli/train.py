@@ -142,12 +142,21 @@ def _report(ranker: Ranker, seconds: float, output: Path, as_json: bool) -> None
     print(
         f"  {record['data']['queries']} queries, {record['data']['documents']} documents, "
         f"{record['data']['features']} features; {record['iterations']} iterations, "
-        f"{seconds:.2f} s; objective {record['objective']:.6g}"
+        f"{seconds:.2f} s{_objective(record)}"
     )
     if record["score"] is not None:
         best = f" (iteration {record['best_iteration']})" if record["best_iteration"] else ""
         print(f"  {record['measure']} on validation data: {record['score']:.4f}{best}")
     print(f"wrote {output}", file=sys.stderr)
+
+
+def _objective(record: dict[str, Any]) -> str:
+    """Its value, and how near the optimum it is known to be."""
+    if record["objective"] is None:
+        return ""
+    gap = record.get("gap")
+    near = "" if gap is None else f" (within {100 * gap:.2g} % of the optimum)"
+    return f"; objective {record['objective']:.6g}{near}"
 
 
 def _write_trials(tuned: Tuned, path: Path) -> None:

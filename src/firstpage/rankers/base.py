@@ -20,6 +20,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import lookup, number
 from firstpage.rankers.fitting import Fitted, Job
+from firstpage.rankers.scorings import scores_of
 from firstpage.rankers.training import (
     check_finite,
     grouped,
@@ -57,6 +58,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     _about = ""  # one line
     _grid: ClassVar[dict[str, list[Any]]] = {}  # what the papers try
     _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
+    _by_query: ClassVar[bool] = False  # whether a score depends on the query's other documents
     _copies: ClassVar[bool] = False  # whether a document can be weighed but by copying it
 
     k: int | None = None
@@ -151,17 +153,18 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         Models that scale features query by query need `qid` (a Dataset brings its own).
         """
         check_is_fitted(self, "model_")
-        per_query = hasattr(self, "transform_")
-        if per_query and qid is None and not isinstance(X, Dataset):
+        scaled = hasattr(self, "transform_")
+        if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError(
                 "this model scales features query by query; give predict(X, qid=..) as well."
             )
-        data = self._dataset(X, None, qid if per_query else None, reset=False, labelled=False)
+        grouped_by = qid if scaled or self._by_query else None
+        data = self._dataset(X, None, grouped_by, reset=False, labelled=False)
         if data.n_features != self.model_.n_features:
             raise DataError(
                 f"X has {data.n_features} features, and the model {self.model_.n_features}."
             )
-        return restored(self.model_.predict(self._prepared(data).X), self._order(X, data))
+        return restored(scores_of(self.model_, self._prepared(data)), self._order(X, data))
 
     def rank(self, X: Any, *, qid: Any = None) -> Ints:
         """Row numbers, query after query in order of appearance, the best document first."""

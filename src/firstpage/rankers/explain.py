@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.files import Model, read_model
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
@@ -41,10 +42,13 @@ class Explanation:
 
 def explain(path: str | os.PathLike[str] | Model) -> Explanation:
     """Weights of a linear model; of a network, how strongly a feature reaches the score; of trees,
-    the loss that splits on it took away."""
+    the loss that splits on it took away; of a cascade, what its votes weigh."""
     model = path if isinstance(path, Model) else read_model(path)
     names = model.feature_names or tuple(str(i + 1) for i in range(model.n_features))
     scoring = model.scoring
+    if isinstance(scoring, Cascade):
+        voters = tuple(voter.name for voter in scoring.voters)
+        return Explanation(model, "weight of the vote", voters, scoring.weights)
     if isinstance(scoring, LinearScoring):
         return Explanation(model, "weight", names, scoring.weights)
     if isinstance(scoring, MLPScoring):

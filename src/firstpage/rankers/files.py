@@ -16,10 +16,9 @@ from firstpage.data.files import read_all, write_bytes
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.errors import DataError
 from firstpage.measures.base import Measure
+from firstpage.rankers.cascade import Cascade
+from firstpage.rankers.scorings import SCORINGS, Stage
 from firstpage.scorers.base import Scoring
-from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.mlp import MLPScoring
-from firstpage.scorers.trees import TreesScoring
 from firstpage.types import Floats
 
 FORMAT = "firstpage-model"
@@ -28,7 +27,6 @@ HELD: dict[str, Any] = {  # what a file holds, and of which type
     "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
     "scorer": dict, "training": dict,
 }  # fmt: skip
-SCORINGS: dict[str, Any] = {"linear": LinearScoring, "mlp": MLPScoring, "trees": TreesScoring}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +59,7 @@ class Model:
             lost = [name for name in self.feature_names if name not in data.feature_names]
             what = f"lacks {lost[0]!r}" if lost else "has them in another order"
             raise DataError(f"{data.source} must have the features of {self.source}; it {what}.")
-        return self.scoring.predict((self.transform.apply(data) if self.transform else data).X)
+        return Stage(self.ranker, self.scoring, self.transform).predict(data)
 
     def to_dict(self) -> dict[str, Any]:
         held = {
@@ -104,7 +102,9 @@ def _plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
-    if not is_dataclass(value) or isinstance(value, Measure):
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if not is_dataclass(value) or isinstance(value, Measure) or hasattr(value, "get_params"):
         return str(value)
     inside = ", ".join(f"{f.name}={getattr(value, f.name)!r}" for f in fields(value) if f.init)
     return f"{type(value).__name__}({inside})"
@@ -155,7 +155,8 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 def _model(held: dict[str, Any], name: str) -> Model:
     """The contents of a file, checked against each other."""
     stored, features = held["scorer"], held["features"]
-    scoring = SCORINGS[stored["kind"]].from_dict(stored)
+    kinds = {**SCORINGS, "cascade": Cascade}
+    scoring = kinds[stored["kind"]].from_dict(stored)
     names = features["names"]
     if scoring.n_features != features["count"]:
         raise DataError("the number of weights is not the number of features")

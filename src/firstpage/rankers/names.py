@@ -1,43 +1,19 @@
-"""Rankers by name: `ListMLE`, `listmle`, `top-k ListMLE`, `focused-net`."""
+"""All rankers by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from firstpage.errors import DataError
-from firstpage.names import PartError, lookup, parameters, plain, split
 from firstpage.rankers.base import Ranker
-from firstpage.rankers.lambdamart import LambdaMART
-from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
-from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
+from firstpage.rankers.methods import METHODS, made
+from firstpage.rankers.toprank import TopRank
 
-_ALL: tuple[type[Ranker], ...] = (
-    Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
-    RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack,
-    LambdaMART,
-)  # fmt: skip
-RANKERS: dict[str, type[Ranker]] = {cls.__name__: cls for cls in _ALL}
-TOP = 10  # the depth of "top-k .." where k is not said
+RANKERS: dict[str, type[Ranker]] = {**METHODS, "TopRank": TopRank}
 
 
 def ranker(text: str, **given: Any) -> Ranker:
     """The ranker that a text names, as `ListMLE(k=10)`; "top-k" in front asks for that form."""
-    name, inside = split(text)
-    given = {**inside, **given}
-    bare = plain(name)
-    if bare.startswith("topk") and bare not in map(plain, RANKERS):
-        bare = bare.removeprefix("topk")
-        given.setdefault("k", TOP)
-        if given["k"] is None:
-            raise DataError(f"{text!r} needs k, the depth of its top-k form.")
-    cls = lookup(bare if bare != plain(name) else name, RANKERS, "ranker")
-    known = parameters(cls)
-    for key in given:
-        if key not in known:
-            raise PartError(
-                f"{cls.__name__} has no parameter {key!r} (it has: {', '.join(known)})."
-            )
-    return cls(**given)
+    return made(text, RANKERS, **given)
 
 
 def about() -> list[tuple[str, str, str]]:

@@ -1,0 +1,68 @@
+"""Two stages of scoring: one model chooses the candidates, others vote on their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from firstpage.aggregation.aggregate import aggregate
+from firstpage.aggregation.ballots import Ballots
+from firstpage.aggregation.sorting import SupervisedKemeny
+from firstpage.data.dataset import Dataset
+from firstpage.errors import DataError
+from firstpage.rankers.scorings import Stage
+from firstpage.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Cascade:
+    """Documents in the order of `first`; the first `depth` of each query in that of the votes."""
+
+    first: Stage
+    voters: tuple[Stage, ...]
+    weights: Floats
+    depth: int
+    credit: Literal["paper", "extended"]
+    n_features: int
+    coefficients: ClassVar[None] = None
+
+    def predict(self, X: Any) -> Floats:
+        """All documents as one query."""
+        rows = X.shape[0]
+        return self.predict_queries(Dataset.from_arrays(X, np.zeros(rows), np.zeros(rows, int)))
+
+    def predict_queries(self, data: Dataset) -> Floats:
+        """In each query n for the best document, .. 1 for the last."""
+        if not data.n_docs:
+            return np.empty(0)
+        base = self.first.predict(data)
+        votes = np.stack([voter.predict(data) for voter in self.voters])
+        ballots = Ballots.of_scores(votes, data.offsets, base, depth=self.depth)
+        method = SupervisedKemeny(credit=self.credit)
+        return aggregate(ballots, method, weights=self.weights.tolist()).scores
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "cascade",
+            "first": self.first.to_dict(),
+            "voters": [voter.to_dict() for voter in self.voters],
+            "weights": self.weights.tolist(),
+            "depth": self.depth,
+            "credit": self.credit,
+            "n_features": self.n_features,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Cascade:
+        first = Stage.from_dict(stored["first"])
+        voters = tuple(Stage.from_dict(voter) for voter in stored["voters"])
+        weights, size = np.array(stored["weights"], np.float64), int(stored["n_features"])
+        if len(weights) != len(voters) or not len(voters):
+            raise DataError("a cascade has one weight a voter")
+        if any(stage.scoring.n_features != size for stage in (first, *voters)):
+            raise DataError("the parts of a cascade have different features")
+        if stored["credit"] not in ("paper", "extended") or stored["depth"] < 1:
+            raise DataError("the depth or the credit of the cascade is wrong")
+        return cls(first, voters, weights, int(stored["depth"]), stored["credit"], size)

@@ -1,0 +1,39 @@
+"""The rankers that learn by themselves, by name: `ListMLE`, `top-k ListMLE`, `focused-net`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from firstpage.errors import DataError
+from firstpage.names import PartError, lookup, parameters, plain, split
+from firstpage.rankers.base import Ranker
+from firstpage.rankers.lambdamart import LambdaMART
+from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
+from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
+
+_ALL: tuple[type[Ranker], ...] = (
+    Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
+    RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack,
+    LambdaMART,
+)  # fmt: skip
+METHODS: dict[str, type[Ranker]] = {cls.__name__: cls for cls in _ALL}
+TOP = 10  # the depth of "top-k .." where k is not said
+
+
+def made(text: str, known: Mapping[str, type[Ranker]] = METHODS, **given: Any) -> Ranker:
+    """The ranker that a text names, as `ListMLE(k=10)`; "top-k" in front asks for that form."""
+    name, inside = split(text)
+    given = {**inside, **given}
+    bare = plain(name)
+    if bare.startswith("topk") and bare not in map(plain, known):
+        bare = bare.removeprefix("topk")
+        given.setdefault("k", TOP)
+        if given["k"] is None:
+            raise DataError(f"{text!r} needs k, the depth of its top-k form.")
+    cls = lookup(bare if bare != plain(name) else name, known, "ranker")
+    has = parameters(cls)
+    for key in given:
+        if key not in has:
+            raise PartError(f"{cls.__name__} has no parameter {key!r} (it has: {', '.join(has)}).")
+    return cls(**given)

@@ -1,0 +1,88 @@
+"""TopRank: candidates of one ranker, votes of others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+import firstpage as fp
+from firstpage.aggregation.ballots import Ballots
+from firstpage.errors import DataError
+
+DATA = fp.Synthetic(queries=60, docs="uniform(5, 40)", features=6, grades=3, seed=2).dataset()
+TRAIN, VALID, TEST = DATA[:30], DATA[30:45], DATA[45:]
+
+
+def test_it_is_the_cascade_of_the_paper() -> None:
+    """Its parts by themselves, their measures as weights, and the aggregation of the runs."""
+    made = fp.TopRank(depth=10, credit="paper").fit(TRAIN, valid=VALID)
+    first = fp.TopSlack().fit(TRAIN)
+    voters = [fp.Regression().fit(TRAIN), fp.RankSVM().fit(TRAIN), fp.ListNet().fit(TRAIN)]
+    means = [fp.evaluate(v.predict(VALID), VALID, measures="NDCG@10")["NDCG@10"] for v in voters]
+    weights = np.array(means) / sum(means)
+    assert list(made.training_["voters"].values()) == pytest.approx(weights.tolist())
+    ballots = Ballots.of_scores(
+        np.stack([v.predict(TEST) for v in voters]), TEST.offsets, first.predict(TEST), depth=10
+    )
+    want = fp.aggregate(ballots, "skr(credit=paper)", weights=weights.tolist()).scores
+    assert made.predict(TEST).tolist() == want.tolist()
+    for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
+        below = np.argsort(-first.predict(TEST)[lo:hi], kind="stable")[10:]
+        scores = made.predict(TEST)[lo:hi]
+        assert scores[below].tolist() == list(range(len(below), 0, -1))  # as TopSlack has them
+
+
+def test_fitted_parts_take_the_places_and_are_not_touched() -> None:
+    first, voter = fp.ListMLE(k=5).fit(TRAIN), fp.RankNet(normalize="standard").fit(TRAIN)
+    before = voter.predict(TEST)
+    made = fp.TopRank(first=first, voters=[voter], weights="alike").fit(TRAIN[:3])
+    assert voter.predict(TEST).tolist() == before.tolist()
+    order = made.rank(TEST)
+    for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
+        half = -(-(hi - lo) // 2)  # one voter decides alone, as far as it has credit
+        assert order[lo : lo + half].tolist() == voter.rank(TEST)[lo : lo + half].tolist()
+    frozen = fp.TopRank(first=FrozenEstimator(first), voters=[FrozenEstimator(voter)])
+    assert clone(frozen).fit(TRAIN[:3]).rank(TEST).tolist() == order.tolist()
+
+
+def test_documents_beyond_the_depth_stay() -> None:
+    first = fp.RankSVM().fit(TRAIN)
+    made = fp.TopRank(first=first, voters=["ListNet"], depth=1).fit(TRAIN)
+    assert made.rank(TEST).tolist() == first.rank(TEST).tolist()
+
+
+def test_a_text_names_it_and_its_voters(tmp_path) -> None:
+    made = fp.ranker("TopRank(depth=20, voters=RankNet + ListMLE(k=5), first=RankSVM)")
+    made.fit(TRAIN)
+    assert [voter.name for voter in made.model_.voters] == ["RankNet()", "ListMLE(k=5)"]
+    made.save(tmp_path / "m.json")
+    found = fp.explain(tmp_path / "m.json")
+    assert found.kind == "weight of the vote"
+    assert found.values.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"voters": []}, "list of rankers"),
+        ({"voters": ["RankSVN"]}, "Did you mean 'RankSVM'"),
+        ({"voters": [3]}, "ranker or its name"),
+        ({"first": "TopRank"}, "no ranker 'TopRank'"),
+        ({"weights": "best"}, "'auto', 'alike'"),
+        ({"weights": [1.0]}, "1 weights for 3 rankers"),
+        ({"weights": [1.0, -1.0, 0.0]}, "weight 2"),
+        ({"depth": 0}, "depth of TopRank"),
+        ({"credit": "all"}, "credit"),
+    ],
+)
+def test_wrong_parameters(wrong, said) -> None:
+    with pytest.raises(DataError, match=said):
+        fp.TopRank(**wrong).fit(TRAIN)
+
+
+def test_parts_of_other_features_are_refused() -> None:
+    other = fp.ListNet().fit(TRAIN.X[:, :3], TRAIN.y, qid=TRAIN.qid)
+    with pytest.raises(DataError, match="3 features"):
+        fp.TopRank(voters=[other]).fit(TRAIN)
