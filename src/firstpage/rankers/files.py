@@ -19,6 +19,7 @@ from firstpage.measures.base import Measure
 from firstpage.scorers.base import Scoring
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import TreesScoring
 from firstpage.types import Floats
 
@@ -28,7 +29,9 @@ HELD: dict[str, Any] = {  # what a file holds, and of which type
     "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
     "scorer": dict, "training": dict,
 }  # fmt: skip
-SCORINGS: dict[str, Any] = {"linear": LinearScoring, "mlp": MLPScoring, "trees": TreesScoring}
+SCORINGS: dict[str, Any] = {
+    "linear": LinearScoring, "mlp": MLPScoring, "trees": TreesScoring, "stumps": StumpsScoring,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +180,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = read_model(path)
     found: Any = ranker(model.ranker, **model.parameters)
     found.model_ = model.scoring
-    found.params_ = None
+    found.params_ = getattr(model.scoring, "params", None)
     found.training_ = model.training
     found.n_features_in_ = model.n_features
     record = model.training
@@ -190,5 +193,4 @@ def load(path: str | os.PathLike[str]) -> Any:
         found.transform_ = model.transform
     if model.scoring.coefficients is not None:
         found.coef_, found.intercept_ = model.scoring.coefficients
-        found.params_ = found.coef_
     return found

@@ -1,4 +1,4 @@
-"""Rankers by name: `ListMLE`, `listmle`, `top-k ListMLE`, `focused-net`."""
+"""Rankers by name: `ListMLE`, `listmle`, `top-k ListMLE`, `focused-net`, `AdaRank.MAP`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from typing import Any
 from firstpage.errors import DataError
 from firstpage.names import PartError, lookup, parameters, plain, split
 from firstpage.rankers.base import Ranker
+from firstpage.rankers.boosted import AdaRank, FocusedBoost, RankBoost
 from firstpage.rankers.lambdamart import LambdaMART
 from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
 
 RANKERS: dict[str, type[Ranker]] = {
     cls.__name__: cls
-    for cls in (Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet, LambdaMART)
+    for cls in (
+        Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet, RankBoost, AdaRank,
+        FocusedBoost, LambdaMART,
+    )
+}  # fmt: skip
+# As papers call a ranker with one of its parameters.
+CALLED: dict[str, tuple[str, dict[str, Any]]] = {
+    "adarankmap": ("AdaRank", {"maximize": "AP"}),
+    "adarankndcg": ("AdaRank", {"maximize": "NDCG@10"}),
 }
 TOP = 10  # the depth of "top-k .." where k is not said
 
@@ -27,6 +36,9 @@ def ranker(text: str, **given: Any) -> Ranker:
         given.setdefault("k", TOP)
         if given["k"] is None:
             raise DataError(f"{text!r} needs k, the depth of its top-k form.")
+    if bare in CALLED:
+        name, more = CALLED[bare]
+        bare, given = plain(name), {**more, **given}
     cls = lookup(bare if bare != plain(name) else name, RANKERS, "ranker")
     known = parameters(cls)
     for key in given:

@@ -151,6 +151,45 @@ def without_flat(training: Training) -> Training:
     return replace(training, query_weights=shares) if shares.sum() > 0 else training
 
 
+def heavy_queries(training: Training) -> Training:
+    """Queries that weigh nothing left out."""
+    shares = training.query_weights
+    if shares is None or (shares > 0).all():
+        return training
+    kept = shares > 0
+    rows = np.repeat(kept, training.data.lengths)
+    weights = None if training.weights is None else training.weights[rows]
+    return Training(training.data[kept], weights, shares[kept])
+
+
+def with_copies(training: Training, who: str) -> Training:
+    """Documents of weight 2 written down twice, those of weight 0 not at all.
+
+    For rankers that cannot weigh a document; queries keep their weights.
+    """
+    weights, data = training.weights, training.data
+    if weights is None:
+        return training
+    if (weights != np.round(weights)).any():
+        some = weights[np.argmax(weights != np.round(weights))]
+        raise DataError(
+            f"{who} cannot weigh a document but by copying it: weights that differ inside a query "
+            f"must be whole numbers, and one is {some:g}. Weights of queries may be any."
+        )
+    copies = weights.astype(np.int64)
+    rows = np.repeat(np.arange(len(copies)), copies)
+    reached = np.concatenate([[0], np.cumsum(copies)])
+    copied = replace(
+        data,
+        X=data.X[rows],
+        y=data.y[rows],
+        offsets=reached[data.offsets],
+        docids=None if data.docids is None else data.docids[rows],
+        row_order=None,
+    )
+    return Training(copied, None, training.query_weights)
+
+
 def _some(weights: Floats) -> Floats:
     if not weights.sum() > 0:
         raise DataError("all weights are zero; there is nothing to learn from.")
