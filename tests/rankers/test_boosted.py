@@ -321,6 +321,12 @@ def test_documents_are_on_the_same_side_in_training_and_prediction(dtype, bins: 
         assert pool.edges(np.arange(len(X), dtype=float))[number] == pytest.approx(want)
 
 
+def test_threads_do_not_change_a_bit(monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.solvers.weak.ALONE", 0)
+    models = [fp.RankBoost(rounds=20, threads=t).fit(TRAIN).model_.to_dict() for t in (1, 2, 3, 40)]
+    assert all(model == models[0] for model in models)
+
+
 # --- when it stops
 
 

@@ -58,7 +58,7 @@ class Boosting(Ranker):
     def _learn(self, job: Job) -> Fitted:
         training = self._rows(heavy_queries(job.training))
         truth = self._truth(training.data.truth)
-        pool = weak(self.weak).pool(training.data.X, _row_weights(training))
+        pool = weak(self.weak).pool(training.data.X, _row_weights(training), job.threads)
         scores = np.zeros(training.data.n_docs)
         if job.start is not None:
             scores += pool.scoring([], job.start).predict(training.data.X)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from firstpage.engine.threads import Lanes, resolve
 from firstpage.errors import DataError
 from firstpage.kernels import stumps as kernel
 from firstpage.names import PartError, build, number
-from firstpage.scorers.base import Scoring
+from firstpage.scorers.base import Run, Scoring
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.solvers.judges import Judge
@@ -19,6 +21,7 @@ from firstpage.types import Array, Bytes, Floats, Ints
 
 Signs = Literal["both", "plus"]
 ROWS = 1 << 14  # binned at a time
+ALONE = 1 << 20  # bins to add up that are not worth a second thread
 MOST_BINS = 256  # a bin is a byte
 
 
@@ -75,8 +78,8 @@ class Stumps:
             raise PartError(f"bins of Stumps are at most {MOST_BINS}; got {self.bins}.")
         _check_signs(self.signs)
 
-    def pool(self, X: Any, weights: Floats) -> Pool:
-        return StumpPool(X, weights, int(self.bins), _signs(self.signs))
+    def pool(self, X: Any, weights: Floats, threads: int | None = 1) -> Pool:
+        return StumpPool(X, weights, int(self.bins), _signs(self.signs), threads)
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,8 @@ class Features:
     def __post_init__(self) -> None:
         _check_signs(self.signs)
 
-    def pool(self, X: Any, weights: Floats) -> Pool:
-        return FeaturePool(X, weights, _signs(self.signs))
+    def pool(self, X: Any, weights: Floats, threads: int | None = 1) -> Pool:
+        return FeaturePool(X, weights, _signs(self.signs))  # too little work to share
 
 
 WEAK: dict[str, Any] = {"stumps": Stumps, "features": Features}
@@ -129,7 +132,9 @@ def column_of(X: Any, feature: int) -> Array:
 class StumpPool:
     """All stumps of all features; constant features have none."""
 
-    def __init__(self, X: Any, weights: Floats, bins: int, signs: tuple[int, ...]) -> None:
+    def __init__(
+        self, X: Any, weights: Floats, bins: int, signs: tuple[int, ...], threads: int | None
+    ) -> None:
         self.signs, self.n_features = signs, int(X.shape[1])
         cuts = thresholds_of(X, weights, bins)
         self.columns = np.array([f for f, cut in enumerate(cuts) if len(cut)], np.int64)
@@ -146,9 +151,21 @@ class StumpPool:
             kernel.bin_columns(columns, lo, self.firsts, self.thresholds, self.bins)
         widest = int(np.diff(self.firsts).max(initial=0)) + 1
         self._sums, self._edges = np.empty((len(self.columns), widest)), np.empty(self.count)
+        self._potential = np.empty(X.shape[0])
+        self._lanes = Lanes(self._shared(resolve(threads) if self.bins.size > ALONE else 1))
+
+    def _shared(self, lanes: int) -> list[list[Run]]:
+        """Sums of bins, some features a lane; each feature's are its own, in whatever lane."""
+        ends = np.linspace(0, len(self.columns), lanes + 1).astype(int).tolist()
+        return [
+            [kernel.bin_sums.bind(self.bins[a:b], self._potential, self._sums[a:b])]
+            for a, b in pairwise(ends)
+            if b > a
+        ]
 
     def edges(self, potential: Floats) -> Floats:
-        kernel.bin_sums(self.bins, potential, self._sums)
+        self._potential[:] = potential
+        self._lanes.run()
         kernel.stump_edges(self._sums, self.firsts, self._edges)
         return self._edges
 
