@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from firstpage.measures.evaluate import Evaluation as Evaluation
     from firstpage.measures.evaluate import evaluate as evaluate
     from firstpage.measures.parse import measure as measure
+    from firstpage.rankers.boosted import AdaRank as AdaRank
+    from firstpage.rankers.boosted import FocusedBoost as FocusedBoost
+    from firstpage.rankers.boosted import RankBoost as RankBoost
     from firstpage.rankers.crossval import CrossValidation as CrossValidation
     from firstpage.rankers.crossval import cross_validate as cross_validate
     from firstpage.rankers.explain import explain as explain
@@ -105,6 +108,7 @@ _ROOMS = {
     "measures.evaluate": ["Evaluation", "evaluate"],
     "measures.parse": ["measure"],
     "rankers.objectives": ["metric", "objective"],
+    "rankers.boosted": ["AdaRank", "FocusedBoost", "RankBoost"],
     "rankers.crossval": ["CrossValidation", "cross_validate"],
     "rankers.explain": ["explain"],
     "rankers.files": ["load"],

@@ -1,6 +1,6 @@
 """Texts that name parts with parameters: `sgd(rate=0.01)`, `trees(count=300)`, `top-k ListMLE`.
 
-Case, hyphens, underscores and blanks do not matter in names.
+Case, hyphens, underscores, points and blanks do not matter in names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from firstpage.errors import DataError
 
 Kind = TypeVar("Kind")
-FORM = re.compile(r"\s*([^\W\d][\w\- ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
+FORM = re.compile(r"\s*([^\W\d][\w\-. ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 class PartError(DataError):
@@ -42,8 +42,8 @@ def number(
 
 
 def plain(name: str) -> str:
-    """A name without case, hyphens, underscores and blanks."""
-    return re.sub(r"[-_\s]", "", name).casefold()
+    """A name without case, hyphens, underscores, points and blanks."""
+    return re.sub(r"[-_.\s]", "", name).casefold()
 
 
 def split(text: str) -> tuple[str, dict[str, Any]]:

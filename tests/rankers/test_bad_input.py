@@ -54,6 +54,11 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
         (lambda: fp.ListNet(normalize="minmax").fit(X, Y, qid=Q).predict(X), "give predict\\(X, qid"),
         (lambda: fp.ListNet().fit(fp.Dataset.from_arrays(X, Y, Q), Y), "labels and query ids of its own"),
+        (lambda: fp.RankBoost().fit(bad(np.nan), Y, qid=Q), r"feature 2 of row 6 \(query '2'\) is nan"),
+        (lambda: fp.AdaRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "AdaRank cannot weigh a document but by copying"),
+        (lambda: fp.FocusedBoost().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "must be whole numbers, and one is 0.5"),
+        (lambda: fp.RankBoost().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
+        (lambda: fp.AdaRank(maximize="kNDCG@3").fit(X, Y, qid=Q), "needs a truth that orders the top"),
         (lambda: fp.RankCosine(solver="gd(rate=1e300)", l2=1.0).fit(X, Y, qid=Q), "lower the rate"),
     ],
 )  # fmt: skip
@@ -155,6 +160,20 @@ def _signed(part: dict, held: dict, **changes) -> None:
                 scorer={"kind": "trees", "library": "lightgbm", "text": "tree", "n_features": 3},
             ),
             "no whole model of lightgbm",
+        ),
+        (
+            lambda h: _signed(
+                h,
+                h,
+                scorer={
+                    "kind": "stumps",
+                    "n_features": 3,
+                    "feature": [3],
+                    "threshold": [0.0],
+                    "step": [1.0],
+                },
+            ),
+            "features of the stumps are not numbers of features",
         ),
         (
             lambda h: _signed(

@@ -29,6 +29,7 @@ EXPECTED = {
     **dict.fromkeys(HINGES, INEXACT),
     fp.TopRank: {**INEXACT, "check_methods_subset_invariance": "a query's documents are compared"},
 }
+BOOSTED = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
 RECIPE = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, seed=1)
 DATA = RECIPE.dataset()
 DATA = DATA.with_features(np.ascontiguousarray(DATA.X, np.float64))
@@ -47,6 +48,14 @@ MADE = [
     fp.ListMLE(k=5, scorer="trees(count=20, leaves=7)"),
     fp.FocusedNet(k=5, scorer="trees(count=20, leaves=7, library=xgboost)"),
     fp.Regression(scorer="trees(count=20, leaves=7)"),
+    fp.RankBoost(rounds=60),
+    fp.RankBoost(k=5, pairs="cross", rounds=60, ties="random"),
+    fp.RankBoost(weak="features", rounds=60, normalize="minmax"),
+    fp.AdaRank(),
+    fp.AdaRank(maximize="AP", normalize="standard"),
+    fp.AdaRank(k=5, weak="stumps(bins=16)", rounds=60),
+    fp.FocusedBoost(rounds=60),
+    fp.FocusedBoost(5, 0.3, weak="features", ties="random"),
     fp.LambdaMART(scorer="trees(count=20, leaves=7)"),
     *(cls() for cls in HINGES),
     *(cls(k=5) for cls in HINGES),
@@ -65,7 +74,7 @@ MADE = [
 ]
 
 
-@pytest.mark.parametrize("cls", [*SMOOTH, *HINGES, fp.TopRank])
+@pytest.mark.parametrize("cls", [*SMOOTH, *HINGES, *BOOSTED, fp.TopRank])
 def test_scikit_learn_finds_nothing_to_say(cls) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -23,7 +23,8 @@ from firstpage.cli import options, shared
 )
 @options.as_json
 def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
-    """Show the weights of a linear MODEL, or what its trees gained from each feature."""
+    """Show the weights of a linear MODEL, what its trees gained from each feature, or how far its
+    stumps can move a score."""
     from firstpage.rankers.explain import explain
     from firstpage.report.models import explanation_page, explanation_text
 

@@ -25,5 +25,6 @@ def command(as_json: bool) -> None:
         print(json.dumps(held, indent=2))
         return
     print(Table(["ranker", "what it does", "paper"], [list(r) for r in about()], left=3).text())
-    print("\nscorer=linear, mlp or trees (LambdaMART: trees); k=None: whole order, or its top k.")
+    print("\nscorer=linear, mlp or trees (LambdaMART: trees); boosting: weak=stumps or features.")
+    print("k=None: whole order, or its top k.")
     print("Parameters: firstpage rankers --json; for one fit: --set NAME=VALUE, or ListMLE(k=10).")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.native import kernel, part
+from firstpage.kernels.native import kernel, part, vector_kernel
 from firstpage.types import Floats, Ints
 
 EXPONENTIAL, LINEAR, TABLE = 0, 1, 2  # kinds of gain
@@ -61,6 +61,90 @@ def dcg(
                 for j in range(i, min(i + size, end)):
                     total += mean * discount[j - lo]
             i += size
+        out[q] = total
+
+
+@kernel
+def gains(
+    labels: Floats, offsets: Ints, top: Floats, kind: int, table: Floats, out: Floats
+) -> None:
+    """The gain of every document."""
+    for q in range(offsets.size - 1):
+        for i in range(offsets[q], offsets[q + 1]):
+            out[i] = gain_of(labels[i], kind, top[q], table)
+
+
+@part
+def keep_best(
+    scores: Floats, gains: Floats, lo: int, hi: int, best: Floats, held: Floats
+) -> tuple[int, float]:
+    """The best scores downward into `best`, as many as it has room for, and their gains.
+
+    Returns how many there are, and the greatest of the others.
+    """
+    size, room, other = 0, best.size, -np.inf
+    for i in range(lo, hi):
+        s = scores[i]
+        if size < room:
+            j = size
+            size += 1
+        elif s > best[room - 1]:
+            j = room - 1
+            other = best[j]
+        else:
+            other = max(other, s)
+            continue
+        while j > 0 and best[j - 1] < s:
+            best[j] = best[j - 1]
+            held[j] = held[j - 1]
+            j -= 1
+        best[j] = s
+        held[j] = gains[i]
+    return size, other
+
+
+@part
+def mean_of_tie(scores: Floats, gains: Floats, lo: int, hi: int, score: float) -> float:
+    """The mean gain of all documents of this score; there is at least one."""
+    total, count = 0.0, 0
+    for i in range(lo, hi):
+        same = scores[i] == score
+        total += gains[i] if same else 0.0
+        count += 1 if same else 0
+    return total / count
+
+
+@vector_kernel
+def top_sums(
+    scores: Floats,
+    gains: Floats,
+    offsets: Ints,
+    discount: Floats,
+    best: Floats,
+    held: Floats,
+    out: Floats,
+) -> None:
+    """Expected sum of gain * discount over the first places, as many as there are discounts.
+
+    Nothing is sorted but those places (`best` and `held` have room for them); a tie that may go on
+    beyond them is looked up in a second pass.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        size, other = keep_best(scores, gains, lo, hi, best, held)
+        total = 0.0
+        i = 0
+        while i < size:
+            j, mean = i + 1, held[i]
+            while j < size and best[j] == best[i]:
+                mean += held[j]
+                j += 1
+            mean /= j - i
+            if best[i] == other:
+                mean = mean_of_tie(scores, gains, lo, hi, best[i])
+            for p in range(i, j):
+                total += mean * discount[p]
+            i = j
         out[q] = total
 
 

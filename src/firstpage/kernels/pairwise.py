@@ -1,4 +1,4 @@
-"""Losses of document pairs: u of a higher level against v of a lower one.
+"""The logistic loss of document pairs: u of a higher level against v of a lower one.
 
 Laid out as in `listwise`.  A pair weighs upper[level of u] * weight[u] * lower[level of v] *
 weight[v].  No pair is ever written down.
@@ -13,7 +13,6 @@ from firstpage.types import Array, Floats, Ints
 
 NEAR = 40.0  # a spread of scores for which 16 probabilities multiply without underflow
 RUN = 16
-MOST = 700.0  # exp of more is infinite
 
 
 @part
@@ -168,65 +167,3 @@ def logistic_curvature(
             start = end[level]
         for i in range(n):
             out[lo + order[lo + i]] = curve[i]
-
-
-@kernel
-def exponential_pairs(
-    scores: Floats,
-    order: Array,
-    weight: Floats,
-    offsets: Ints,
-    firsts: Ints,
-    end: Ints,
-    upper: Floats,
-    lower: Floats,
-    z: Floats,
-    logs: Floats,
-    values: Floats,
-    grad: Floats,
-    curve: Floats,
-) -> None:
-    """Sum over pairs of exp(s_v - s_u), in O(n): it factorises.  `curve`, if not empty, gets the
-    second derivatives.
-
-    Sums run as logarithms, and no exponent passes MOST: the true value would be infinite there.
-    """
-    base = offsets[0]
-    for q in range(offsets.size - 1):
-        lo = offsets[q] - base
-        first, last = firsts[q], firsts[q + 1]
-        top, total = -np.inf, 0.0  # of exp(score) over the levels below
-        for level in range(last - 1, first - 1, -1):
-            logs[level - first] = top + np.log(total) if total > 0.0 else -np.inf
-            start = end[level - 1] if level > first else 0
-            for i in range(start, end[level]):
-                s, w = scores[lo + order[lo + i]], lower[level] * weight[lo + i]
-                z[lo + i] = s
-                if w > 0.0:
-                    if s > top:
-                        total = total * np.exp(top - s) + w
-                        top = s
-                    else:
-                        total += w * np.exp(s - top)
-        value, top, total = 0.0, -np.inf, 0.0  # of exp(-score) over the levels above
-        start = 0
-        for level in range(first, last):
-            above = top + np.log(total) if total > 0.0 else -np.inf
-            for i in range(start, end[level]):
-                w = weight[lo + i]
-                down = upper[level] * w * np.exp(min(logs[level - first] - z[lo + i], MOST))
-                up = lower[level] * w * np.exp(min(above + z[lo + i], MOST))
-                value += down
-                grad[lo + order[lo + i]] = up - down
-                if curve.size > 0:
-                    curve[lo + order[lo + i]] = up + down
-            for i in range(start, end[level]):
-                s, w = -z[lo + i], upper[level] * weight[lo + i]
-                if w > 0.0:
-                    if s > top:
-                        total = total * np.exp(top - s) + w
-                        top = s
-                    else:
-                        total += w * np.exp(s - top)
-            start = end[level]
-        values[q] = value

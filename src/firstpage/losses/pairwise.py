@@ -10,6 +10,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
+from firstpage.kernels import exponential
 from firstpage.kernels import pairwise as kernel
 from firstpage.kernels.hinge import hinge_pairs
 from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
@@ -143,7 +144,7 @@ class _Exponential(_Weighed):
     ) -> Run:
         logs = np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))
         z = np.empty(len(scores))
-        return kernel.exponential_pairs.bind(
+        return exponential.exponential_pairs.bind(
             scores, *self._common(lo, hi), z, logs, values, grad, curve
         )
 

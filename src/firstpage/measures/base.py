@@ -13,6 +13,14 @@ from firstpage.measures.lists import ALL, Lists
 from firstpage.types import Floats
 
 
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """A measure as the sum over places of a document's gain times the place's discount."""
+
+    gains: Floats  # one a judged document
+    discount: Floats  # of the places that count
+
+
 @dataclass(frozen=True)
 class Measure:
     """Base of all measures.  `str(measure)` is its canonical text, which `measure()` parses.
@@ -57,6 +65,10 @@ class Measure:
     def values(self, lists: Lists, how: Convention) -> Floats:
         """One number a query."""
         raise AssertionError(f"{self.name} has no values")  # every subclass has its own
+
+    def additive(self, lists: Lists, how: Convention) -> Additive | None:
+        """Gains and discounts, where the measure adds them up; else None."""
+        return None
 
 
 def cut(cutoff: int | None) -> int:

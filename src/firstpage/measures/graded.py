@@ -9,7 +9,7 @@ import numpy as np
 
 from firstpage.errors import MeasureError
 from firstpage.kernels import gain as kernel
-from firstpage.measures.base import Measure, cut, ratio
+from firstpage.measures.base import Additive, Measure, cut, ratio
 from firstpage.measures.conventions import Convention
 from firstpage.measures.lists import ALL, Lists
 from firstpage.types import Floats
@@ -116,6 +116,17 @@ class NDCG(_Discounted):
         if how.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
         return value
+
+    def additive(self, lists: Lists, how: Convention) -> Additive | None:
+        if how.strict_cutoff:
+            return None
+        kind, table = self._gain(lists, how)
+        gains = np.empty(len(lists.pool))
+        kernel.gains(lists.pool, lists.pool_offsets, lists.top, kind, table, gains)
+        best = self._ideal_dcg(lists, how, lists.top, cut(self.cutoff))
+        shares = ratio(np.ones_like(best), best)
+        gains *= np.repeat(shares, np.diff(lists.pool_offsets))
+        return Additive(gains, self._discount(lists, how)[: cut(self.cutoff)])
 
 
 @dataclass(frozen=True)

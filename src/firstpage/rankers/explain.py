@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.files import Model, read_model
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.stumps import StumpsScoring
 from firstpage.types import Floats
 
 
@@ -23,6 +24,8 @@ class Explanation:
     kind: str
     names: tuple[str, ...]
     values: Floats
+    steps: dict[str, tuple[Floats, Floats]] = field(default_factory=dict)
+    """Of features that a model reads as step functions: thresholds, and levels from below on."""
 
     def ordered(self) -> list[tuple[str, float]]:
         """The weightiest first."""
@@ -35,14 +38,21 @@ class Explanation:
             "ranker": self.model.ranker,
             "parameters": self.model.parameters,
             "kind": self.kind,
-            "features": [{"name": n, "value": v} for n, v in self.ordered()],
+            "features": [{"name": n, "value": v, **self._steps(n)} for n, v in self.ordered()],
             "training": record,
         }
+
+    def _steps(self, name: str) -> dict[str, list[float]]:
+        if name not in self.steps:
+            return {}
+        thresholds, levels = self.steps[name]
+        return {"thresholds": thresholds.tolist(), "levels": levels.tolist()}
 
 
 def explain(path: str | os.PathLike[str] | Model) -> Explanation:
     """Weights of a linear model; of a network, how strongly a feature reaches the score; of trees,
-    the loss that splits on it took away; of a cascade, what its votes weigh."""
+    the loss that splits on it took away; of stumps, how far a feature can move the score; of a
+    cascade, what its votes weigh."""
     model = path if isinstance(path, Model) else read_model(path)
     names = model.feature_names or tuple(str(i + 1) for i in range(model.n_features))
     scoring = model.scoring
@@ -54,4 +64,7 @@ def explain(path: str | os.PathLike[str] | Model) -> Explanation:
     if isinstance(scoring, MLPScoring):
         reach = np.abs(scoring.W).astype(np.float64) @ np.abs(scoring.v).astype(np.float64)
         return Explanation(model, "path strength (standardised)", names, reach)
+    if isinstance(scoring, StumpsScoring):
+        steps = {names[f]: found for f, found in scoring.functions().items()}
+        return Explanation(model, "range of steps", names, scoring.ranges(), steps)
     return Explanation(model, "gain of splits", names, scoring.gains())  # type: ignore[attr-defined]

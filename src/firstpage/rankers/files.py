@@ -178,7 +178,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = read_model(path)
     found: Any = ranker(model.ranker, **model.parameters)
     found.model_ = model.scoring
-    found.params_ = None
+    found.params_ = getattr(model.scoring, "params", None)
     found.training_ = model.training
     found.n_features_in_ = model.n_features
     record = model.training
@@ -191,5 +191,4 @@ def load(path: str | os.PathLike[str]) -> Any:
         found.transform_ = model.transform
     if model.scoring.coefficients is not None:
         found.coef_, found.intercept_ = model.scoring.coefficients
-        found.params_ = found.coef_
     return found

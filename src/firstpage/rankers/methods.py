@@ -1,4 +1,4 @@
-"""The rankers that learn by themselves, by name: `ListMLE`, `top-k ListMLE`, `focused-net`."""
+"""The rankers that learn by themselves, by name: `ListMLE`, `top-k ListMLE`, `AdaRank.MAP`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from firstpage.errors import DataError
 from firstpage.names import PartError, lookup, parameters, plain, split
 from firstpage.rankers.base import Ranker
+from firstpage.rankers.boosted import AdaRank, FocusedBoost, RankBoost
 from firstpage.rankers.lambdamart import LambdaMART
 from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
 from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
@@ -15,9 +16,14 @@ from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSla
 _ALL: tuple[type[Ranker], ...] = (
     Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
     RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack,
-    LambdaMART,
+    RankBoost, AdaRank, FocusedBoost, LambdaMART,
 )  # fmt: skip
 METHODS: dict[str, type[Ranker]] = {cls.__name__: cls for cls in _ALL}
+# As papers call a ranker with one of its parameters.
+CALLED: dict[str, tuple[str, dict[str, Any]]] = {
+    "adarankmap": ("AdaRank", {"maximize": "AP"}),
+    "adarankndcg": ("AdaRank", {"maximize": "NDCG@10"}),
+}
 TOP = 10  # the depth of "top-k .." where k is not said
 
 
@@ -31,6 +37,9 @@ def made(text: str, known: Mapping[str, type[Ranker]] = METHODS, **given: Any) -
         given.setdefault("k", TOP)
         if given["k"] is None:
             raise DataError(f"{text!r} needs k, the depth of its top-k form.")
+    if bare in CALLED:
+        name, more = CALLED[bare]
+        bare, given = plain(name), {**more, **given}
     cls = lookup(bare if bare != plain(name) else name, known, "ranker")
     has = parameters(cls)
     for key in given:

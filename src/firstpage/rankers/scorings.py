@@ -10,10 +10,13 @@ from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.scorers.base import Scoring
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import TreesScoring
 from firstpage.types import Floats
 
-SCORINGS: dict[str, Any] = {"linear": LinearScoring, "mlp": MLPScoring, "trees": TreesScoring}
+SCORINGS: dict[str, Any] = {
+    "linear": LinearScoring, "mlp": MLPScoring, "trees": TreesScoring, "stumps": StumpsScoring,
+}  # fmt: skip
 
 
 def scores_of(scoring: Any, data: Dataset) -> Floats:

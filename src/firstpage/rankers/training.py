@@ -151,6 +151,17 @@ def without_flat(training: Training) -> Training:
     return replace(training, query_weights=shares) if shares.sum() > 0 else training
 
 
+def heavy_queries(training: Training) -> Training:
+    """Queries that weigh nothing left out."""
+    shares = training.query_weights
+    if shares is None or (shares > 0).all():
+        return training
+    kept = shares > 0
+    rows = np.repeat(kept, training.data.lengths)
+    weights = None if training.weights is None else training.weights[rows]
+    return Training(training.data[kept], weights, shares[kept])
+
+
 def with_copies(training: Training, who: str) -> Training:
     """Documents of weight 2 written down twice, those of weight 0 not at all.
 

@@ -178,3 +178,31 @@ def line(points: Sequence[tuple[float, float]], title: str) -> str:
         f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{max(xs):g}</text>',
     ]
     return _svg(height + 30, "".join(parts), title)
+
+
+def steps(thresholds: Floats, levels: Floats, title: str) -> str:
+    """A step function: levels between thresholds, one more than there are thresholds."""
+    height, left, right = 90, 60, WIDTH - 20
+    low, high = float(levels.min()), float(levels.max())
+    first, last = float(thresholds[0]), float(thresholds[-1])
+    margin = 0.08 * (last - first) or 0.5 * abs(first) or 1.0
+    ends = [first - margin, *thresholds.tolist(), last + margin]
+    span_x, span_y = ends[-1] - ends[0], max(high - low, 1e-12)
+
+    def place(x: float, y: float) -> str:
+        across = left + (x - ends[0]) / span_x * (right - left)
+        return f"{across:.1f},{8 + (high - y) / span_y * height:.1f}"
+
+    corners = [
+        place(x, float(level))
+        for i, level in enumerate(levels)
+        for x in (ends[i], ends[i + 1])
+    ]  # fmt: skip
+    parts = [
+        f'<polyline class="mark" fill="none" points="{" ".join(corners)}"/>',
+        f'<text class="tick" x="{left - 6}" y="14" text-anchor="end">{high:.3g}</text>',
+        f'<text class="tick" x="{left - 6}" y="{height + 8}" text-anchor="end">{low:.3g}</text>',
+        f'<text class="tick" x="{left}" y="{height + 24}">{first:.4g}</text>',
+        f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{last:.4g}</text>',
+    ]
+    return _svg(height + 30, "".join(parts), title)

@@ -10,6 +10,7 @@ from firstpage.report.page import figure, page
 from firstpage.report.table import Table
 
 WIDE = 40  # characters of the longest bar
+SHAPES = 8  # step functions drawn, at most
 
 
 def _lead(found: Explanation) -> str:
@@ -48,9 +49,15 @@ def explanation_page(found: Explanation, top: int) -> str:
     if len(curve) > 1:
         title = f"{found.model.training['measure']} on validation data, by iteration"
         drawn.append(figure(draw.line(curve, title), title))
+    shapes = [
+        figure(draw.steps(*found.steps[n], f"what {n} adds to the score"), n)
+        for n, _ in rows[: min(top, SHAPES)]
+        if n in found.steps
+    ]
     parameters = [[k, str(v)] for k, v in found.model.parameters.items()]
     sections = [
         ("What it looks at", drawn),
+        *([("How it reads them", shapes)] if shapes else []),
         ("All features", [Table(["feature", found.kind], kept).html()]),
         ("Parameters", [Table(["parameter", "value"], parameters, left=2).html()]),
     ]

@@ -26,7 +26,8 @@ th, td { padding: .28rem .8rem .28rem 0; text-align: left; border-bottom: 1px so
 svg { width: 100%; max-width: 44rem; font: 12px system-ui, sans-serif; }
 svg text { fill: var(--ink); }
 svg .tick { fill: var(--soft); font-size: 11px; } svg .grid { stroke: var(--line); }
-svg .zero { stroke: var(--soft); } svg line.mark { stroke: var(--mark); stroke-width: 3; }
+svg .zero { stroke: var(--soft); }
+svg line.mark, svg polyline.mark { stroke: var(--mark); stroke-width: 3; }
 svg circle.mark { fill: var(--mark); } svg line.strong { stroke: var(--strong); }
 svg circle.strong { fill: var(--strong); } svg .bar { fill: var(--strong); }
 svg .win { fill: var(--win); }

@@ -120,6 +120,11 @@ class LinearScoring:
     def coefficients(self) -> tuple[Floats, float]:
         return self.weights, self.intercept
 
+    @property
+    def params(self) -> Floats:
+        """What a fit can go on from."""
+        return self.weights
+
     def predict(self, X: Any) -> Floats:
         """In float64, whatever the features; row by row, so that a row's score is its own."""
         out = np.empty(X.shape[0])

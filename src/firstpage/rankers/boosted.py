@@ -1,0 +1,211 @@
+"""The boosting rankers: RankBoost, AdaRank, FocusedBoost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.losses.listwise import relevance
+from firstpage.losses.pairwise import Pairs, PairwiseExponential
+from firstpage.measures.graded import NDCG
+from firstpage.measures.parse import measure as parse_measure
+from firstpage.names import number
+from firstpage.rankers.base import Ranker
+from firstpage.rankers.fitting import Fitted, Job, fitted, watcher_of
+from firstpage.rankers.training import Training, heavy_queries
+from firstpage.solvers.boosting import Boosted, ListPart, PairPart, Part, Rules, boost
+from firstpage.solvers.judges import Judge
+from firstpage.solvers.weak import Pool, weak
+from firstpage.types import Floats
+
+Parts = Sequence[tuple[float, Part]]
+On = Literal["list", "top"]
+
+
+@dataclass(eq=False, repr=False)
+class Boosting(Ranker):
+    """Rankers that add up weak rankers, one a round.
+
+    weak       what is added up: "stumps", "stumps(bins=32)" or "features"
+    rounds     at most
+    halvings   how often a step that does not lower the training loss is halved before its weak
+               ranker is set aside for a while; None: every step is taken, as in the papers
+    stall      stop after so many weak rankers in succession in vain; None: do not
+    """
+
+    _copies: ClassVar = True
+
+    _: KW_ONLY
+    weak: Any = "stumps"
+    rounds: int = 300
+    halvings: int | None = 2
+    stall: int | None = 50
+
+    def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
+        """What to mend, with shares."""
+        raise AssertionError(f"{type(self).__name__} has no parts")
+
+    def _rules(self) -> Rules:
+        return Rules(int(self.rounds), self.halvings, self.stall)
+
+    def _learn(self, job: Job) -> Fitted:
+        training = heavy_queries(job.training)
+        truth = self._truth(training.data.truth)
+        pool = weak(self.weak).pool(training.data.X, _row_weights(training), job.threads)
+        scores = np.zeros(training.data.n_docs)
+        if job.start is not None:
+            scores += pool.scoring([], job.start).predict(training.data.X)
+        parts = self._parts(training, truth, pool)
+        return _watched(job, pool, parts, self._rules(), scores)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        weak(self.weak)
+        number(self, "rounds", 1, whole=True)
+        for name, low in (("halvings", 0), ("stall", 1)):
+            if getattr(self, name) is not None:
+                number(self, name, low, whole=True)
+
+
+@dataclass(eq=False, repr=False)
+class RankBoost(Boosting):
+    """Weak rankers that put right the pairs still in the wrong order (Freund et al. 2003).
+
+    Minimises the mean over a query's pairs, u better than v, of exp(s_v - s_u).  With k, pairs
+    whose better document is among the first k places; `pairs="cross"` only those between the first
+    k and the rest.  `tol` stops when the loss falls by less than this share in a round.
+    """
+
+    _paper = "Freund et al., JMLR 2003; top-k: Lan et al., CIKM 2013"
+    _about = "boosted weak rankers on pairs"
+    _copies: ClassVar = False  # pairs of copies are weighed
+    _grid: ClassVar = {"tol": [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]}
+
+    _: KW_ONLY
+    pairs: Pairs = "all"
+    tol: float = 0.0
+
+    def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
+        return [(1.0, pair_part(training, truth, self.k, self.pairs))]
+
+    def _rules(self) -> Rules:
+        return replace(super()._rules(), tol=float(self.tol))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        number(self, "tol", 0)
+        PairwiseExponential(self.k, self.pairs)
+
+
+@dataclass(eq=False, repr=False)
+class AdaRank(Boosting):
+    """Weak rankers that do well on the queries that still measure badly (Xu and Li 2007).
+
+    maximize   the measure; None: NDCG@10, or NDCG@k with k
+    on         with k: the labels k .. 1, 0 of the whole "list", or of the documents of the "top" k
+               alone
+    """
+
+    _paper = "Xu and Li, SIGIR 2007; in the top: Niu et al., SIGIR 2012"
+    _about = "boosted weak rankers on a measure (AdaRank.MAP, AdaRank.NDCG)"
+    _grid: ClassVar = {"weak": ["features", "features(signs=plus)", "stumps"]}
+
+    _: KW_ONLY
+    maximize: str | None = None
+    on: On = "list"
+    weak: Any = "features"
+
+    def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
+        which = NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
+        labels = truth.labels if self.k is None else relevance(truth, None, self.k)
+        rows = np.flatnonzero(labels > 0) if self.on == "top" else None
+        judge = Judge(which, replace(truth, labels=labels), rows)
+        return [(1.0, ListPart(judge, pool, _shares(training)))]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.on not in ("list", "top"):
+            raise DataError(f"on must be 'list' or 'top'; got {self.on!r}.")
+        if self.on == "top" and self.k is None:
+            raise DataError("on='top' needs k, the depth of the top.")
+        if self.maximize is not None:
+            parse_measure(self.maximize)
+
+
+@dataclass(eq=False, repr=False)
+class FocusedBoost(Boosting):
+    """Order inside the top k by AdaRank, the top k above the rest by RankBoost (Niu et al. 2012).
+
+    Each round takes the weak ranker of the greatest beta * list + (1 - beta) * pair: NDCG@k of the
+    top's documents alone, and what it does for the pairs between the top k and the rest.
+    """
+
+    _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
+    _about = "AdaRank inside the top k, RankBoost between the top k and the rest"
+    _grid: ClassVar = {"beta": [round(0.05 * i, 2) for i in range(21)]}
+
+    k: int | None = 10
+    beta: float = 0.5
+
+    def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
+        inside = AdaRank(self.k, on="top")._parts(training, truth, pool) if self.beta > 0 else []
+        parts = [(self.beta, part) for _, part in inside]
+        if self.beta < 1:
+            parts.append((1 - self.beta, pair_part(training, truth, self.k, "cross")))
+        return parts
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        number(self, "beta", 0)
+        if self.beta > 1:
+            raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
+        if self.k is None:
+            raise DataError("FocusedBoost needs k, the depth of the top that it focuses on.")
+
+
+def pair_part(training: Training, truth: Truth, k: int | None, pairs: Pairs) -> PairPart:
+    loss = PairwiseExponential(k, pairs, average=True)
+    return PairPart(loss, truth, training.weights, _shares(training))
+
+
+def _shares(training: Training) -> Floats:
+    shares = training.query_weights
+    return np.ones(len(training.data)) if shares is None else shares
+
+
+def _row_weights(training: Training) -> Floats:
+    each = np.repeat(_shares(training), training.data.lengths)
+    return each if training.weights is None else each * training.weights
+
+
+def _watched(job: Job, pool: Pool, parts: Parts, rules: Rules, scores: Floats) -> Fitted:
+    """Boost under a watcher; keep the rounds that measure best, or lose least on training data."""
+    X: Any = None if job.valid is None else job.valid.X
+    valid = None if X is None else pool.scoring([], job.start).predict(X)
+    if X is not None and not isinstance(X, np.ndarray):
+        X = X.tocsc()  # weak rankers read it column by column
+    watcher = watcher_of(job, lambda params, X: valid, True)
+
+    def told(at: int, chosen: int, step: float, loss: float) -> bool:
+        if valid is not None:
+            valid[:] += step * pool.values(chosen, X)
+        return watcher(at, loss, at)
+
+    found, interrupted = Boosted(), False
+    try:
+        boost(pool, parts, rules, scores, found, told)
+    except KeyboardInterrupt:
+        if not watcher.history:
+            raise
+        interrupted = True
+    kept = watcher.best.iteration if watcher.best is not None else found.best
+    model = pool.scoring(found.chosen[:kept], job.start)
+    loss = found.losses[kept - 1] if kept else sum(share * part.loss for share, part in parts)
+    return fitted(
+        job, watcher, model, model.params, len(watcher.history), loss, found.finished, interrupted
+    )

@@ -1,0 +1,635 @@
+"""RankBoost, AdaRank, FocusedBoost: against pair matrices written out, at their ends, to their stop."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from math import exp, log, log2
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.base import clone
+
+import firstpage as fp
+from firstpage.errors import DataError, FirstpageError, FirstpageWarning
+from firstpage.losses.pairwise import PairwiseExponential
+from firstpage.scorers.stumps import StumpsScoring
+from firstpage.solvers.boosting import ListPart, PairPart, _State
+from firstpage.solvers.judges import Judge
+from firstpage.solvers.thresholds import midpoints, thresholds_of
+from firstpage.solvers.weak import Features, Stumps
+
+RECIPE = fp.Synthetic(queries=50, docs="uniform(1, 25)", features=15, grades=3, noise=1.0, seed=2)
+DATA = RECIPE.dataset()
+DATA = DATA.with_features(np.ascontiguousarray(DATA.X, np.float64))
+TRAIN, TEST = DATA[:35], DATA[35:]
+SMALL = fp.Synthetic(queries=7, docs="uniform(4, 9)", features=3, grades=3, seed=5).dataset()
+SMALL = SMALL.with_features(np.round(np.asarray(SMALL.X, np.float64), 1))
+TOP = SMALL.with_labels(SMALL.truth.top_k(3))
+MADE = [fp.RankBoost(rounds=40), fp.AdaRank(rounds=40), fp.FocusedBoost(4, rounds=40)]
+
+
+# --- the whole algorithm, pair by pair
+
+
+def ndcg(scores, labels, k: int) -> float:
+    """With the mean gain of its tie at every place."""
+    scores, gains = np.asarray(scores), 2.0 ** np.asarray(labels) - 1
+    mean = np.array([gains[scores == s].mean() for s in scores])
+    order = np.argsort(-scores, kind="stable")
+    discount = [1 / log2(place + 2) for place in range(len(scores))][:k]
+    got = sum(d * g for d, g in zip(discount, mean[order], strict=False))
+    best = sum(d * g for d, g in zip(discount, np.sort(gains)[::-1], strict=False))
+    return got / best
+
+
+def weak_rankers(X: np.ndarray, kind: str) -> list[np.ndarray]:
+    """Every weak ranker's value on every document, then the same with a minus."""
+    found = []
+    for column in X.T:
+        values = np.unique(column)
+        if kind == "features":
+            found.append((column - values[0]) / (values[-1] - values[0]))
+        else:
+            found += [(column > (a + b) / 2) * 1.0 for a, b in itertools.pairwise(values)]
+    return found + [-h for h in found]
+
+
+class Plain:
+    """SPEC's corrected algorithm, as it reads, on a top-k truth."""
+
+    def __init__(self, data, k: int, beta: float, kind: str) -> None:
+        self.y, self.k, self.beta = data.y, k, beta
+        queries = [range(a, b) for a, b in itertools.pairwise(data.offsets.tolist())]
+        self.tops = [[d for d in q if self.y[d] > 0] for q in queries]
+        rests = [[d for d in q if self.y[d] == 0] for q in queries]
+        self.pairs, D = [], []
+        for top, rest in zip(self.tops, rests, strict=True):
+            self.pairs += itertools.product(top, rest)
+            D += [1 / (len(top) * len(rest))] * (len(top) * len(rest))
+        self.start = self.D = np.array(D) / sum(D)
+        self.P = np.full(len(queries), 1 / len(queries))
+        self.hs = weak_rankers(np.asarray(data.X), kind)
+        self.E = np.array([[ndcg(h[t], self.y[t], k) for t in self.tops] for h in self.hs])
+        self.F, self.chosen = np.zeros(len(self.y)), []
+
+    def measured(self, F) -> np.ndarray:
+        return np.array([ndcg(F[t], self.y[t], self.k) for t in self.tops])
+
+    def weights(self, F) -> np.ndarray:
+        return self.start * [exp(F[v] - F[u]) for u, v in self.pairs]
+
+    def loss(self, F) -> float:
+        lists, pairs = 1 - self.measured(F).mean(), self.weights(F).sum()
+        return self.beta * lists + (1 - self.beta) * pairs
+
+    def edges(self) -> np.ndarray:
+        pair = [
+            sum(self.D[i] * (h[u] - h[v]) for i, (u, v) in enumerate(self.pairs)) for h in self.hs
+        ]
+        return self.beta * (self.E @ self.P) + (1 - self.beta) * np.array(pair)
+
+    def take(self, h: int, step: float) -> None:
+        self.chosen.append((h, step))
+        self.F = self.F + step * self.hs[h]
+        self.P = np.exp(-self.measured(self.F))
+        self.P /= self.P.sum()
+        # Pair by pair from the last round's weights, as the papers write it.
+        self.D = self.D * [exp(-step * (self.hs[h][u] - self.hs[h][v])) for u, v in self.pairs]
+        self.D /= self.D.sum()
+
+    def papers(self, rounds: int) -> None:
+        for _ in range(rounds):
+            r = self.edges()
+            best = int(np.argmax(r >= r.max() - 1e-9))
+            self.take(best, 0.5 * log((1 + r[best]) / (1 - r[best])))
+
+    def ours(self, rounds: int, halvings: int) -> None:
+        """Steps in vain are halved, then set aside until all others were tried."""
+        count, aside = len(self.hs) // 2, set()
+        while len(self.chosen) < rounds:
+            r, before = self.edges(), self.loss(self.F)
+            free = [h for h in range(len(self.hs)) if h % count not in aside and r[h] > 0]
+            if not free:
+                aside = set()
+                if not any(self._helps(h, r[h], before, halvings) for h in range(len(self.hs))):
+                    return
+                continue
+            most = max(r[h] for h in free)
+            best = next(h for h in free if r[h] >= most - 1e-9)
+            step = self._helps(best, r[best], before, halvings)
+            if step:
+                self.take(best, step)
+            else:
+                aside.add(best % count)
+
+    def _helps(self, h: int, r: float, before: float, halvings: int) -> float:
+        if r <= 0:
+            return 0.0
+        step = 0.5 * log((1 + r) / (1 - r))
+        for _ in range(halvings + 1):
+            if self.loss(self.F + step * self.hs[h]) < before - 1e-12:
+                return step
+            step /= 2
+        return 0.0
+
+
+@pytest.mark.parametrize("halvings", [None, 0, 2])
+@pytest.mark.parametrize("kind", ["stumps", "features"])
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+def test_every_round_is_the_one_of_explicit_pairs(kind: str, beta: float, halvings) -> None:
+    rounds = 12
+    want = Plain(TOP, 3, beta, kind)
+    want.papers(rounds) if halvings is None else want.ours(rounds, halvings)
+    ranker = fp.FocusedBoost(3, beta, weak=kind, rounds=rounds, halvings=halvings, stall=None)
+    losses: list = []
+    ranker.fit(TOP, callback=lambda step: losses.append(step.loss))
+    assert ranker.n_iter_ == len(want.chosen) > 1
+    again = Plain(TOP, 3, beta, kind)
+    steps = [(again.take(*one), again.loss(again.F), again.F)[1:] for one in want.chosen]
+    assert losses == pytest.approx([loss for loss, _ in steps], rel=1e-6)
+    # Without validation data the least loss is kept; and a feature's zero is nowhere.
+    kept, got = steps[int(np.argmin(losses))][1], ranker.predict(TOP)
+    assert got - got[0] == pytest.approx(kept - kept[0], rel=1e-6, abs=1e-6)
+
+
+def test_all_pairs_and_query_weights_by_the_slope_of_the_loss() -> None:
+    """RankBoost's round: alpha minimises the bound, and the edge is the slope along the stump."""
+    weights = np.arange(1, len(SMALL) + 1)
+    ranker = fp.RankBoost(rounds=1).fit(SMALL, sample_weight=weights)
+    values, grad = PairwiseExponential(average=True).value_grad(np.zeros(SMALL.n_docs), SMALL.truth)
+    each = np.repeat(weights, SMALL.lengths)
+    edges = [-(each * grad) @ h / (weights @ values) for h in weak_rankers(SMALL.X, "stumps")]
+    edge = max(edges)
+    step = 0.5 * log((1 + edge) / (1 - edge))
+    assert abs(ranker.model_.step).tolist() == pytest.approx([step])
+
+
+def test_the_weight_of_a_rightly_ordered_pair_falls() -> None:
+    truth = fp.Truth.of([1, 0, 1, 0], [1, 1, 2, 2])
+    part = PairPart(PairwiseExponential(average=True), truth, None, np.ones(2))
+    part.look(np.zeros(4))
+    assert part.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
+    assert part.loss == 1
+    part.look(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair right, the second wrong
+    right = exp(-1) / (exp(-1) + exp(1))
+    assert part.potential == pytest.approx([right, -right, 1 - right, right - 1])
+    assert part.loss == pytest.approx((exp(-1) + exp(1)) / 2)
+
+
+# --- the ends of FocusedBoost
+
+
+@pytest.mark.parametrize("weak", ["stumps", "stumps(bins=8, signs=plus)", "features"])
+@pytest.mark.parametrize("ties", ["share", "random"])
+@pytest.mark.parametrize("k", [1, 4, 100])
+@pytest.mark.parametrize("valid", [None, TEST])
+def test_focused_boost_at_its_ends_is_its_parts(weak, ties, k, valid) -> None:
+    common = {"weak": weak, "ties": ties, "rounds": 25}
+    for beta, part in [
+        (0, fp.RankBoost(k, pairs="cross", **common)),
+        (1, fp.AdaRank(k, on="top", **common)),
+    ]:
+        mixed = fp.FocusedBoost(k, beta, **common).fit(TRAIN, valid=valid)
+        assert mixed.model_.to_dict() == part.fit(TRAIN, valid=valid).model_.to_dict()
+        assert mixed.n_iter_ == part.n_iter_
+        assert [s.loss for s in mixed.history_] == [s.loss for s in part.history_]
+    if k == 4:
+        middle = fp.FocusedBoost(k, 0.5, **common).fit(TRAIN)
+        for beta in (0, 1):
+            ends = fp.FocusedBoost(k, beta, **common).fit(TRAIN)
+            assert middle.model_.to_dict() != ends.model_.to_dict()
+
+
+def test_a_top_of_one_orders_nothing() -> None:
+    """With k = 1 the list part says nothing: its edges are 0, and it has no loss."""
+    assert fp.AdaRank(1, on="top").fit(TRAIN).n_iter_ == 0
+    half = fp.FocusedBoost(1, 0.5, rounds=1, weak="features").fit(TRAIN)
+    whole = fp.RankBoost(1, pairs="cross", rounds=1, weak="features").fit(TRAIN)
+    assert half.objective_ < 0.5
+    assert np.count_nonzero(half.coef_) == 1
+    assert np.flatnonzero(half.coef_) == np.flatnonzero(whole.coef_)
+    assert 0 < abs(half.coef_.sum()) < abs(whole.coef_.sum())  # half the edge, a shorter step
+
+
+# --- what weak rankers measure alone
+
+
+@pytest.mark.parametrize("measure", ["NDCG@3", "NDCG", "NDCG(gain=linear)@5", "AP", "P@4", "ERR"])
+@pytest.mark.parametrize("kind", [Stumps(bins=6), Features()])
+@pytest.mark.parametrize("on", ["list", "top"])
+def test_weak_rankers_measure_what_the_measures_room_says(measure, kind, on) -> None:
+    rows = np.flatnonzero(SMALL.y > 0) if on == "top" else np.arange(SMALL.n_docs)
+    judge = Judge(fp.measure(measure), SMALL.truth, rows if on == "top" else None)
+    pool = kind.pool(SMALL.X, np.ones(SMALL.n_docs))
+    table = pool.judged(judge)
+    part = fp.Dataset.from_arrays(SMALL.X[rows], SMALL.y[rows], SMALL.qid[rows])
+    kept = np.isin(
+        SMALL.queries.to_array(), part.queries.to_array()
+    )  # some have nothing in the top
+    assert kept.sum() == len(part)
+    assert table.shape == (2, pool.count, len(SMALL))
+    for s, number in itertools.product((0, 1), range(pool.count)):
+        scores = (1, -1)[s] * pool.values(number, part.X)
+        want = fp.evaluate(scores, part, measures=measure).per_query(measure)
+        assert table[s, number, kept] == pytest.approx(want, abs=1e-6)
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=14),
+             min_size=1, max_size=4),
+    st.integers(1, 12),
+)  # fmt: skip
+def test_the_first_places_alone_measure_as_the_sorted_list_does(lists, cutoff: int) -> None:
+    scores = np.array([s for one in lists for s, _ in one], float)
+    labels = np.array([y for one in lists for _, y in one], float)
+    qid = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
+    judge = Judge(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
+    data = fp.Dataset.from_arrays(np.zeros((len(labels), 1)), labels, qid)
+    want = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
+    assert judge(scores) == pytest.approx(want, abs=1e-12)
+
+
+def test_queries_that_cannot_tell_orders_apart_are_left_out() -> None:
+    y = np.array([2, 1, 0, 0, 1, 1, 2, 1, 3])
+    truth = fp.Truth.of(y, [1, 1, 2, 2, 3, 3, 4, 4, 5])
+    assert Judge(fp.measure("NDCG@10"), truth).telling.tolist() == [True, False, False, True, False]
+    assert not Judge(fp.measure("AP"), truth).telling.any()
+
+
+# --- thresholds
+
+
+def test_thresholds_are_midpoints_of_all_values_or_of_quantiles() -> None:
+    rng = np.random.default_rng(0)
+    few = rng.integers(0, 9, 500) / 4
+    many = rng.normal(size=500)
+    flat = np.ones(500)
+    zeros = np.where(rng.random(500) < 0.8, 0.0, rng.random(500))
+    X = np.column_stack([few, many, flat, zeros])
+    cuts = thresholds_of(X, np.ones(500), 10)
+    values = np.unique(few)
+    assert cuts[0].tolist() == ((values[1:] + values[:-1]) / 2).tolist()
+    assert len(cuts[1]) == 9
+    assert np.bincount(np.searchsorted(cuts[1], many)).tolist() == [50] * 10
+    assert len(cuts[2]) == 0
+    # The zeros fill a bin; what is left shares the other nine.
+    sizes = np.bincount(np.searchsorted(cuts[3], zeros))
+    assert len(sizes) == 10
+    assert sizes[0] == (zeros == 0).sum()
+    assert sizes[1:].max() - sizes[1:].min() <= 2
+    sparse = thresholds_of(csr_array(X), np.ones(500), 10)
+    assert [c.tolist() for c in sparse] == [c.tolist() for c in cuts]
+
+
+def test_weights_count_as_copies_in_quantiles() -> None:
+    rng = np.random.default_rng(1)
+    X, weights = rng.normal(size=(300, 2)), rng.integers(0, 4, 300)
+    by_weight = thresholds_of(X, weights.astype(float), 16)
+    copied = np.repeat(X, weights, axis=0)
+    want = thresholds_of(copied, np.ones(len(copied)), 16)
+    assert [c.tolist() for c in by_weight] == [c.tolist() for c in want]
+
+
+def test_a_threshold_lies_between_neighbours_however_near() -> None:
+    for a, b in [(1.0, np.nextafter(1.0, 2)), (0.0, 5e-324), (-1e308, 1e308), (-5e-324, 0.0)]:
+        (t,) = midpoints(np.array([a]), np.array([b]))
+        assert a <= t < b
+    X = np.array([[1.0], [np.nextafter(np.float32(1), np.float32(2))]], np.float32)
+    ranker = fp.RankBoost(rounds=1).fit(X, [0, 1])
+    assert np.ptp(ranker.predict(X)) > 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bins", [2, 7, 256])
+def test_documents_are_on_the_same_side_in_training_and_prediction(dtype, bins: int) -> None:
+    X = np.ascontiguousarray(DATA.X, dtype)
+    pool = Stumps(bins=bins).pool(X, np.ones(len(X)))
+    assert np.diff(pool.firsts).max() <= bins - 1
+    rng = np.random.default_rng(0)
+    for number in rng.integers(0, pool.count, 20).tolist():
+        scores = np.zeros(len(X))
+        pool.add(number, 0.5, scores)
+        model = pool.scoring([(number, 0.5)], None)
+        assert model.predict(X).tolist() == scores.tolist()
+        assert model.predict(csr_array(X)).tolist() == scores.tolist()
+        assert (0.5 * pool.values(number, X)).tolist() == scores.tolist()
+        want = sum(scores / 0.5 * np.arange(len(X)))
+        assert pool.edges(np.arange(len(X), dtype=float))[number] == pytest.approx(want)
+
+
+def test_threads_do_not_change_a_bit(monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.solvers.weak.ALONE", 0)
+    models = [fp.RankBoost(rounds=20, threads=t).fit(TRAIN).model_.to_dict() for t in (1, 2, 3, 40)]
+    assert all(model == models[0] for model in models)
+
+
+# --- when it stops
+
+
+def test_the_training_loss_falls_every_round_unless_every_step_is_taken() -> None:
+    for made in MADE:
+        losses = [1.0, *(s.loss for s in clone(made).fit(TRAIN).history_)]
+        assert len(losses) > 6, made
+        assert (np.diff(losses) < 0).all(), made
+    papers = fp.AdaRank(rounds=40, halvings=None, stall=None).fit(TRAIN)
+    ours = fp.AdaRank(rounds=40).fit(TRAIN)
+    assert papers.n_iter_ == 40
+    assert not (np.diff([s.loss for s in papers.history_]) < 0).all()
+    assert ours.objective_ < papers.objective_ == min(s.loss for s in papers.history_)
+
+
+def test_a_step_that_is_not_taken_changes_nothing() -> None:
+    pool = Features().pool(TRAIN.X, np.ones(TRAIN.n_docs))
+    judge = Judge(fp.measure("NDCG@10"), TRAIN.truth)
+    state = _State(
+        pool, [(1.0, ListPart(judge, pool, np.ones(len(TRAIN))))], np.zeros(TRAIN.n_docs)
+    )
+    best = int(np.argmax(state.edges()[0]))
+    assert state.take(best, 0.5, halvings=0) > 0
+    scores, loss, edges = state.scores.copy(), state.loss, state.edges()
+    refused = [h for h in range(pool.count) if state.take(h, -0.99, halvings=1) == 0]
+    assert best in refused  # the best feature upside down
+    fresh = _State(pool, [(1.0, ListPart(judge, pool, np.ones(len(TRAIN))))], scores.copy())
+    again = _State(pool, state.parts, scores.copy())
+    again.edges()
+    assert again.take(best, -0.99, halvings=1) == 0
+    assert (again.scores.tolist(), again.loss) == (scores.tolist(), loss)
+    assert again.edges().tolist() == edges.tolist() == fresh.edges().tolist()
+
+
+def test_one_weak_ranker_for_ever_is_the_trap_that_setting_aside_avoids() -> None:
+    """The first feature is best alone, and AdaRank would take it every round."""
+    rng = np.random.default_rng(0)
+    X = rng.random((600, 3))
+    y = np.round(3 * (0.6 * X[:, 0] + 0.4 * X[:, 1]) + 0.2 * rng.normal(size=600))
+    qid = np.repeat(np.arange(30), 20)
+    stuck = fp.AdaRank(halvings=None, rounds=30).fit(X, y, qid=qid)
+    freed = fp.AdaRank(rounds=30).fit(X, y, qid=qid)
+    assert np.count_nonzero(stuck.coef_) == 1
+    assert freed.coef_[1] > 0
+    assert freed.score(X, y, qid=qid) > stuck.score(X, y, qid=qid) + 0.02
+    assert freed.n_iter_ < 30  # nothing more to gain
+
+
+def test_tol_ends_rank_boost() -> None:
+    whole = fp.RankBoost(rounds=60).fit(TRAIN)
+    losses = np.array([1.0, *(s.loss for s in whole.history_)])
+    falls = -np.diff(losses) / losses[:-1]
+    for tol in (0.05, 0.02):
+        some = fp.RankBoost(rounds=60, tol=tol).fit(TRAIN)
+        assert some.n_iter_ == int(np.argmax(falls < tol)) + 1 < 60
+    assert fp.RankBoost(rounds=60, tol=1.0).fit(TRAIN).n_iter_ == 1
+
+
+def test_stall_ends_what_does_not_get_better() -> None:
+    X, y, qid = np.array([[0.0], [1.0], [1.0], [0.0]]), [0, 1, 0, 1], [1, 1, 2, 2]
+    assert fp.RankBoost().fit(X, y, qid=qid).n_iter_ == 0  # as often right as wrong
+    patient, hasty = (fp.AdaRank(rounds=300, stall=s).fit(TRAIN) for s in (None, 1))
+    assert hasty.n_iter_ < patient.n_iter_ < 300
+    assert hasty.objective_ > patient.objective_
+
+
+def test_a_weak_ranker_without_mistakes_is_enough() -> None:
+    X, y, qid = np.arange(8.0).reshape(8, 1), [0, 0, 1, 1, 0, 0, 1, 1], np.repeat([1, 2], 4)
+    X[4:] -= 4
+    for made in (fp.RankBoost(), fp.AdaRank(), fp.AdaRank(weak="stumps")):
+        ranker = clone(made).fit(X, y, qid=qid)
+        assert ranker.n_iter_ == 1
+        assert ranker.score(X, y, qid=qid) == 1
+    # Two stumps that are right in turn make a loss that falls for ever, and yet it ends.
+    y = [0, 0, 1, 1, 0, 0, 0, 1]
+    ranker = fp.RankBoost(rounds=1000).fit(X, y, qid=qid)
+    assert 1 < ranker.n_iter_ < 200
+    assert ranker.score(X, y, qid=qid) == 1
+
+
+# --- as the family does it
+
+
+def test_weights_are_copies() -> None:
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 3, TRAIN.n_docs)
+    rows = np.repeat(np.arange(TRAIN.n_docs), weights)
+    for made in MADE:
+        by_weight = clone(made).fit(TRAIN, sample_weight=weights)
+        copied = clone(made).fit(TRAIN.X[rows], TRAIN.y[rows], qid=TRAIN.qid[rows])
+        assert by_weight.predict(TEST) == pytest.approx(copied.predict(TEST), abs=1e-9)
+    halves = fp.RankBoost(rounds=10).fit(TRAIN, sample_weight=weights / 2)
+    assert np.isfinite(halves.predict(TEST)).all()
+    for made in MADE[1:]:
+        with pytest.raises(DataError, match=r"must be whole numbers, and one is 0\.5"):
+            clone(made).fit(TRAIN, sample_weight=weights / 2)
+
+
+@pytest.mark.parametrize("made", MADE, ids=str)
+def test_a_query_of_weight_two_is_two_queries(made) -> None:
+    weights = np.random.default_rng(0).integers(0, 3, len(TRAIN))
+    twice = TRAIN[np.repeat(np.arange(len(TRAIN)), weights)]
+    qid = np.repeat(np.arange(len(twice)), twice.lengths)
+    want = clone(made).fit(twice.X, twice.y, qid=qid).predict(TEST)
+    assert clone(made).fit(TRAIN, sample_weight=weights).predict(TEST) == pytest.approx(want)
+    assert not np.allclose(clone(made).fit(TRAIN).predict(TEST), want)
+
+
+@pytest.mark.parametrize("made", [*MADE, fp.AdaRank(weak="stumps(bins=9)", rounds=20)], ids=str)
+def test_sparse_features_give_the_dense_model(made) -> None:
+    X = TRAIN.X * (np.random.default_rng(0).random(TRAIN.X.shape) < 0.5)
+    dense = clone(made).fit(X, TRAIN.y, qid=TRAIN.qid)
+    sparse = clone(made).fit(csr_array(X), TRAIN.y, qid=TRAIN.qid)
+    valid = (csr_array(TEST.X), TEST.y, TEST.qid)
+    assert sparse.predict(csr_array(TEST.X)) == pytest.approx(dense.predict(TEST.X))
+    watched = clone(made).fit(csr_array(X), TRAIN.y, qid=TRAIN.qid, valid=valid)
+    assert watched.best_score_ == pytest.approx(watched.score(*valid[:2], qid=valid[2]))
+
+
+@pytest.mark.parametrize("made", MADE, ids=str)
+def test_validation_keeps_the_best_and_an_interrupt_too(made) -> None:
+    seen = []
+    ranker = clone(made).set_params(patience=4).fit(TRAIN, valid=TEST, callback=seen.append)
+    values = [step.measure for step in seen]
+    assert ranker.best_score_ == max(values) == pytest.approx(ranker.score(TEST))
+    assert len(seen) <= ranker.best_iteration_ + 4
+
+    def stop(step) -> None:
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.warns(FirstpageWarning, match="interrupted"):
+        some = clone(made).fit(TRAIN, valid=TEST, callback=stop)
+    assert some.interrupted_
+    assert some.score(TEST) == pytest.approx(max(values[:3]))
+    assert clone(made).fit(TRAIN, callback=lambda step: step.iteration == 2).n_iter_ == 2
+
+
+@pytest.mark.parametrize("made", MADE, ids=str)
+def test_warm_start_goes_on(made, tmp_path) -> None:
+    whole = clone(made).set_params(rounds=8).fit(TRAIN)
+    first = clone(made).set_params(rounds=4, warm_start=True, stall=None).fit(TRAIN)
+    first.save(tmp_path / "m.json")
+    for ranker in (first, fp.load(tmp_path / "m.json")):
+        ranker.fit(TRAIN)
+        assert ranker.objective_ < whole.history_[3].loss
+        if not isinstance(made, fp.AdaRank):  # which begins with nothing set aside
+            assert ranker.predict(TEST) == pytest.approx(whole.predict(TEST))
+    with pytest.raises(DataError, match="warm_start"):
+        first.set_params(weak="features" if made.weak == "stumps" else "stumps").fit(TRAIN)
+
+
+def test_degenerate_data_give_a_finite_model() -> None:
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    y, q = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1]), np.repeat([1, 2, 3], 4)
+    for cls, weak in itertools.product(
+        (fp.RankBoost, fp.AdaRank, fp.FocusedBoost), ("stumps", "features")
+    ):
+        for x, labels, qid in [
+            (X, np.ones(12), q),
+            (X, np.zeros(12), q),
+            (X, -y, q),
+            (X, y, None),
+            (X, y, np.arange(12)),
+            (X[:1], y[:1], [1]),
+            (np.ones((12, 3)), y, q),
+            (X * 1e300, y, q),
+            (X * 1e-300, y, q),
+            (X * 1e-320, y, q),
+            (X, y * 1e6, q),
+        ]:
+            for k in (1, 3, 100):
+                ranker = cls(k=k, weak=weak, rounds=30).fit(x, labels, qid=qid)
+                assert np.isfinite(ranker.predict(x)).all(), (cls, weak, k)
+                assert np.isfinite(ranker.objective_)
+
+
+def test_units_do_not_matter() -> None:
+    factors = np.tile([1e-6, 1.0, 1e4, 32.0, 7e8], 3)
+    for made in MADE:
+        want = clone(made).fit(TRAIN).predict(TEST)
+        scaled = clone(made).fit(TRAIN.X * factors + 5, TRAIN.y, qid=TRAIN.qid)
+        got = scaled.predict(TEST.X * factors + 5)
+        assert got - got[0] == pytest.approx(want - want[0], rel=1e-4, abs=1e-4)
+
+
+def test_names() -> None:
+    for text in ("AdaRank.MAP", "adarank-map", "ada_rank.map"):
+        assert str(fp.ranker(text)) == "AdaRank(maximize='AP')"
+    assert fp.ranker("AdaRank.NDCG(k=5)").maximize == "NDCG@10"
+    assert str(fp.ranker("top-k rank-boost")) == "RankBoost(k=10)"
+    assert fp.ranker("topk adarank.map", k=3).k == 3
+    assert fp.ranker("FocusedBoost(beta=0.2, weak=stumps(bins=9))").weak == "stumps(bins=9)"
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (fp.RankBoost(weak="trees"), "no weak ranker 'trees'"),
+        (fp.RankBoost(weak="stumps(bins=1)"), "bins of Stumps must be a whole number from 2 on"),
+        (fp.RankBoost(weak="stumps(bins=257)"), "at most 256"),
+        (fp.RankBoost(weak="stumps(x=1)"), "no parameter 'x'"),
+        (fp.RankBoost(weak="features(signs=minus)"), "signs must be 'both' or 'plus'"),
+        (fp.RankBoost(weak=5), "weak must be a text"),
+        (fp.RankBoost(rounds=0), "rounds of RankBoost must be a whole number from 1 on"),
+        (fp.RankBoost(tol=-1), "tol of RankBoost must be a number from 0 on"),
+        (fp.RankBoost(pairs="some"), "pairs must be 'all' or 'cross'"),
+        (fp.AdaRank(stall=0), "stall of AdaRank must be"),
+        (fp.AdaRank(halvings=-1), "halvings of AdaRank must be"),
+        (fp.AdaRank(on="pairs"), "on must be 'list' or 'top'"),
+        (fp.AdaRank(on="top"), "on='top' needs k"),
+        (fp.AdaRank(maximize="NDGC"), "no measure 'NDGC'"),
+        (fp.AdaRank(maximize="DCG"), "a measure from 0 to 1"),
+        (fp.AdaRank(maximize="WKT"), "a measure from 0 to 1"),
+        (fp.FocusedBoost(beta=1.5), "beta must be from 0 to 1"),
+        (fp.FocusedBoost(beta=-1), "beta of FocusedBoost must be"),
+        (fp.FocusedBoost(k=None), "FocusedBoost needs k"),
+    ],
+)
+def test_a_mistake_gets_one_clear_line(made, words: str) -> None:
+    with pytest.raises(FirstpageError, match=words) as caught:
+        made.fit(TRAIN)
+    assert "\n" not in str(caught.value)
+
+
+# --- models
+
+
+def test_stumps_are_merged_by_feature_and_threshold() -> None:
+    model = StumpsScoring.of(3, [2, 0, 2, 0, 1], [0.5, 1.0, 0.25, 1.0, 3.0], [1, 2, -4, 0.5, 0])
+    assert model.params.tolist() == [[0, 1.0, 2.5], [2, 0.25, -4], [2, 0.5, 1]]
+    X = np.array([[1.0, 9, 0.25], [1.5, 9, 0.3], [0, 0, 0.6]])
+    assert model.predict(X).tolist() == [0, 2.5 - 4, -3]
+    assert model.ranges().tolist() == [2.5, 0, 4]
+    empty = StumpsScoring.of(3, [], [], [])
+    assert empty.predict(X).tolist() == [0, 0, 0]
+    assert empty.ranges().tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"feature": [0, 5]}, "not numbers of features"),
+        ({"feature": [0, -1]}, "not numbers of features"),
+        ({"feature": [0, 1.0]}, "not numbers of features"),
+        ({"n_features": "3"}, "not numbers of features"),
+        ({"step": [1.0]}, "not one feature, threshold and step each"),
+        ({"threshold": [1.0, float("nan")]}, "not finite"),
+        ({"feature": [1, 0]}, "not sorted"),
+        ({"feature": [1, 1], "threshold": [1.0, 1.0]}, "not sorted"),
+    ],
+)
+def test_damaged_stumps_are_refused(change, words: str) -> None:
+    good = {"n_features": 3, "feature": [0, 1], "threshold": [1.0, 2.0], "step": [1.0, -1.0]}
+    assert StumpsScoring.from_dict(good).to_dict() == {"kind": "stumps", **good}
+    with pytest.raises(DataError, match=words):
+        StumpsScoring.from_dict({**good, **change})
+
+
+def test_stumps_explain_themselves(tmp_path) -> None:
+    from firstpage.report.models import explanation_page, explanation_text
+
+    ranker = fp.RankBoost(rounds=30).fit(TRAIN)
+    ranker.save(tmp_path / "m.json")
+    found = fp.explain(tmp_path / "m.json")
+    assert found.values.tolist() == ranker.model_.ranges().tolist()
+    name, value = found.ordered()[0]
+    thresholds, levels = found.steps[name]
+    assert len(levels) == len(thresholds) + 1
+    assert value == pytest.approx(levels.max() - levels.min())
+    x = np.zeros((1, 15))
+    x[0, int(name) - 1] = thresholds[0] + 1e-9
+    y = x.copy()
+    y[0, int(name) - 1] = thresholds[0] - 1e-9
+    assert (ranker.predict(x) - ranker.predict(y))[0] == pytest.approx(levels[1] - levels[0])
+    assert "range of steps" in explanation_text(found, 3)
+    assert "How it reads them" in explanation_page(found, 3)
+    assert json.loads(json.dumps(found.to_dict()))["features"][0]["levels"] == levels.tolist()
+
+
+# --- real data
+
+PUBLISHED = {  # NDCG@1, NDCG@5, NDCG@10, MAP on the test folds, by LETOR's tool
+    "ohsumed": {
+        "RankBoost": (0.4977, 0.4502, 0.4356, 0.4403),
+        "AdaRank.MAP": (0.5420, 0.4554, 0.4385, 0.4419),
+        "AdaRank.NDCG": (0.5139, 0.4422, 0.4369, 0.4424),
+    },
+    "mq2008": {
+        "RankBoost": (0.3856, 0.4666, 0.2255, 0.4775),
+        "AdaRank.MAP": (0.3754, 0.4794, 0.2288, 0.4764),
+        "AdaRank.NDCG": (0.3826, 0.4821, 0.2307, 0.4824),
+    },
+}
+
+
+@pytest.mark.parametrize("collection", list(PUBLISHED))
+def test_published_numbers_are_reached(real_data, collection: str) -> None:
+    folds = fp.read_folds(real_data / collection)
+    normalize = "minmax" if collection == "ohsumed" else None
+    shown = ["NDCG@1", "NDCG@5", "NDCG@10", "AP"]
+    made = {name: fp.ranker(name, normalize=normalize) for name in PUBLISHED[collection]}
+    found = fp.cross_validate(made, folds, shown, "letor")
+    for name, wanted in PUBLISHED[collection].items():
+        for measure, bar in zip(shown, wanted, strict=True):
+            assert found.mean(name, measure) >= bar - 0.01, (name, measure)
