@@ -21,6 +21,11 @@ from firstpage.cli import options, shared
     "-t", "--test", "tests", multiple=True, metavar="MEASURE",
     help="Measured on test data; may be repeated. NDCG@1, NDCG@3, NDCG@10 and AP if not given.",
 )  # fmt: skip
+@click.option(
+    "--top-k", type=click.IntRange(1), metavar="K",
+    help="Train and test on the top-k truth of the labels (for kNDCG, kERR).",
+)  # fmt: skip
+@click.option("--baseline", metavar="RANKER", help="Mark what differs significantly from this one.")
 @click.option("--convention", default="default", show_default=True, help="default, trec or letor.")
 @click.option(
     "--published", type=options.FILE, help="Results to show beside: CSV, or LETOR's baselines."
@@ -40,6 +45,8 @@ def command(
     tune: bool,
     seeds: int,
     tests: tuple[str, ...],
+    top_k: int | None,
+    baseline: str | None,
     convention: str,
     published: Path | None,
     as_json: bool,
@@ -65,19 +72,23 @@ def command(
     shown = tests or DEFAULT_MEASURES
     parse(shown)
     named = {name: shared.ranker_from(name, settings, measure, normalize, seed) for name in rankers}
+    if baseline is not None and baseline not in named:
+        raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(named)}.")
     folds = read_folds(folder)
 
     def tell(name: str, fold: int, at: int) -> None:
         if sys.stderr.isatty():
             print(f"\r{name}  fold {fold}  seed {at}\x1b[K", end="", file=sys.stderr, flush=True)
 
-    found = cross_validate(named, folds, shown, convention, tune, range(seed, seed + seeds), tell)
+    found = cross_validate(
+        named, folds, shown, convention, tune, range(seed, seed + seeds), tell, top_k
+    )
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     if kind == "json":
-        shared.deliver(json.dumps(found.to_dict(), indent=1), output)
+        shared.deliver(json.dumps(found.to_dict(baseline), indent=1), output)
         return
     if kind == "html":
-        shared.deliver(folds_page(found, folder.name, published), output)
+        shared.deliver(folds_page(found, folder.name, published, baseline), output)
         return
-    shared.deliver(getattr(folds_table(found, folder.name, published), kind)(), output)
+    shared.deliver(getattr(folds_table(found, folder.name, published, baseline), kind)(), output)

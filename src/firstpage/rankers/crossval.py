@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
 from firstpage.errors import DataError
 from firstpage.measures.base import Measure
 from firstpage.measures.evaluate import evaluate
+from firstpage.measures.significance import corrected, randomization
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.tuning import tune
 from firstpage.types import Floats
@@ -50,7 +52,35 @@ class CrossValidation:
         means = self.values[name][measure].mean(axis=1)
         return float(means.std(ddof=1)) if len(means) > 1 else None
 
-    def to_dict(self) -> dict[str, Any]:
+    def against(self, baseline: str, measure: str) -> dict[str, tuple[float, float]]:
+        """Of every other ranker the mean difference to the baseline, query by query, and the chance
+        of one as large if there were none: a randomisation test, corrected by Holm's rule."""
+        if baseline not in self.values:
+            known = ", ".join(self.values)
+            raise DataError(
+                f"there is no ranker {baseline!r} to compare with (there are: {known})."
+            )
+        own = self.values[baseline][measure].mean(axis=0)
+        others = [name for name in self.values if name != baseline]
+        apart = [self.values[name][measure].mean(axis=0) - own for name in others]
+        chances = corrected(np.array([randomization(each) for each in apart]), "holm")
+        return {
+            name: (float(each.mean()), float(p))
+            for name, each, p in zip(others, apart, chances, strict=True)
+        }
+
+    def to_dict(self, baseline: str | None = None) -> dict[str, Any]:
+        found = self._to_dict()
+        if baseline is not None:
+            found["baseline"] = baseline
+            found["differences"] = [
+                {"ranker": name, "measure": m, "difference": apart, "p": p}
+                for m in self.measures
+                for name, (apart, p) in self.against(baseline, m).items()
+            ]
+        return found
+
+    def _to_dict(self) -> dict[str, Any]:
         return {
             "convention": self.convention,
             "queries": len(self.queries),
@@ -77,6 +107,7 @@ def cross_validate(
     tuned: bool = False,
     seeds: Sequence[int] = (0,),
     callback: Callable[[str, int, int], object] | None = None,
+    top_k: int | None = None,
     **search: Any,
 ) -> CrossValidation:
     """Fit on each fold's training data, choose on its validation data, measure on its test data.
@@ -84,6 +115,8 @@ def cross_validate(
     tuned     choose parameters by `tune` (options of it may follow); else fit as given
     seeds     fit again for each; they break ties and start networks
     callback  called with (ranker, fold, seed) before each fit
+    top_k     train, choose and test on the top-k truth of the labels: k, k-1, .. 1, 0, .. 0, equal
+              labels in the random order of the seed 0
     """
     if not folds:
         raise DataError("there is no fold to train on.")
@@ -93,12 +126,13 @@ def cross_validate(
     asked = [measures] if isinstance(measures, (str, Measure)) else list(measures)
     texts = [str(m) for m in asked]
     named = _named(rankers)
+    parts_of = [_Parts.of(fold, top_k) for fold in folds]
     values: dict[str, dict[str, list[Floats]]] = {name: {m: [] for m in texts} for name in named}
     chosen: dict[str, list[dict[str, Any]]] = {name: [] for name in named}
     for name, ranker in named.items():
         for seed in seeds:
             parts: dict[str, list[Floats]] = {m: [] for m in texts}
-            for fold in folds:
+            for fold in parts_of:
                 if callback is not None:
                     callback(name, fold.number, seed)
                 candidate = clone(ranker).set_params(seed=seed)
@@ -111,28 +145,51 @@ def cross_validate(
                     parts[m].append(got.per_query(m))
             for m in texts:
                 values[name][m].append(np.concatenate(parts[m]))
-    fold_of = np.concatenate([np.full(len(f.test), f.number) for f in folds])
+    fold_of = np.concatenate([np.full(len(f.test), f.number) for f in parts_of])
     return CrossValidation(
         tuple(texts),
         convention,
-        tuple(q for fold in folds for q in fold.test.queries),
+        tuple(q for fold in parts_of for q in fold.test.queries),
         fold_of.astype(np.float64),
         {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
         chosen,
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What one fold brings."""
+
+    number: int
+    train: Dataset
+    vali: Dataset | None
+    test: Dataset
+
+    @classmethod
+    def of(cls, fold: Fold, k: int | None) -> _Parts:
+        vali = fold.vali if "vali" in fold.paths else None
+        parts = [fold.train, vali, fold.test]
+        if k is not None:
+            parts = [None if p is None else p.with_labels(p.truth.top_k(k)) for p in parts]
+        train, vali, test = parts
+        assert train is not None
+        assert test is not None
+        return cls(fold.number, train, vali, test)
+
+
 def _fit(
-    ranker: Ranker, fold: Fold, tuned: bool, search: dict[str, Any]
+    ranker: Ranker, fold: _Parts, tuned: bool, search: dict[str, Any]
 ) -> tuple[Ranker, dict[str, str]]:
     """Fitted on one fold, and what tuning chose.  A half-trained model is no result."""
     picked: dict[str, str] = {}
     if tuned:
+        if fold.vali is None:
+            raise DataError(f"fold {fold.number} has no validation data to choose parameters on.")
         found = tune(ranker, fold.train, fold.vali, **search)
         ranker, interrupted = found.best, found.interrupted
         picked = {key: str(value) for key, value in found.parameters.items()}
     else:
-        ranker.fit(fold.train, valid=fold.vali if "vali" in fold.paths else None)
+        ranker.fit(fold.train, valid=fold.vali)
         interrupted = ranker.interrupted_
     if interrupted:
         raise KeyboardInterrupt

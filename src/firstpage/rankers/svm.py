@@ -104,7 +104,10 @@ class FocusedSVM(SVM):
 
     _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
     _about = "SVM-MAP inside the top k, RankSVM between the top k and the rest"
-    _grid: ClassVar = {"beta": [round(0.05 * i, 2) for i in range(21)]}
+    _grid: ClassVar = {
+        "beta": [round(0.05 * i, 2) for i in range(21)],
+        "C": [1.0, 10.0, 100.0, 1000.0],
+    }
     _copies: ClassVar = True
 
     k: int | None = 10

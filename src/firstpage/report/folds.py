@@ -11,13 +11,20 @@ from firstpage.report.published import plain, read_published
 from firstpage.report.table import Table
 
 
-def folds_table(found: CrossValidation, source: str, published: Path | None = None) -> Table:
-    """One row a ranker: mean ± standard error over queries (and ± between seeds)."""
+def folds_table(
+    found: CrossValidation, source: str, published: Path | None = None, baseline: str | None = None
+) -> Table:
+    """One row a ranker: mean ± standard error over queries (and ± between seeds).
+
+    With a baseline, ▲ and ▼ where the difference to it is significant.
+    """
     rows = []
+    marks = _marks(found, baseline)
     for name in found.values:
         cells = [name]
         for m in found.measures:
             cell = f"{found.mean(name, m):.4f} ± {found.over_queries(name, m):.3f}"
+            cell += marks.get((name, m), "")
             between = found.over_seeds(name, m)
             cells.append(cell if between is None else f"{cell} (seeds {between:.3f})")
         rows.append(cells)
@@ -28,10 +35,28 @@ def folds_table(found: CrossValidation, source: str, published: Path | None = No
         f"{source}: {len(found.queries)} test queries, convention {found.convention}; ± is the "
         "standard error over queries: smaller differences are noise."
     )
+    if baseline is not None:
+        note += (
+            f" ▲ ▼: other than {baseline} at p < 0.05 (randomisation test over queries, Holm's "
+            "correction over the rankers)."
+        )
     return Table(["ranker", *found.measures], rows, note=note)
 
 
-def folds_page(found: CrossValidation, source: str, published: Path | None = None) -> str:
+def _marks(found: CrossValidation, baseline: str | None) -> dict[tuple[str, str], str]:
+    if baseline is None:
+        return {}
+    return {
+        (name, m): " ▲" if apart > 0 else " ▼"
+        for m in found.measures
+        for name, (apart, p) in found.against(baseline, m).items()
+        if p < 0.05
+    }
+
+
+def folds_page(
+    found: CrossValidation, source: str, published: Path | None = None, baseline: str | None = None
+) -> str:
     """The table, and a picture a measure: means with their 95 % intervals over queries."""
     drawn = []
     for m in found.measures:
@@ -40,7 +65,7 @@ def folds_page(found: CrossValidation, source: str, published: Path | None = Non
             mean, reach = found.mean(name, m), 1.96 * found.over_queries(name, m)
             rows.append((name, mean, mean - reach, mean + reach))
         drawn.append(figure(draw.intervals(rows, m), f"{m}: mean and 95 % interval"))
-    table = folds_table(found, source, published)
+    table = folds_table(found, source, published, baseline)
     sections = [("Results", [table.html()]), ("Pictures", drawn)]
     return page(f"Rankers on {source}", table.note, sections)
 
