@@ -41,10 +41,6 @@ FAINT = (
     "with features of this size so large a C leaves the penalty to rounding; C = {:.2g} was taken. "
     "Scale the features (normalize=..), or choose a smaller C."
 )
-DEGENERATE = (
-    "the optimum is w = 0: the loss rises in every direction, and the order of this model is "
-    "chance. Too few documents are relevant for this true ranking; use reference='resort'."
-)
 
 
 class Diverged(DataError):
@@ -137,8 +133,6 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         gap, memory, degenerate = found.gap, found.memory, found.degenerate
         if found.l2 is not None and found.l2 > 1.001 * parts.l2:
             warnings.warn(FAINT.format(1 / found.l2), FirstpageWarning, stacklevel=4)
-        if degenerate:
-            warnings.warn(DEGENERATE, FirstpageWarning, stacklevel=4)
         if found.exhausted:
             warnings.warn(_unfinished(solver, found), FirstpageWarning, stacklevel=4)
     except KeyboardInterrupt:
@@ -153,6 +147,8 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     done = fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
                   interrupted)  # fmt: skip
     done.record["gap"] = gap
+    if degenerate:
+        done.record["degenerate"] = True
     return replace(done, gap=gap, memory=memory)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from firstpage.engine.threads import quiet_blas
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_svm
 from firstpage.losses.listwise import relevance
@@ -17,7 +18,7 @@ from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search
 from firstpage.names import number
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fitting import Fitted, Job, fit_parts
+from firstpage.rankers.fitting import Fitted, Job, Parts, fit_parts
 from firstpage.rankers.least_squares import ridge
 from firstpage.scorers.linear import WIDE, Linear
 from firstpage.scorers.parts import scorer as scorer_of
@@ -26,6 +27,11 @@ from firstpage.solvers.parts import solver as solver_of
 from firstpage.solvers.rounds import Rounds
 from firstpage.types import Floats
 
+DEGENERATE = (
+    "the optimum is w = 0: the loss rises in every direction. Too few documents are relevant, or "
+    "too much is noise, for this true ranking. The order of the start, least squares, is kept; "
+    "try {}."
+)
 STEPS = [round(0.1 * i, 1) for i in range(1, 11)]
 
 
@@ -160,10 +166,16 @@ class TopMargin(SVM):
         solver = solver_of(parts.solver, CuttingPlane(), job.seed)
         if scorer_of(parts.scorer) != Linear() or not getattr(solver, "linear", False):
             return fit_parts(job, parts)  # descents look at the true ranking in every step
-        resorts = self.reference == "resort"
-        parts = replace(parts, solver=Rounds(solver, self.rounds, resorts))
-        if job.start is None and resorts:
+        parts = replace(parts, solver=Rounds(solver, self.rounds, self.reference == "resort"))
+        if job.start is None:
             job = replace(job, start=_direction(job, self.k))
+        found = self._solved(job, parts)
+        if "degenerate" in found.record:
+            other = "a larger C" if self.reference == "resort" else "reference='resort'"
+            warnings.warn(DEGENERATE.format(other), FirstpageWarning, stacklevel=4)
+        return found
+
+    def _solved(self, job: Job, parts: Parts) -> Fitted:
         return fit_parts(job, parts)
 
 
@@ -183,6 +195,16 @@ class TopSlack(TopMargin):
 
     def _loss(self) -> Loss:
         return StructuralHinge(self.delta, "slack", self.reference, self.search, self.k)
+
+    def _solved(self, job: Job, parts: Parts) -> Fitted:
+        """Where least squares lead to 0, margin scaling shows another way."""
+        found = fit_parts(job, parts)
+        if "degenerate" not in found.record or self.reference != "resort":
+            return found
+        margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
+        way = fit_parts(replace(job, callback=None), replace(parts, loss=margin))
+        again = fit_parts(replace(job, start=way.params), parts)
+        return again if "degenerate" not in again.record else found
 
 
 def _direction(job: Job, k: int | None) -> Floats | None:

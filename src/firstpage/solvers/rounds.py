@@ -67,8 +67,21 @@ class Rounds:
             if found.reason == "stopped early" or before - found.value <= FALL * abs(found.value):
                 break
             before = found.value
-        nothing = _degenerate(objective, found)
-        return replace(found, iterations=done, degenerate=nothing, memory=None)
+        found = replace(found, iterations=done, memory=None)
+        if not _degenerate(objective, found):
+            return found
+        return replace(found, params=self._hardly(objective, start), degenerate=True)
+
+    def _hardly(self, objective: Objective, way: Floats) -> Floats:
+        """So far along a way from 0 that the objective is as good to within the tolerance.
+
+        At 0 all orders are alike; this keeps the one that was started from.
+        """
+        value = objective(np.zeros(objective.size))[0]
+        step = way / (float(np.linalg.norm(way)) or 1.0)
+        while step.any() and objective(step)[0] > value * (1 + self.tol / 4):
+            step = step / 4
+        return step
 
 
 def _degenerate(objective: Objective, found: Found) -> bool:
