@@ -155,9 +155,8 @@ class _Hinge(_Weighed):
         z, above, below, slope = (np.empty(n) for _ in range(4))
         levels = int(self.levels.sizes[lo:hi].max(initial=0)) + 1
         starts, sums = np.empty(levels, np.int64), np.empty((2, levels))
-        last = np.concatenate(
-            [np.arange(count) for count in np.diff(self.levels.offsets[lo : hi + 1])]
-        )
+        ends = self.levels.offsets[lo : hi + 1]
+        last = np.arange(int(ends[0]), int(ends[-1])) - np.repeat(ends[:-1], np.diff(ends))
         level_of, run, spare = (np.empty(n, np.int64) for _ in range(3))
         words, spare_words = np.empty(n, np.uint64), np.empty(n, np.uint64)
         return hinge_pairs.bind(

@@ -9,6 +9,7 @@ nothing, not even the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -50,27 +51,37 @@ class Objective:
         self._slopes = np.zeros((len(self.bounds) if batch is None else 1, scorer.size))
         self._batched = batch is not None
         small = int(truth.offsets[-1]) * row_bytes < SMALL
-        count = self.threads = 1 if small or not scorer.parallel else resolve(threads)
-        target = self.target = loss.target(truth, weights)
-        lanes: list[list[Callable[[], object]]] = [[] for _ in range(count)]
-        self._jobs: list[list[Callable[[], object]]] = []
-        most = max((truth.offsets[hi] - truth.offsets[lo] for lo, hi in self.bounds), default=0)
+        self.target = loss.target(truth, weights)
+        self.threads = 1 if small or not scorer.parallel else resolve(threads)
+
+    @cached_property
+    def _jobs(self) -> list[list[Callable[[], object]]]:
+        """What to run for every block: forward, loss, weights, back.
+
+        Bound when first used: a solver that works in score space needs none of it.
+        """
+        offsets, count = self.offsets, self.threads
+        jobs: dict[int, list[Callable[[], object]]] = {}
+        most = max((offsets[hi] - offsets[lo] for lo, hi in self.bounds), default=0)
         for number in range(count):
             # Workspace is shared by the blocks of a lane, which run one after the other.
             scores, grad = np.empty(int(most)), np.empty(int(most))
             for block in range(number, len(self.bounds), count):
                 lo, hi = self.bounds[block]
-                a, b = int(truth.offsets[lo]), int(truth.offsets[hi])
+                a, b = int(offsets[lo]), int(offsets[hi])
                 s, g, values = scores[: b - a], grad[: b - a], self._values[lo:hi]
-                mine = self._slopes[block if batch is None else 0]
-                forward, back = scorer.bind(a, b, s, g, mine)
-                run = target.bind(lo, hi, s, values, g)
-                weigh = weigher(g, self.shares[lo:hi], np.diff(truth.offsets[lo : hi + 1]))
-                self._jobs.append([forward, run, weigh, back])
-                lanes[number] += self._jobs[-1]
-        order = [b for number in range(count) for b in range(number, len(self.bounds), count)]
-        self._jobs = [self._jobs[i] for i in np.argsort(order)]
-        self._lanes = Lanes(lanes)
+                mine = self._slopes[0 if self._batched else block]
+                forward, back = self.scorer.bind(a, b, s, g, mine)
+                run = self.target.bind(lo, hi, s, values, g)
+                weigh = weigher(g, self.shares[lo:hi], np.diff(offsets[lo : hi + 1]))
+                jobs[block] = [forward, run, weigh, back]
+        return [jobs[block] for block in range(len(self.bounds))]
+
+    @cached_property
+    def _lanes(self) -> Lanes:
+        count = self.threads
+        return Lanes([[run for job in self._jobs[lane::count] for run in job]
+                      for lane in range(count)])  # fmt: skip
 
     @property
     def size(self) -> int:
