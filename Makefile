@@ -39,6 +39,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/aggregate.py
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/boost.py
+	$(BIN)/python benchmarks/svm.py
 
 soak: $(VENV)/.ready  ## long fuzzing of the readers, by hand
 	$(BIN)/python tests/soak/fuzz_readers.py

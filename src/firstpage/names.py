@@ -18,6 +18,7 @@ import numpy as np
 from firstpage.errors import DataError
 
 Kind = TypeVar("Kind")
+MOST, MOST_WHOLE = 1e300, 2**62  # no parameter is greater
 FORM = re.compile(r"\s*([^\W\d][\w\-. ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
@@ -30,9 +31,10 @@ def number(
     whole: bool = False,
 ) -> None:  # fmt: skip
     """Refuse a parameter that is no number, or out of its range."""
-    value = getattr(owner, name)
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    fine = isinstance(value, kinds) and not isinstance(value, bool) and np.isfinite(value)
+    value: Any = getattr(owner, name)
+    kinds: Any = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    fine = isinstance(value, kinds) and not isinstance(value, bool)
+    fine = fine and abs(value) <= (MOST_WHOLE if whole else MOST)  # which also tells NaN
     if fine and (low is None or value >= low) and (above is None or value > above):
         return
     range_ = "" if low is None else f" from {low:g} on"

@@ -22,6 +22,8 @@ from firstpage.solvers.judges import Judge
 from firstpage.solvers.thresholds import midpoints, thresholds_of
 from firstpage.solvers.weak import Features, Stumps
 
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learnt")  # where nothing can be
+
 RECIPE = fp.Synthetic(queries=50, docs="uniform(1, 25)", features=15, grades=3, noise=1.0, seed=2)
 DATA = RECIPE.dataset()
 DATA = DATA.with_features(np.ascontiguousarray(DATA.X, np.float64))
@@ -605,31 +607,3 @@ def test_stumps_explain_themselves(tmp_path) -> None:
     assert "range of steps" in explanation_text(found, 3)
     assert "How it reads them" in explanation_page(found, 3)
     assert json.loads(json.dumps(found.to_dict()))["features"][0]["levels"] == levels.tolist()
-
-
-# --- real data
-
-PUBLISHED = {  # NDCG@1, NDCG@5, NDCG@10, MAP on the test folds, by LETOR's tool
-    "ohsumed": {
-        "RankBoost": (0.4977, 0.4502, 0.4356, 0.4403),
-        "AdaRank.MAP": (0.5420, 0.4554, 0.4385, 0.4419),
-        "AdaRank.NDCG": (0.5139, 0.4422, 0.4369, 0.4424),
-    },
-    "mq2008": {
-        "RankBoost": (0.3856, 0.4666, 0.2255, 0.4775),
-        "AdaRank.MAP": (0.3754, 0.4794, 0.2288, 0.4764),
-        "AdaRank.NDCG": (0.3826, 0.4821, 0.2307, 0.4824),
-    },
-}
-
-
-@pytest.mark.parametrize("collection", list(PUBLISHED))
-def test_published_numbers_are_reached(real_data, collection: str) -> None:
-    folds = fp.read_folds(real_data / collection)
-    normalize = "minmax" if collection == "ohsumed" else None
-    shown = ["NDCG@1", "NDCG@5", "NDCG@10", "AP"]
-    made = {name: fp.ranker(name, normalize=normalize) for name in PUBLISHED[collection]}
-    found = fp.cross_validate(made, folds, shown, "letor")
-    for name, wanted in PUBLISHED[collection].items():
-        for measure, bar in zip(shown, wanted, strict=True):
-            assert found.mean(name, measure) >= bar - 0.01, (name, measure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -22,7 +23,7 @@ def test_it_is_the_cascade_of_the_paper() -> None:
     voters = [fp.Regression().fit(TRAIN), fp.RankSVM().fit(TRAIN), fp.ListNet().fit(TRAIN)]
     means = [fp.evaluate(v.predict(VALID), VALID, measures="NDCG@10")["NDCG@10"] for v in voters]
     weights = np.array(means) / sum(means)
-    assert list(made.training_["voters"].values()) == pytest.approx(weights.tolist())
+    assert [weight for _, weight in made.training_["voters"]] == pytest.approx(weights.tolist())
     ballots = Ballots.of_scores(
         np.stack([v.predict(TEST) for v in voters]), TEST.offsets, first.predict(TEST), depth=10
     )
@@ -86,3 +87,57 @@ def test_parts_of_other_features_are_refused() -> None:
     other = fp.ListNet().fit(TRAIN.X[:, :3], TRAIN.y, qid=TRAIN.qid)
     with pytest.raises(DataError, match="3 features"):
         fp.TopRank(voters=[other]).fit(TRAIN)
+
+
+def test_what_a_text_says_of_a_part_stands() -> None:
+    made = fp.TopRank(
+        k=7, measure="AP", voters="ListMLE(seed=5, ties=random, k=3) + RankSVM(C=1e+2)"
+    )
+    first, second = (made._made(voter) for voter in made._voters())
+    assert (first.seed, first.ties, first.k, first.measure) == (5, "random", 3, "AP")
+    assert (second.C, second.k) == (100.0, 7)
+
+
+def test_parts_that_do_not_fit_are_refused() -> None:
+    fitted = fp.ListNet().fit(TRAIN)
+    with pytest.raises(DataError, match="features as they are"):
+        fp.TopRank(voters=[fitted], normalize="minmax").fit(TRAIN)
+    with pytest.raises(DataError, match="another ranker"):
+        fp.TopRank(voters=[fp.TopRank()]).fit(TRAIN)
+    with pytest.raises(DataError, match="another ranker"):
+        fp.TopRank(voters=[FrozenEstimator(fp.TopRank().fit(TRAIN))]).fit(TRAIN)
+    frame = pd.DataFrame(TRAIN.X, columns=list("abcdef"))
+    named = fp.ListNet().fit(frame, TRAIN.y, qid=TRAIN.qid)
+    with pytest.raises(DataError, match="another order"):
+        fp.TopRank(voters=[named]).fit(frame[list("fedcba")], TRAIN.y, qid=TRAIN.qid)
+
+
+def test_measures_that_cannot_weigh() -> None:
+    with pytest.raises(DataError, match="better when lower"):
+        fp.TopRank(measure="TopK01@1").fit(TRAIN, valid=VALID)
+    bad = fp.Regression().fit(TRAIN.X, -TRAIN.y, qid=TRAIN.qid)
+    found = fp.TopRank(voters=[bad, "RankSVM"], measure="Tau").fit(TRAIN, valid=VALID)
+    assert found.model_.weights.tolist() == [0.0, 1.0]
+
+
+def test_a_callback_stops_it_and_an_interrupt_leaves_no_model(monkeypatch) -> None:
+    found = fp.TopRank().fit(TRAIN, valid=VALID, callback=lambda step: step.iteration == 2)
+    assert len(found.model_.voters) == 1
+    assert not found.converged_
+
+    def interrupted(self, *args, **kwargs):
+        self.model_, self.interrupted_ = None, True
+        return self
+
+    monkeypatch.setattr(fp.ListNet, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fp.TopRank().fit(TRAIN)
+
+
+def test_frozen_parts_come_back_by_name(tmp_path) -> None:
+    made = fp.TopRank(voters=[FrozenEstimator(fp.RankNet(k=5).fit(TRAIN)), "RankNet", "RankNet"])
+    made.fit(TRAIN).save(tmp_path / "m.json")
+    again = fp.load(tmp_path / "m.json")
+    assert again.voters == ["RankNet(k=5)", "RankNet", "RankNet"]
+    assert len(again.training_["voters"]) == 3
+    assert clone(again).fit(TRAIN).predict(TEST).tolist() == made.predict(TEST).tolist()

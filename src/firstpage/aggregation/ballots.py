@@ -82,9 +82,10 @@ class Ballots:
         has more candidates than the shortest has documents.
         """
         table = _score_table(scores)
-        ends = np.array(offsets, np.int64)
-        if ends.ndim != 1 or not len(ends):
-            raise DataError("offsets must be one-dimensional, and start with 0.")
+        given = np.asarray(offsets)
+        if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
+            raise DataError("offsets must be whole numbers in one dimension, and start with 0.")
+        ends = given.astype(np.int64)
         named = Ids.of(map(str, range(1, len(ends)))) if queries is None else Ids.of(queries)
         check_groups(ends, named, table.shape[1], "scores")
         documents = np.arange(table.shape[1])
@@ -94,6 +95,10 @@ class Ballots:
                 raise DataError(f"{base.shape[1]} mu_scores for {table.shape[1]} documents.")
             documents, _ = ranked(base[0], ends)
         ids = None if docids is None else Ids.of(docids)
+        if ids is not None and len(ids) != table.shape[1]:
+            raise DataError(f"{len(ids)} docids for {table.shape[1]} documents.")
+        if names and len(names) != len(table):
+            raise DataError(f"{len(names)} names for {len(table)} rankers.")
         heads, rows = cut(ends, documents, depth, same_depth)
         places = np.array([_places(row[rows], heads) for row in table], np.int64)
         return cls(
@@ -181,12 +186,13 @@ def _numbered(rankers: int) -> tuple[str, ...]:
 def cut(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Ints, Ints]:
     """Offsets and rows of the first `depth` documents of every query."""
     lengths = np.diff(ends)
-    if depth is not None and (not isinstance(depth, (int, np.integer)) or depth < 1):
+    whole = isinstance(depth, (int, np.integer)) and not isinstance(depth, bool)
+    if depth is not None and (not whole or depth < 1):
         raise DataError(f"depth must be a whole number from 1 on, or None for all; got {depth!r}.")
     if same and (lengths > 0).any():
         shortest = int(lengths[lengths > 0].min())
         depth = shortest if depth is None else min(depth, shortest)
-    if depth is None:
+    if depth is None or depth >= len(documents):
         return ends, documents
     heads = np.concatenate([[0], np.cumsum(np.minimum(lengths, depth))]).astype(np.int64)
     place = np.arange(len(documents)) - np.repeat(ends[:-1], lengths)

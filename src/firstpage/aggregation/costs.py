@@ -48,7 +48,7 @@ class CostReport:
         return {
             "cost": float(self.cost.sum()),
             "lower_bound": float(self.lower_bound.sum()),
-            "ratio": self.ratio,
+            "ratio": self.ratio if np.isfinite(self.ratio) else None,
             "optimal": self.optimal,
             "queries": len(self.queries),
         }

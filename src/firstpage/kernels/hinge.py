@@ -3,7 +3,7 @@
 Laid out as in `pairwise`.  Few pairs are gone through one by one.  Of many, documents are sorted by
 score: a solver's scores change little from look to look, so that the order found before is nearly
 right, and insertion mends it.  Then two pointers know for every u which v are within its margin:
-in one sweep that keeps a sum for each of a few levels, O(n levels); or while neighbouring groups of
+in one sweep each way that keeps a sum a level, O(n levels); or while neighbouring groups of
 levels are merged, O(n log levels).
 """
 
@@ -15,7 +15,7 @@ from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
 MANY = 8  # pairs a document from which on sorting is the shorter way
-FEW = 24  # levels up to which sums are kept for each
+FEW = 10  # levels up to which sums are kept for each
 MOVES = 6  # of a document on average, beyond which insertion gives up
 
 
@@ -99,46 +99,53 @@ def mend_order(z: Floats, items: Ints, n: int) -> int:
 
 
 @part
+def in_order(
+    z: Floats, above: Floats, below: Floats, level: Ints, items: Ints, n: int, rows: Floats,
+    ranks: Ints,
+) -> None:  # fmt: skip
+    """Scores, weights and levels by falling score, side by side: sweeps read them in a line."""
+    for i in range(n):
+        at = items[i]
+        rows[0, i], rows[1, i], rows[2, i] = z[at], above[at], below[at]
+        ranks[i] = level[at]
+
+
+@part
 def swept_pairs(
-    z: Floats,
-    above: Floats,
-    below: Floats,
-    level: Ints,
-    levels: int,
-    items: Ints,
-    n: int,
-    weight: Floats,
-    mass: Floats,
-    slope: Floats,
+    rows: Floats, ranks: Ints, levels: int, items: Ints, n: int, weight: Floats, slope: Floats
 ) -> float:
     """All pairs, in a sweep down for the better and one up for the worse documents.
 
-    `weight` and `mass` hold, a level, the sums over the documents in reach that pair with it.
+    `weight` holds, a level, the sum over the documents in reach that pair with it.  A pair of
+    weight w within the margin has the value w - w s_u + w s_v: all together, the summed weight and
+    the slopes times the scores.
     """
-    for i in range(levels):
-        weight[i], mass[i] = 0.0, 0.0
+    z, above, below = rows[0], rows[1], rows[2]
+    for k in range(levels):
+        weight[k] = 0.0
     value, at = 0.0, 0
     for i in range(n):
-        u = items[i]
-        while at < n and z[items[at]] > z[u] - 1.0:
-            v = items[at]
-            for better in range(level[v]):
-                weight[better] += below[v]
-                mass[better] += below[v] * z[v]
+        low = z[i] - 1.0
+        while at < n and z[at] > low:
+            b, rank = below[at], ranks[at]
+            for k in range(levels):  # always all of them: no branch to guess
+                weight[k] += b if k < rank else 0.0
             at += 1
-        value += above[u] * ((1.0 - z[u]) * weight[level[u]] + mass[level[u]])
-        slope[u] = -above[u] * weight[level[u]]
-    for i in range(levels):
-        weight[i] = 0.0
+        found = above[i] * weight[ranks[i]]
+        value += found - found * z[i]
+        slope[items[i]] = -found
+    for k in range(levels):
+        weight[k] = 0.0
     at = n - 1
     for i in range(n - 1, -1, -1):
-        v = items[i]
-        while at >= 0 and z[v] > z[items[at]] - 1.0:
-            u = items[at]
-            for worse in range(level[u] + 1, levels):
-                weight[worse] += above[u]
+        while at >= 0 and z[i] > z[at] - 1.0:  # as above, to the last bit
+            a, rank = above[at], ranks[at]
+            for k in range(levels):
+                weight[k] += a if k > rank else 0.0
             at -= 1
-        slope[v] += below[v] * weight[level[v]]
+        found = below[i] * weight[ranks[i]]
+        value += found * z[i]
+        slope[items[i]] += found
     return value
 
 
@@ -195,7 +202,8 @@ def hinge_pairs(
     below: Floats,
     slope: Floats,
     sums: Floats,
-    masses: Floats,
+    rows: Floats,
+    ranks: Ints,
     starts: Ints,
     level_of: Ints,
     run: Ints,
@@ -232,9 +240,8 @@ def hinge_pairs(
             if mend_order(z, items, n) == 0:
                 sort_down(z, bits, 0, n, items, words, spare_words, spare)
             if levels <= FEW:
-                value = swept_pairs(
-                    z, above, below, level_of, levels, items, n, sums, masses, slope
-                )
+                in_order(z, above, below, level_of, items, n, rows, ranks)
+                value = swept_pairs(rows, ranks, levels, items, n, sums, slope)
             else:
                 value = merged_pairs(
                     z, above, below, level_of, levels, items, n, starts, run, spare, slope

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.native import kernel, part
+from firstpage.kernels.native import heavy_kernel, kernel, part
 from firstpage.types import Floats, Ints
 
 ABSENT = 1 << 30  # the place of a document that a ranker does not list
@@ -112,7 +112,7 @@ def swap_neighbours(
             order[j] = x
 
 
-@kernel
+@heavy_kernel
 def count_duels(
     places: Ints, weights: Floats, offsets: Ints, top: Ints, reach: Ints, won: Floats
 ) -> None:

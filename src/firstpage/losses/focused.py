@@ -15,6 +15,7 @@ from firstpage.losses.listwise import TopOne
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import LONGEST, Permutations
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
+from firstpage.names import number
 from firstpage.types import Bools, Floats
 
 
@@ -32,7 +33,8 @@ class Focused(Loss):
     traits: ClassVar[Traits] = Traits()
 
     def __post_init__(self) -> None:
-        if not 0 <= self.beta <= 1:
+        number(self, "beta", 0)
+        if self.beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
 
     def target(self, truth: Truth, weights: Floats | None = None) -> Target:

@@ -154,14 +154,15 @@ class _Hinge(_Weighed):
         n = self._longest(lo, hi)
         z, above, below, slope = (np.empty(n) for _ in range(4))
         levels = int(self.levels.sizes[lo:hi].max(initial=0)) + 1
-        starts, sums = np.empty(levels, np.int64), np.empty((2, levels))
+        starts, sums = np.empty(levels, np.int64), np.empty(levels)
         ends = self.levels.offsets[lo : hi + 1]
         last = np.arange(int(ends[0]), int(ends[-1])) - np.repeat(ends[:-1], np.diff(ends))
-        level_of, run, spare = (np.empty(n, np.int64) for _ in range(3))
+        level_of, run, spare, ranks = (np.empty(n, np.int64) for _ in range(4))
         words, spare_words = np.empty(n, np.uint64), np.empty(n, np.uint64)
         return hinge_pairs.bind(
             scores, *self._common(lo, hi), last, z, z.view(np.uint64), above, below, slope,
-            sums[0], sums[1], starts, level_of, run, words, spare_words, spare, values, grad,
+            sums, np.empty((3, n)), ranks, starts, level_of, run, words, spare_words, spare,
+            values, grad,
         )  # fmt: skip
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:

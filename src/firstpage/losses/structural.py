@@ -155,7 +155,8 @@ class StructuralHinge(Loss):
 
 def measure(text: str) -> tuple[str, int | None]:
     """The name and the cut-off of a Delta."""
-    match = re.fullmatch(r"\s*(ndcg|precision|p)\s*(?:@\s*([1-9]\d*))?\s*", text.lower())
+    form = r"\s*(ndcg|precision|p)\s*(?:@\s*([1-9]\d{0,8}))?\s*"
+    match = re.fullmatch(form, text.lower()) if isinstance(text, str) else None
     if match is None:
         raise DataError(f"delta must be NDCG or Precision, as in 'NDCG@10'; got {text!r}.")
     cutoff = int(match[2]) if match[2] else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.pairwise import Pairs, PairwiseExponential
 from firstpage.measures.graded import NDCG
@@ -25,6 +26,11 @@ from firstpage.types import Floats
 
 Parts = Sequence[tuple[float, Part]]
 On = Literal["list", "top"]
+HALVINGS = 50  # after which a step is nothing
+NOTHING = (
+    "nothing was learnt: no weak ranker is better than chance. Either no query of the training "
+    "data has preferences that this ranker reads, or no feature tells its documents apart."
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -70,6 +76,8 @@ class Boosting(Ranker):
         for name, low in (("halvings", 0), ("stall", 1)):
             if getattr(self, name) is not None:
                 number(self, name, low, whole=True)
+        if self.halvings is not None and self.halvings > HALVINGS:
+            raise DataError(f"halvings must be at most {HALVINGS}; got {self.halvings}.")
 
 
 @dataclass(eq=False, repr=False)
@@ -205,7 +213,9 @@ def _watched(job: Job, pool: Pool, parts: Parts, rules: Rules, scores: Floats) -
         interrupted = True
     kept = watcher.best.iteration if watcher.best is not None else found.best
     model = pool.scoring(found.chosen[:kept], job.start)
-    loss = found.losses[kept - 1] if kept else sum(share * part.loss for share, part in parts)
+    loss = found.losses[kept - 1] if kept else found.before
+    if not found.chosen and job.start is None:
+        warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     return fitted(
         job, watcher, model, model.params, len(watcher.history), loss, found.finished, interrupted
     )

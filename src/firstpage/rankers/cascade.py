@@ -58,11 +58,14 @@ class Cascade:
     def from_dict(cls, stored: dict[str, Any]) -> Cascade:
         first = Stage.from_dict(stored["first"])
         voters = tuple(Stage.from_dict(voter) for voter in stored["voters"])
-        weights, size = np.array(stored["weights"], np.float64), int(stored["n_features"])
-        if len(weights) != len(voters) or not len(voters):
+        weights, size = np.array(stored["weights"], np.float64), stored["n_features"]
+        if weights.shape != (len(voters),) or not len(voters):
             raise DataError("a cascade has one weight a voter")
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise DataError("the weights of a cascade are not numbers from 0 on")
         if any(stage.scoring.n_features != size for stage in (first, *voters)):
             raise DataError("the parts of a cascade have different features")
-        if stored["credit"] not in ("paper", "extended") or stored["depth"] < 1:
+        depth = stored["depth"]
+        if type(depth) is not int or depth < 1 or stored["credit"] not in ("paper", "extended"):
             raise DataError("the depth or the credit of the cascade is wrong")
-        return cls(first, voters, weights, int(stored["depth"]), stored["credit"], size)
+        return cls(first, voters, weights, depth, stored["credit"], size)

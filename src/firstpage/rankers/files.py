@@ -104,6 +104,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
+    if type(value).__name__ == "FrozenEstimator":  # by name: scikit-learn is not loaded for this
+        value = value.estimator
     if not is_dataclass(value) or isinstance(value, Measure) or hasattr(value, "get_params"):
         return str(value)
     inside = ", ".join(f"{f.name}={getattr(value, f.name)!r}" for f in fields(value) if f.init)

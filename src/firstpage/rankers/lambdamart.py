@@ -43,6 +43,7 @@ class LambdaMART(Ranker):
         params = {
             **trees.parameters(job.seed, resolve(job.threads)),
             "objective": "lambdarank",
+            "metric": "none",  # its own would ask the validation data for queries
             "lambdarank_truncation_level": self.k or 30,
         }
         weight = training.weights

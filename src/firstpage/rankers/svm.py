@@ -216,5 +216,9 @@ def _direction(job: Job, k: int | None) -> Floats | None:
     each = np.ones(len(data)) if shares is None else shares
     weight = np.repeat(each, data.lengths)
     y = relevance(job.truth, None, k)
-    with quiet_blas():
-        return ridge(data.X, y, weight / weight.sum(), 1e-6)[0]
+    with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
+        try:
+            found = ridge(data.X, y, weight / weight.sum(), 1e-6)[0]
+        except np.linalg.LinAlgError:  # squares of the features overflow
+            return None
+    return found if np.isfinite(found).all() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -17,7 +18,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.measures.base import Measure
 from firstpage.measures.evaluate import evaluate
-from firstpage.names import number
+from firstpage.names import number, split
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.fitting import Fitted, Job, fitted, watcher_of
@@ -26,6 +27,7 @@ from firstpage.rankers.scorings import Stage
 from firstpage.rankers.watcher import Step
 from firstpage.types import Floats
 
+DEEPEST = 10_000  # candidates that an order can be voted on
 VOTERS = ("Regression", "RankSVM", "ListNet")
 
 
@@ -59,6 +61,10 @@ class TopRank(Ranker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         number(self, "depth", 1, whole=True)
+        if self.depth > DEEPEST:
+            raise DataError(f"depth must be at most {DEEPEST}; got {self.depth}.")
+        if self.warm_start:
+            raise DataError("TopRank cannot go on from a former fit: warm_start must be false.")
         SupervisedKemeny(credit=self.credit)
         if not isinstance(self.voters, Sequence) or not self.voters:
             raise DataError(f"voters must be a list of rankers; got {self.voters!r}.")
@@ -73,25 +79,30 @@ class TopRank(Ranker):
     def _voters(self) -> list[Any]:
         """A text may name several: "RankSVM + ListNet(k=10)"."""
         if isinstance(self.voters, str):
-            return [text.strip() for text in self.voters.split("+")]
+            return [text.strip() for text in re.split(r"\+(?![^()]*\))", self.voters)]
         return list(self.voters)
 
     def _made(self, part: Any) -> Any:
         """A part as an estimator: by its name, or as it is."""
-        if isinstance(part, FrozenEstimator):
-            return part.estimator
+        part = part.estimator if isinstance(part, FrozenEstimator) else part
         if not isinstance(part, str):
-            if not isinstance(part, Ranker):
-                raise DataError(f"a part of TopRank must be a ranker or its name; got {part!r}.")
+            if not isinstance(part, Ranker) or isinstance(part, TopRank):
+                raise DataError(
+                    f"a part of TopRank must be another ranker or its name; got {part!r}."
+                )
             return part
-        found = made(part)
+        found, said = made(part), split(part)[1]
+        ours = {name: getattr(self, name) for name in ("ties", "seed", "threads", "measure")}
         if self.k is not None and found.k is None:
-            found.set_params(k=self.k)
-        return found.set_params(
-            ties=self.ties, seed=self.seed, threads=self.threads, measure=self.measure
-        )
+            ours["k"] = self.k
+        return found.set_params(**{name: v for name, v in ours.items() if name not in said})
 
     def _learn(self, job: Job) -> Fitted:
+        if job.valid is not None and self.weights == "auto" and job.measure.lower_is_better:
+            raise DataError(
+                f"{job.measure} is better when lower, so voters cannot be weighed by it; choose "
+                "another measure, or give weights."
+            )
         start, parts, steps = time.perf_counter(), (self.first, *self._voters()), []
         stages: list[Stage] = []
         for place, part in enumerate(parts, 1):
@@ -99,22 +110,22 @@ class TopRank(Ranker):
             value = None if job.valid is None else _measured(stages[-1], job.valid, job.measure)
             step = Step(place, float("nan"), value, False, time.perf_counter() - start)
             steps.append(step)
-            if job.callback is not None:
-                job.callback(step)
+            if job.callback is not None and job.callback(step) and len(stages) > 1:
+                break  # with the voters so far
         weights = self._weights([step.measure for step in steps[1:]])
         size = job.training.data.n_features
         model = Cascade(stages[0], tuple(stages[1:]), weights, self.depth, self.credit, size)
         watcher = watcher_of(job, lambda params, X: np.empty(0), False)
         watcher.history = steps
         if job.valid is not None:
-            whole = Stage("TopRank", model)
-            value = _measured(whole, job.valid, job.measure)
-            last = Step(len(parts), float("nan"), value, True, time.perf_counter() - start)
+            value = _measured(Stage("TopRank", model), job.valid, job.measure)
+            last = Step(len(stages), float("nan"), value, True, time.perf_counter() - start)
             watcher.history = [*steps[:-1], last]
-        found = fitted(job, watcher, model, None, len(parts), float("nan"), True, False)
-        found.record["voters"] = {
-            stage.name: weight for stage, weight in zip(stages[1:], weights.tolist(), strict=True)
-        }
+        whole = len(stages) == len(parts)
+        found = fitted(job, watcher, model, None, len(stages), float("nan"), whole, False)
+        found.record["voters"] = [
+            [stage.name, weight] for stage, weight in zip(stages[1:], weights.tolist(), strict=True)
+        ]
         return found
 
     def _stage(self, part: Any, job: Job) -> Stage:
@@ -123,6 +134,16 @@ class TopRank(Ranker):
         if not hasattr(found, "model_"):
             found = clone(found)
             found.fit(job.training.data, sample_weight=job.training.query_weights, valid=job.valid)
+            if found.interrupted_:
+                raise KeyboardInterrupt  # a half-trained part is no part
+        elif hasattr(self, "transform_"):
+            raise DataError(
+                f"{found} was trained on features as they are, and normalize={self.normalize!r} "
+                "would hand it others; scale them in the parts."
+            )
+        known, names = getattr(found, "feature_names_in_", None), job.training.data.feature_names
+        if known is not None and names is not None and list(known) != list(names):
+            raise DataError(f"{found} was trained on other features, or on them in another order.")
         if found.model_.n_features != job.training.data.n_features:
             raise DataError(
                 f"{found} was trained on {found.model_.n_features} features, and the data have "
@@ -132,8 +153,8 @@ class TopRank(Ranker):
 
     def _weights(self, measured: list[float | None]) -> Floats:
         if not isinstance(self.weights, str):
-            return normalized(self.weights, len(measured))
-        known = [value for value in measured if value is not None]
+            return normalized(list(self.weights)[: len(measured)], len(measured))
+        known = [max(value, 0.0) for value in measured if value is not None]
         if self.weights == "alike" or len(known) < len(measured):
             return normalized(None, len(measured))
         return normalized(known, len(measured))

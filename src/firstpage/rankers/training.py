@@ -15,6 +15,7 @@ from firstpage.errors import DataError
 from firstpage.kernels.linear import zero_sum
 from firstpage.types import Floats, Ints
 
+MANY_COPIES = 1000  # a document on average
 EXACT = 2**53  # whole numbers beyond it are no longer told apart
 
 
@@ -175,6 +176,11 @@ def with_copies(training: Training, who: str) -> Training:
         raise DataError(
             f"{who} cannot weigh a document but by copying it: weights that differ inside a query "
             f"must be whole numbers, and one is {some:g}. Weights of queries may be any."
+        )
+    if weights.sum() > MANY_COPIES * len(weights):
+        raise DataError(
+            f"{who} weighs documents by copying them, and {weights.sum():.3g} copies of "
+            f"{len(weights)} documents are too many. Scale the weights down."
         )
     copies = weights.astype(np.int64)
     rows = np.repeat(np.arange(len(copies)), copies)

@@ -135,6 +135,7 @@ class Boosted:
 
     chosen: list[tuple[int, float]] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
+    before: float = 0.0  # the loss before the first round
     finished: bool = False  # rather than stopped by whoever was told
 
     @property
@@ -158,6 +159,7 @@ def boost(
     state = _State(pool, parts, scores)
     aside = np.zeros(pool.count, bool)
     least, vain = state.loss, 0
+    found.before = state.loss
     for at in range(1, rules.rounds + 1):
         before = state.loss
         taken = _next(state, rules, aside)

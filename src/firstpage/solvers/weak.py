@@ -23,6 +23,7 @@ Signs = Literal["both", "plus"]
 ROWS = 1 << 14  # binned at a time
 ALONE = 1 << 20  # bins to add up that are not worth a second thread
 MOST_BINS = 256  # a bin is a byte
+MOST_BYTES = 8 << 30  # that a table of weak rankers by queries may take
 
 
 class Sum(Scoring, Protocol):
@@ -170,6 +171,13 @@ class StumpPool:
         return self._edges
 
     def judged(self, judge: Judge) -> Array:
+        needed = 8 * self.count * len(judge)
+        if needed > MOST_BYTES:
+            raise DataError(
+                f"what {self.count} stumps measure on {len(judge)} queries takes "
+                f"{needed / 2**30:.1f} GB; take fewer, as in weak='stumps(bins=16)', or "
+                "weak='features'."
+            )
         out = np.empty((2, self.count, len(judge)), np.float32)
         for c in range(len(self.columns)):
             first, last = int(self.firsts[c]), int(self.firsts[c + 1])
