@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels.augmented import resort, structural_hinge
+from firstpage.kernels.structural import resort, structural_hinge
 from firstpage.kernels.violations import average_precision_hinge
 from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from firstpage import __version__
 from firstpage.data.dataset import Dataset
 from firstpage.data.truth import Truth
 from firstpage.engine.threads import quiet_blas, resolve
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.base import Loss
 from firstpage.measures.base import Measure
+from firstpage.rankers.record import fingerprint, versions
 from firstpage.rankers.training import Training
 from firstpage.rankers.watcher import PATIENCE, Step, Watcher
 from firstpage.scorers.base import Scoring
@@ -30,8 +27,6 @@ from firstpage.solvers.parts import check_parts, suited
 from firstpage.solvers.parts import solver as solver_of
 from firstpage.solvers.watch import Found
 from firstpage.types import Floats
-
-SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
 
 NOTHING = (
     "all weights are 0: no query of the training data has preferences that this ranker reads, or "
@@ -318,31 +313,3 @@ def fitted(
         model, params, iterations, value, converged, watcher.history,
         best.iteration if best else None, score, interrupted, record,
     )  # fmt: skip
-
-
-def fingerprint(data: Dataset) -> dict[str, Any]:
-    """What the data were, and a hash of labels, queries and (at most 64 KB of) features."""
-    digest = hashlib.sha256()
-    digest.update(data.y.tobytes() + data.offsets.tobytes())
-    X = data.X if isinstance(data.X, np.ndarray) else data.X.data.reshape(-1, 1)
-    step = max(1, -(-X.nbytes // SAMPLED))
-    digest.update(X[::step].tobytes())
-    return {
-        "source": data.source.replace("\\", "/").rsplit("/", 1)[-1],
-        "queries": len(data),
-        "documents": data.n_docs,
-        "features": data.n_features,
-        "sha256": digest.hexdigest(),
-    }
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Of what took part; looking them up is slow."""
-    found = {"firstpage": __version__}
-    for package in ("numpy", "scipy", "lightgbm", "xgboost-cpu", "torch"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
