@@ -149,6 +149,47 @@ def test_rankers_are_listed(run) -> None:
     assert [r["name"] for r in held][:3] == ["Regression", "RankNet", "ListNet"]
 
 
+def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
+    """Regression on noise differs from one on labels; a ranker does not differ from itself."""
+    fp.write_folds(fp.Synthetic(queries=60, docs=15, features=5, grades=5).dataset(), "folds")
+    asked = ["crossval", "folds", "RankSVM", "Regression(l2=1000000)", "RankSVM(C=1)"]
+    how = ["--top-k", "5", "-t", "kNDCG@5", "--baseline", "RankSVM"]
+    done = run(*asked, *how)
+    assert done.returncode == 0, done.stderr
+    assert "other than RankSVM at p < 0.05" in done.stdout
+    found = json.loads(run(*asked, *how, "--json").stdout)
+    assert found["baseline"] == "RankSVM"
+    same = next(d for d in found["differences"] if d["ranker"] == "RankSVM(C=1)")
+    assert (same["difference"], same["p"]) == (0.0, 1.0)
+    folds = fp.read_folds("folds")
+    cv = fp.cross_validate(fp.RankSVM(), folds, ["kNDCG@5"], top_k=5)
+    by_hand = [
+        fp.RankSVM()
+        .fit(f.train.with_labels(f.train.truth.top_k(5)))
+        .set_params(measure="kNDCG@5")
+        .score(f.test.with_labels(f.test.truth.top_k(5)))
+        for f in folds
+    ]
+    assert cv.mean("RankSVM()", "kNDCG@5") == pytest.approx(np.mean(by_hand))
+    wrong = run(*asked, "--baseline", "ListNet")
+    assert (wrong.returncode, "must be one of the rankers" in wrong.stderr) == (2, True)
+
+
+def test_every_new_ranker_trains_ranks_and_explains(files: Path, run) -> None:
+    for name in (
+        "RankSVM", "SVM-MAP(C=10)", "FocusedSVM(k=5)", "top-margin", "TopSlack(delta=P@5)",
+        "RankBoost(rounds=20)", "AdaRank.MAP", "FocusedBoost(k=5, rounds=20)", "TopRank(depth=8)",
+    ):  # fmt: skip
+        done = run("train", name, "train.txt", "--valid", "vali.txt", "-o", "m.json")
+        assert done.returncode == 0, (name, done.stderr)
+        assert run("rank", "m.json", "test.txt", "-o", "s.txt").returncode == 0
+        scores = fp.read_scores("s.txt", fp.read_letor("test.txt").n_docs)
+        want = fp.load("m.json").predict(fp.read_letor("test.txt"))
+        assert scores == pytest.approx(want), name
+        assert run("explain", "m.json").returncode == 0, name
+    assert "within" in run("train", "RankSVM", "train.txt", "-o", "m.json").stdout
+
+
 def test_crossval_with_published_results(files: Path, run) -> None:
     fp.write_folds(RECIPE.dataset(), files / "folds", 4)
     Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
