@@ -197,6 +197,8 @@ def _weights(
         if weights == "auto" or valid is not None:
             raise DataError("weights='auto' needs judgments to measure by: give qrels.")
         return normalized(None, rankers), None
+    if valid is not None and (isinstance(valid, (str, Mapping)) or not isinstance(valid, Sequence)):
+        raise DataError(f"valid must be a list of runs, one a ranker; got {valid!r}.")
     systems = runs if valid is None else valid
     if systems is None:
         raise DataError(

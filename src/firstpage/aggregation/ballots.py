@@ -139,6 +139,11 @@ class Ballots:
     @classmethod
     def of_lists(cls, lists: Sequence[Mapping[str, Sequence[str]]], **how: Any) -> Ballots:
         """From one {query: [best document, second, ..]} a ranker; `how` as in `of_runs`."""
+        for a, table in enumerate(lists, 1):
+            if not isinstance(table, Mapping) or any(
+                isinstance(docs, str) or not isinstance(docs, Sequence) for docs in table.values()
+            ):
+                raise DataError(f"list {a} must be {{query: [best document, second, ..]}}.")
         runs = [
             Run.from_dict({q: {d: -i for i, d in enumerate(docs)} for q, docs in table.items()})
             for table in lists

@@ -67,6 +67,8 @@ def supervised_weights(
     it.  A mean below 0 weighs nothing.  `how` goes to `evaluate` (convention, ties, rel, ..).
     """
     value = parse(measure)
+    if isinstance(systems, (str, Mapping)) or not isinstance(systems, Sequence) or not systems:
+        raise DataError("weights are measured of a list of runs or scores, one a ranker.")
     if value.lower_is_better:
         raise MeasureError(f"{value} is better when lower; weights need a measure that rises.")
     if not isinstance(truth, Dataset):

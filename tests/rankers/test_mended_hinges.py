@@ -105,3 +105,18 @@ def test_ballots_are_checked(how, said) -> None:
     with pytest.raises(DataError, match=said):
         fp.Ballots.of_scores(np.ones((1, 2)), **how)
     assert len(fp.Ballots.of_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1
+
+
+def test_wrong_rankings_are_one_line() -> None:
+    runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": 0.5, "b": 1.0}}]
+    qrels = {"q": {"a": 1}}
+    for wrong in (
+        lambda: fp.Ballots.of_lists([["a", "b"]]),
+        lambda: fp.Ballots.of_lists([{"q": 5}]),
+        lambda: fp.Ballots.of_lists([{"q": "ab"}]),
+        lambda: fp.supervised_weights([], qrels),
+        lambda: fp.aggregate(runs, qrels=qrels, valid=5),
+    ):
+        with pytest.raises(FirstpageError):
+            wrong()
+    assert fp.aggregate(runs, qrels=qrels).weights[0] > 0.5
