@@ -136,7 +136,7 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         interrupted, params = True, watcher.last_params
         value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
     if watcher.best is not None and (watcher.keep or interrupted):
-        params = watcher.best_params
+        params, gap = watcher.best_params, None  # whose gap nobody has looked at
     if fitting.parallel and not params.any() and not degenerate:
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     done = fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,

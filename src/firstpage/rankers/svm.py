@@ -96,6 +96,9 @@ class SVMMAP(SVM):
     _about = "average precision, by its most violated ranking"
     _copies: ClassVar = True
 
+    _: KW_ONLY
+    C: float = 10.0
+
     def _loss(self) -> Loss:
         return AveragePrecisionHinge(self.k)
 
@@ -120,7 +123,7 @@ class FocusedSVM(SVM):
     beta: float = 0.5
     _: KW_ONLY
     list_loss: Literal["ap", "ndcg"] = "ap"
-    C: float = 10.0
+    C: float = 100.0
 
     def _loss(self) -> Loss:
         if self.k is None:
