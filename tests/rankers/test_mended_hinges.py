@@ -120,3 +120,12 @@ def test_wrong_rankings_are_one_line() -> None:
         with pytest.raises(FirstpageError):
             wrong()
     assert fp.aggregate(runs, qrels=qrels).weights[0] > 0.5
+
+
+@pytest.mark.parametrize(
+    "cls", [fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack, fp.RankNet]
+)
+def test_constant_features_are_said(cls) -> None:
+    X, y, qid = np.full((40, 3), 0.1), np.arange(40) % 3, np.repeat(np.arange(4), 10)
+    with pytest.warns(FirstpageWarning, match="all scores are alike"):
+        cls(k=5).fit(X, y, qid=qid)

@@ -29,8 +29,8 @@ from firstpage.solvers.watch import Found
 from firstpage.types import Floats
 
 NOTHING = (
-    "all weights are 0: no query of the training data has preferences that this ranker reads, or "
-    "no feature tells its documents apart."
+    "all scores are alike: no query of the training data has preferences that this ranker reads, "
+    "or no feature tells its documents apart."
 )
 FAINT = (
     "with features of this size so large a C leaves the penalty to rounding; C = {:.2g} was taken. "
@@ -137,7 +137,7 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
     if watcher.best is not None and (watcher.keep or interrupted):
         params, gap = watcher.best_params, None  # whose gap nobody has looked at
-    if fitting.parallel and not params.any() and not degenerate:
+    if fitting.parallel and not degenerate and _all_alike(fitting, params, job, iterations):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     done = fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
                   interrupted)  # fmt: skip
@@ -145,6 +145,23 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     if degenerate:
         done.record["degenerate"] = True
     return replace(done, gap=gap, memory=memory)
+
+
+def _all_alike(fitting: Any, params: Floats, job: Job, iterations: int) -> bool:
+    """Whether all documents of a query have the same score: nothing was learnt.
+
+    Weights of features that tell nothing apart may be rounding instead of 0; a solver is done with
+    such in no time.
+    """
+    if not params.any():
+        return True
+    if iterations > 3:
+        return False
+    data = job.training.data
+    scores = fitting.predict(params, data.X)
+    starts = data.offsets[:-1][data.lengths > 0]
+    spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+    return bool(spread.max(initial=0.0) <= 1e-9 * np.abs(scores).max(initial=0.0))
 
 
 def _minimized(
