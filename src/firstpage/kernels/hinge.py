@@ -10,12 +10,10 @@ levels are merged, O(n log levels).
 from __future__ import annotations
 
 from firstpage.kernels.native import part, vector_kernel
-from firstpage.kernels.pairwise import gather
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
-MANY = 8  # pairs a document from which on sorting is the shorter way
-FEW = 10  # levels up to which sums are kept for each
+ONE_BY_ONE, SWEPT, MERGED = 0, 1, 2
 MOVES = 6  # of a document on average, beyond which insertion gives up
 
 
@@ -189,23 +187,21 @@ def merged_pairs(
 def hinge_pairs(
     scores: Floats,
     order: Array,
-    weight: Floats,
     offsets: Ints,
     firsts: Ints,
     end: Ints,
-    upper: Floats,
-    lower: Floats,
+    above: Floats,
+    below: Floats,
+    level_of: Ints,
+    way: Ints,
     last_order: Ints,
     z: Floats,
     bits: Words,
-    above: Floats,
-    below: Floats,
     slope: Floats,
     sums: Floats,
     rows: Floats,
     ranks: Ints,
     starts: Ints,
-    level_of: Ints,
     run: Ints,
     words: Words,
     spare_words: Words,
@@ -215,42 +211,44 @@ def hinge_pairs(
 ) -> None:
     """Sum over pairs of max(0, 1 - s_u + s_v).  `bits` are the numbers of `z`, as words.
 
+    In true order: `above` and `below` are what a document weighs as the better and as the worse
+    one, `level_of` its level in the query; `way` says how to go through each query's pairs.
     `last_order` holds every query's documents by falling score, as of the run before.
     """
     base = offsets[0]
     for q in range(offsets.size - 1):
-        lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
-        first, levels = firsts[q], firsts[q + 1] - firsts[q]
-        gather(scores, order, weight, lo, first, first + levels, end, lower, z, below, slope)
-        start, pairs = 0, 0
-        for level in range(levels):
-            starts[level] = start
-            for u in range(start, end[first + level]):
-                above[u] = upper[first + level] * weight[lo + u]
-                pairs += (n - end[first + level]) * (above[u] > 0.0)
-                level_of[u] = level
-            start = end[first + level]
+        lo, hi = offsets[q] - base, offsets[q + 1] - base
+        n, first, levels = hi - lo, firsts[q], firsts[q + 1] - firsts[q]
+        if n == 0:
+            values[q] = 0.0
+            continue
+        shift = scores[lo + order[hi - 1]]  # sums of products cancel less about 0
+        for i in range(n):
+            z[i] = scores[lo + order[lo + i]] - shift
+        mine, its, ranked = above[lo:hi], below[lo:hi], level_of[lo:hi]
         value = 0.0
-        if pairs > MANY * n:
-            starts[levels] = n
-            shift = z[n - 1]  # sums of products cancel less about 0
+        if way[q] == ONE_BY_ONE:
             for i in range(n):
-                z[i] -= shift
-            items = last_order[lo : lo + n]
+                slope[i] = 0.0
+            start = 0
+            for level in range(first, first + levels - 1):
+                for u in range(start, end[level]):
+                    if mine[u] > 0.0:
+                        value += pair_row(z, its, slope, u, end[level], n, mine[u])
+                start = end[level]
+        else:
+            items = last_order[lo:hi]
             if mend_order(z, items, n) == 0:
                 sort_down(z, bits, 0, n, items, words, spare_words, spare)
-            if levels <= FEW:
-                in_order(z, above, below, level_of, items, n, rows, ranks)
+            if way[q] == SWEPT:
+                in_order(z, mine, its, ranked, items, n, rows, ranks)
                 value = swept_pairs(rows, ranks, levels, items, n, sums, slope)
             else:
-                value = merged_pairs(
-                    z, above, below, level_of, levels, items, n, starts, run, spare, slope
-                )
-        else:
-            for level in range(levels - 1):
-                for u in range(starts[level], end[first + level]):
-                    if above[u] > 0.0:
-                        value += pair_row(z, below, slope, u, end[first + level], n, above[u])
+                starts[0] = 0
+                for level in range(levels):
+                    starts[level + 1] = end[first + level]
+                value = merged_pairs(z, mine, its, ranked, levels, items, n, starts, run, spare,
+                                     slope)  # fmt: skip
         values[q] = value
         for i in range(n):
             grad[lo + order[lo + i]] = slope[i]

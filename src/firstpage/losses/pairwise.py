@@ -10,14 +10,15 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels import exponential
+from firstpage.kernels import exponential, hinge
 from firstpage.kernels import pairwise as kernel
-from firstpage.kernels.hinge import hinge_pairs
 from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
 from firstpage.losses.levels import Levels, levels
-from firstpage.types import Floats
+from firstpage.types import Floats, Ints
 
 Pairs = Literal["all", "cross"]
+MANY = 8  # pairs a document from which on a hinge sorts instead of going through them
+FEW = 10  # levels up to which it keeps a sum for each
 
 
 @dataclass(frozen=True)
@@ -150,18 +151,45 @@ class _Exponential(_Weighed):
 
 
 class _Hinge(_Weighed):
+    @cached_property
+    def _documents(self) -> tuple[Floats, Floats, Ints]:
+        """In true order, what each weighs as the better and as the worse one, and its level."""
+        found = self.levels
+        starts = np.concatenate([[0], found.end[:-1]])
+        starts[found.firsts[:-1][found.sizes > 0]] = 0
+        widths = found.end - starts
+        first = np.repeat(found.firsts[:-1], found.sizes)
+        number = np.repeat(np.arange(len(widths)) - first, widths)
+        above = np.repeat(self.upper, widths) * found.weight
+        return above, np.repeat(self.lower, widths) * found.weight, number.astype(np.int64)
+
+    @cached_property
+    def _ways(self) -> Ints:
+        """How to go through the pairs of each query."""
+        found = self.levels
+        lengths = np.diff(found.offsets)
+        starts = np.concatenate([[0], found.end[:-1]])
+        starts[found.firsts[:-1][found.sizes > 0]] = 0
+        under = np.repeat(lengths, found.sizes) - found.end
+        pairs = found.per_query((self.upper > 0) * (found.end - starts) * under.astype(np.float64))
+        sorts = np.where(found.sizes <= FEW, hinge.SWEPT, hinge.MERGED)
+        ways: Ints = np.where(pairs > MANY * lengths, sorts, hinge.ONE_BY_ONE).astype(np.int64)
+        return ways
+
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
-        n = self._longest(lo, hi)
-        z, above, below, slope = (np.empty(n) for _ in range(4))
-        levels = int(self.levels.sizes[lo:hi].max(initial=0)) + 1
-        starts, sums = np.empty(levels, np.int64), np.empty(levels)
-        ends = self.levels.offsets[lo : hi + 1]
-        last = np.arange(int(ends[0]), int(ends[-1])) - np.repeat(ends[:-1], np.diff(ends))
-        level_of, run, spare, ranks = (np.empty(n, np.int64) for _ in range(4))
+        n, found = self._longest(lo, hi), self.levels
+        here = slice(int(found.offsets[lo]), int(found.offsets[hi]))
+        ends = found.offsets[lo : hi + 1]
+        last = np.arange(here.start, here.stop) - np.repeat(ends[:-1], np.diff(ends))
+        above, below, number = (each[here] for each in self._documents)
+        levels = int(found.sizes[lo:hi].max(initial=0)) + 1
+        z = np.empty(n)
+        ranks, run, spare = (np.empty(n, np.int64) for _ in range(3))
         words, spare_words = np.empty(n, np.uint64), np.empty(n, np.uint64)
-        return hinge_pairs.bind(
-            scores, *self._common(lo, hi), last, z, z.view(np.uint64), above, below, slope,
-            sums, np.empty((3, n)), ranks, starts, level_of, run, words, spare_words, spare,
+        return hinge.hinge_pairs.bind(
+            scores, found.order[here], ends, found.firsts[lo : hi + 1], found.end, above, below,
+            number, self._ways[lo:hi], last, z, z.view(np.uint64), np.empty(n), np.empty(levels),
+            np.empty((3, n)), ranks, np.empty(levels, np.int64), run, words, spare_words, spare,
             values, grad,
         )  # fmt: skip
 
