@@ -161,8 +161,9 @@ def test_structural_rankers_are_at_the_optimum(cls, C: float, delta: str, solver
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
         ranker = cls(C=C, delta=delta, reference="mean", solver=solver).fit(found)
-    assert ranker.objective_ == pytest.approx(want, rel=2e-3)
-    assert ranker.objective_ <= want * 1.0011
+    assert ranker.objective_ <= want * 1.001
+    # What the search of slack scaling misses makes the value that is told too small.
+    assert ranker.objective_ >= want * (0.998 if cls is fp.TopSlack else 0.999)
     if solver == "auto":
         assert (1 - ranker.gap_) * ranker.objective_ <= want * (1 + 1e-6)
 
