@@ -15,6 +15,10 @@ from firstpage.kernels.sorting import sort_down
 from firstpage.types import Floats, Ints, Words
 
 NOTHING = 1e-12  # a Delta below it is rounding
+Query = tuple[Floats, Floats, Floats, int, int]
+"""(scores, gains, discounts, number of documents, number of discounts)"""
+Room = tuple[Floats, Words, Ints, Words, Words, Ints, Floats]
+"""(keys, the same as words, the ranking found, three for sorting, its Delta and score)"""
 
 
 @part
@@ -48,43 +52,37 @@ def cheapest_swap(
 
 
 @part
-def ranking_at(
-    lam: float,
-    z: Floats,
-    b: Floats,
-    a: Floats,
-    n: int,
-    depth: int,
-    key: Floats,
-    bits: Words,
-    items: Ints,
-    words: Words,
-    spare_words: Words,
-    spare: Ints,
-    found: Floats,
-) -> int:
-    """The ranking with a loss of greatest score + lam * Delta, into items; 0: there is none.
-
-    found[0] becomes its Delta, found[1] its score.
-    """
-    for i in range(n):
-        key[i] = z[i] - lam * b[i]
-    sort_down(key, bits, 0, n, items, words, spare_words, spare)
+def delta_of(query: Query, items: Ints) -> float:
+    """1 less what the ranking collects."""
+    _, b, a, n, depth = query
     gain = 0.0
     for p in range(min(depth, n)):
         gain += a[p] * b[items[p]]
-    if 1.0 - gain <= NOTHING:
+    return 1.0 - gain
+
+
+@part
+def ranking_at(lam: float, query: Query, room: Room) -> int:
+    """The ranking with a loss of greatest score + lam * Delta, into the room; 0: there is none.
+
+    Its Delta and its score are written into the last array of the room.
+    """
+    z, b, a, n, depth = query
+    key, bits, items, words, spare_words, spare, found = room
+    for i in range(n):
+        key[i] = z[i] - lam * b[i]
+    sort_down(key, bits, 0, n, items, words, spare_words, spare)
+    delta = delta_of(query, items)
+    if delta <= NOTHING:
         p, r = cheapest_swap(key, b, a, items, n, depth)
         if p < 0:
             return 0
         items[p], items[r] = items[r], items[p]
-        gain = 0.0
-        for t in range(min(depth, n)):
-            gain += a[t] * b[items[t]]
-        if 1.0 - gain <= NOTHING:
+        delta = delta_of(query, items)
+        if delta <= NOTHING:
             return 0
     score = 0.0
     for p in range(min(depth, n)):
         score += a[p] * z[items[p]]
-    found[0], found[1] = 1.0 - gain, score
+    found[0], found[1] = delta, score
     return 1

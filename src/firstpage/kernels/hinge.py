@@ -35,6 +35,23 @@ def pair_row(
 
 
 @part
+def single_pairs(
+    z: Floats, above: Floats, below: Floats, first: int, last: int, end: Ints, n: int,
+    slope: Floats,
+) -> float:  # fmt: skip
+    """All pairs, one by one."""
+    for i in range(n):
+        slope[i] = 0.0
+    value, start = 0.0, 0
+    for level in range(first, last - 1):
+        for u in range(start, end[level]):
+            if above[u] > 0.0:
+                value += pair_row(z, below, slope, u, end[level], n, above[u])
+        start = end[level]
+    return value
+
+
+@part
 def merge_levels(
     z: Floats,
     above: Floats,
@@ -226,16 +243,8 @@ def hinge_pairs(
         for i in range(n):
             z[i] = scores[lo + order[lo + i]] - shift
         mine, its, ranked = above[lo:hi], below[lo:hi], level_of[lo:hi]
-        value = 0.0
         if way[q] == ONE_BY_ONE:
-            for i in range(n):
-                slope[i] = 0.0
-            start = 0
-            for level in range(first, first + levels - 1):
-                for u in range(start, end[level]):
-                    if mine[u] > 0.0:
-                        value += pair_row(z, its, slope, u, end[level], n, mine[u])
-                start = end[level]
+            value = single_pairs(z, mine, its, first, first + levels, end, n, slope)
         else:
             items = last_order[lo:hi]
             if mend_order(z, items, n) == 0:

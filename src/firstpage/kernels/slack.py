@@ -8,31 +8,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.augmented import NOTHING, ranking_at
+from firstpage.kernels.augmented import NOTHING, Query, Room, ranking_at
 from firstpage.kernels.native import part
-from firstpage.types import Floats, Ints, Words
+from firstpage.types import Floats, Ints
 
 GOLDEN = 0.6180339887498949
 TURNS = 60
+ROUNDS = 3  # of the golden section, each from a greater slack
+LEAST = 1e-4  # the least loss that weights are looked for
 
 
 @part
-def keep_better(found: Floats, own: float, items: Ints, n: int, best: Floats, kept: Ints) -> None:
-    """Remember the visited ranking with the greatest Delta * (1 + score - own); larger Delta."""
+def visit(lam: float, own: float, query: Query, room: Room, best: Floats, kept: Ints) -> int:
+    """Look at the ranking that a weight finds, and keep it if its product is greater; 0: none."""
+    if ranking_at(lam, query, room) == 0:
+        return 0
+    items, found = room[2], room[6]
     value = found[0] * (1.0 + found[1] - own)
     if value > best[0] or (value == best[0] and found[0] > best[1]):
         best[0], best[1] = value, found[0]
-        for i in range(n):
+        for i in range(query[3]):
             kept[i] = items[i]
+    return 1
 
 
 @part
-def polish(z: Floats, b: Floats, a: Floats, n: int, depth: int, best: Floats, kept: Ints) -> None:
+def polish(query: Query, best: Floats, kept: Ints) -> None:
     """Exchange two documents of the best ranking as long as its product rises.
 
     Corners of the chain lie close together in long lists; between those of a short one there may
     be a better ranking that no weight finds.
     """
+    z, b, a, n, depth = query
     for _ in range(n):
         delta = best[1]
         scored = best[0] / delta  # 1 + score - own
@@ -79,47 +86,26 @@ def widest(z: Floats, b: Floats, n: int) -> float:
 
 
 @part
-def by_chords(
-    own: float,
-    z: Floats,
-    b: Floats,
-    a: Floats,
-    n: int,
-    depth: int,
-    key: Floats,
-    bits: Words,
-    items: Ints,
-    words: Words,
-    spare_words: Words,
-    spare: Ints,
-    found: Floats,
-    best: Floats,
-    kept: Ints,
-) -> float:
-    """Slack scaling: the best product Delta * (1 + score - own) over the rankings that some weight
-    finds; returns a bound above that of any ranking.
+def by_chords(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> float:
+    """The best product over the rankings that some weight finds; returns a bound above that of any.
 
     Those rankings are corners of a convex chain, from the greatest score (weight 0) to the
     greatest loss.  A chord between two corners names the next weight to try; the product rises
     along the chain as long as the weight is below (1 + score - own) / Delta.
     """
-    best[0], best[1] = 0.0, 0.0
-    if ranking_at(0.0, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found) == 0:
+    found = room[6]
+    if visit(0.0, own, query, room, best, kept) == 0:
         return 0.0
-    keep_better(found, own, items, n, best, kept)
     f0, g0 = found[0], 1.0 + found[1] - own
     if g0 <= 0.0:
         return 0.0  # no ranking scores within the margin
-    far = widest(z, b, n)
-    ranking_at(far, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found)
-    keep_better(found, own, items, n, best, kept)
+    visit(widest(query[0], query[1], query[3]), own, query, room, best, kept)
     f1, g1 = found[0], 1.0 + found[1] - own
     for _ in range(TURNS):
         if f1 - f0 <= NOTHING or g0 - g1 <= NOTHING:
             break
         lam = (g0 - g1) / (f1 - f0)
-        ranking_at(lam, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found)
-        keep_better(found, own, items, n, best, kept)
+        visit(lam, own, query, room, best, kept)
         f, g = found[0], 1.0 + found[1] - own
         if g + lam * f <= g0 + lam * f0 + 1e-12 * (1.0 + abs(g0) + lam):
             break  # the chord is an edge
@@ -131,66 +117,41 @@ def by_chords(
 
 
 @part
-def by_golden_section(
-    own: float,
-    z: Floats,
-    b: Floats,
-    a: Floats,
-    n: int,
-    depth: int,
-    key: Floats,
-    bits: Words,
-    items: Ints,
-    words: Words,
-    spare_words: Words,
-    spare: Ints,
-    found: Floats,
-    best: Floats,
-    kept: Ints,
+def variational(
+    log_lam: float, xi: float, own: float, query: Query, room: Room, best: Floats, kept: Ints
 ) -> float:
-    """The same by the paper's search: minimise F(lam) = max(score + lam Delta) - 2 sqrt(xi lam).
+    """F(lam) = max over rankings of score + lam * Delta, less 2 sqrt(xi lam)."""
+    lam, found = np.exp(log_lam), room[6]
+    visit(lam, own, query, room, best, kept)
+    return found[1] + lam * found[0] - 2.0 * np.sqrt(xi * lam)
+
+
+@part
+def by_golden_section(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> float:
+    """The same by the paper's search, for the weight at which F is least.
 
     xi, the slack so far, is the best product seen; it is raised until it stays.
     """
-    best[0], best[1] = 0.0, 0.0
-    for lam in (0.0, 1.0):
-        if (
-            ranking_at(lam, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found)
-            == 0
-        ):
-            return 0.0
-        keep_better(found, own, items, n, best, kept)
-    for _ in range(3):
+    if visit(0.0, own, query, room, best, kept) == 0:
+        return 0.0
+    visit(1.0, own, query, room, best, kept)
+    for _ in range(ROUNDS):
         xi = best[0]
         if xi <= NOTHING:
             break
-        low, high = np.log(xi), np.log(xi) + 2.0 * np.log(1e4)
+        low, high = np.log(xi), np.log(xi / LEAST**2)
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        at_left, at_right = np.inf, np.inf
-        fresh = 0  # 0: both points are new, 1: the left, 2: the right
+        at_left = variational(left, xi, own, query, room, best, kept)
+        at_right = variational(right, xi, own, query, room, best, kept)
         while high - low > 1e-3:
-            if fresh != 2:
-                lam = np.exp(left)
-                ranking_at(
-                    lam, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found
-                )
-                keep_better(found, own, items, n, best, kept)
-                at_left = found[1] + lam * found[0] - 2.0 * np.sqrt(xi * lam)
-            if fresh != 1:
-                lam = np.exp(right)
-                ranking_at(
-                    lam, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found
-                )
-                keep_better(found, own, items, n, best, kept)
-                at_right = found[1] + lam * found[0] - 2.0 * np.sqrt(xi * lam)
             if at_left < at_right:
                 high, right, at_right = right, left, at_left
                 left = high - GOLDEN * (high - low)
-                fresh = 1
+                at_left = variational(left, xi, own, query, room, best, kept)
             else:
                 low, left, at_left = left, right, at_right
                 right = low + GOLDEN * (high - low)
-                fresh = 2
+                at_right = variational(right, xi, own, query, room, best, kept)
         if best[0] <= xi * (1.0 + 1e-6):
             break
     return best[0]

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from firstpage.kernels.augmented import ranking_at
-from firstpage.kernels.native import kernel
+from firstpage.kernels.native import kernel, part
 from firstpage.kernels.slack import by_chords, by_golden_section, polish
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
+MARGIN, CHORDS, GOLDEN_SECTION = 0, 1, 2
 SHORT = 24  # documents of a list in which single exchanges are tried
+
+
+@part
+def read_query(
+    scores: Floats, lo: int, rows: Array, gains: Floats, own: Floats, z: Floats, b: Floats
+) -> float:
+    """Scores and gains of the documents that take part; returns the true ranking's score.
+
+    NaN where nothing is relevant, or there is nothing to rank.
+    """
+    n = rows.size
+    if n < 2:
+        return np.nan
+    shift = scores[lo + rows[0]]
+    total, most = 0.0, 0.0
+    for i in range(n):
+        z[i] = scores[lo + rows[i]] - shift
+        b[i] = gains[i]
+        most = max(most, b[i])
+        total += own[i] * z[i]
+    return total if most > 0.0 else np.nan
+
+
+@part
+def write_slope(
+    scale: float, a: Floats, rows: Array, own: Floats, kept: Ints, lo: int, grad: Floats
+) -> None:
+    """scale * (discounts in the ranking kept - those in the true one)."""
+    n = rows.size
+    for i in range(n):
+        grad[lo + rows[i]] = -scale * own[i]
+    for p in range(min(a.size, n)):
+        grad[lo + rows[kept[p]]] += scale * a[p]
 
 
 @kernel
@@ -40,63 +76,39 @@ def structural_hinge(
 
     docs[starts[q]:starts[q+1]] are the documents that take part, as numbers inside their query;
     `gains` and `own`, the discounts at which the true ranking has them, stand beside.  `a` has the
-    discounts of the first places; further ones count nothing.  way 0: margin scaling; 1: slack
-    scaling by chords; 2: by golden section.
+    discounts of the first places; further ones count nothing.  `way` is how to look for rankings.
     """
     base = offsets[0]
-    depth = a.size
+    room = (key, bits, items, words, spare_words, spare, found)
     for q in range(offsets.size - 1):
         lo, hi = offsets[q] - base, offsets[q + 1] - base
         for i in range(lo, hi):
             grad[i] = 0.0
         values[q], bounds[q] = 0.0, 0.0
         start, n = starts[q] - starts[0], starts[q + 1] - starts[q]
-        if n < 2:
-            continue
-        shift = scores[lo + docs[start]]
-        mine, most = 0.0, 0.0
-        for i in range(n):
-            z[i] = scores[lo + docs[start + i]] - shift
-            b[i] = gains[start + i]
-            most = max(most, b[i])
-            mine += own[start + i] * z[i]
-        if most == 0.0:
+        rows, mine = docs[start : start + n], own[start : start + n]
+        total = read_query(scores, lo, rows, gains[start : start + n], mine, z, b)
+        if np.isnan(total):
             continue  # nothing is relevant: all rankings are as good
-        scale = 1.0  # what the slope of the chosen ranking is multiplied by
-        if way == 0:
-            if (
-                ranking_at(
-                    1.0, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found
-                )
-                == 0
-            ):
-                continue
-            values[q] = found[0] + found[1] - mine
-            bounds[q] = values[q]
-            for i in range(n):
-                kept[i] = items[i]
+        query = (z, b, a, n, a.size)
+        best[0], best[1] = 0.0, 0.0
+        if way == MARGIN:
+            if ranking_at(1.0, query, room) == 1:
+                best[0], best[1] = found[0] + found[1] - total, 1.0
+                bounds[q] = best[0]
+                for i in range(n):
+                    kept[i] = items[i]
         else:
-            if way == 1:
-                bounds[q] = by_chords(
-                    mine, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found,
-                    best, kept,
-                )  # fmt: skip
+            if way == CHORDS:
+                bounds[q] = by_chords(total, query, room, best, kept)
             else:
-                bounds[q] = by_golden_section(
-                    mine, z, b, a, n, depth, key, bits, items, words, spare_words, spare, found,
-                    best, kept,
-                )  # fmt: skip
+                bounds[q] = by_golden_section(total, query, room, best, kept)
             if best[0] > 0.0 and n <= SHORT:
-                polish(z, b, a, n, depth, best, kept)
-                bounds[q] = max(bounds[q], best[0])
-            values[q], scale = best[0], best[1]
-        if values[q] <= 0.0:
-            values[q], bounds[q] = 0.0, max(bounds[q], 0.0)
-            continue
-        for i in range(n):
-            grad[lo + docs[start + i]] = -scale * own[start + i]
-        for p in range(min(depth, n)):
-            grad[lo + docs[start + kept[p]]] += scale * a[p]
+                polish(query, best, kept)
+        values[q] = max(best[0], 0.0)
+        bounds[q] = max(bounds[q], values[q])
+        if best[0] > 0.0:
+            write_slope(best[1], a, rows, mine, kept, lo, grad)
 
 
 @kernel

@@ -49,11 +49,15 @@ class Levels:
 
     def spread(self, values: Floats) -> Floats:
         """One number a level as one number a document, in the order of the rows."""
-        widths = np.diff(self._starts(), append=len(self.order))
         rows = np.repeat(self.offsets[:-1], np.diff(self.offsets)) + self.order
         out = np.empty(len(self.order))
-        out[rows] = np.repeat(values, widths)
+        out[rows] = np.repeat(values, self.widths)
         return out
+
+    @property
+    def widths(self) -> Ints:
+        """Documents per level."""
+        return np.diff(self._starts(), append=len(self.order))
 
     def _starts(self) -> Ints:
         """The first row of every level, in sorted order."""

@@ -154,10 +154,7 @@ class _Hinge(_Weighed):
     @cached_property
     def _documents(self) -> tuple[Floats, Floats, Ints]:
         """In true order, what each weighs as the better and as the worse one, and its level."""
-        found = self.levels
-        starts = np.concatenate([[0], found.end[:-1]])
-        starts[found.firsts[:-1][found.sizes > 0]] = 0
-        widths = found.end - starts
+        found, widths = self.levels, self.levels.widths
         first = np.repeat(found.firsts[:-1], found.sizes)
         number = np.repeat(np.arange(len(widths)) - first, widths)
         above = np.repeat(self.upper, widths) * found.weight
@@ -168,10 +165,9 @@ class _Hinge(_Weighed):
         """How to go through the pairs of each query."""
         found = self.levels
         lengths = np.diff(found.offsets)
-        starts = np.concatenate([[0], found.end[:-1]])
-        starts[found.firsts[:-1][found.sizes > 0]] = 0
         under = np.repeat(lengths, found.sizes) - found.end
-        pairs = found.per_query((self.upper > 0) * (found.end - starts) * under.astype(np.float64))
+        each = (self.upper > 0) * found.widths * under
+        pairs = found.per_query(each.astype(np.float64))
         sorts = np.where(found.sizes <= FEW, hinge.SWEPT, hinge.MERGED)
         ways: Ints = np.where(pairs > MANY * lengths, sorts, hinge.ONE_BY_ONE).astype(np.int64)
         return ways

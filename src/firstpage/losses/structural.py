@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels.structural import resort, structural_hinge
+from firstpage.kernels import structural as kernel
 from firstpage.kernels.violations import average_precision_hinge
 from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
@@ -216,8 +216,9 @@ class Structural:
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         n, here = self._room(lo, hi)
         z, b, key = np.empty(n), np.empty(n), np.empty(n)
-        way = {"margin": 0, "slack": 1 if self._loss.search == "chords" else 2}[self._loss.scaling]
-        run = structural_hinge.bind(
+        slack = kernel.CHORDS if self._loss.search == "chords" else kernel.GOLDEN_SECTION
+        way = kernel.MARGIN if self._loss.scaling == "margin" else slack
+        run = kernel.structural_hinge.bind(
             scores, self._docs[here], self._starts[lo : hi + 1],
             self._levels.offsets[lo : hi + 1], self._gains[here], self._own[here], self._a, way,
             z, b, key, key.view(np.uint64), np.empty(n, np.int64), np.empty(n, np.int64),
@@ -239,7 +240,7 @@ class Structural:
     def _bind_resort(self, lo: int, hi: int, scores: Floats) -> Run:
         n, here = self._room(lo, hi)
         z = np.empty(n)
-        return resort.bind(
+        return kernel.resort.bind(
             scores, self._docs[here], self._starts[lo : hi + 1],
             self._levels.offsets[lo : hi + 1], self._levels.firsts[lo : hi + 1], self._levels.end,
             self._a, z, z.view(np.uint64), np.empty(n, np.int64), *_sorting(n), self._own[here],

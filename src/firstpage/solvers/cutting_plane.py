@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.errors import DataError
 from firstpage.names import number
 from firstpage.solvers.objective import Objective
-from firstpage.solvers.planes import Planes
+from firstpage.solvers.planes import Planes, check_penalty
 from firstpage.solvers.score_space import Point, ScoreSpace
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Floats
@@ -50,7 +49,7 @@ class CuttingPlane:
     def minimize(
         self, objective: Objective, start: Floats, watch: Watch = never, memory: Any = None
     ) -> Found:
-        _check(objective)
+        check_penalty(objective)
         space = ScoreSpace(objective)
         planes = Planes(objective.size)
         if memory is not None:  # of another penalty: its planes hold here too
@@ -102,11 +101,6 @@ class CuttingPlane:
             converged and not stopped, exhausted, gap, memory=(planes, best.params),
             l2=space.l2,
         )  # fmt: skip
-
-
-def _check(objective: Objective) -> None:
-    if objective.l2 <= 0:
-        raise DataError("cutting planes need a penalty: C must be finite, or l2 above 0.")
 
 
 def _cut(planes: Planes, space: ScoreSpace, point: Point) -> float:

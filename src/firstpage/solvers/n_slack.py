@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.errors import DataError
 from firstpage.names import number
 from firstpage.solvers.objective import Objective
-from firstpage.solvers.planes import OLD
+from firstpage.solvers.planes import OLD, check_penalty
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Array, Floats, Ints
 
@@ -37,8 +36,7 @@ class NSlack:
         number(self, "max_iter", 1, whole=True)
 
     def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
-        if objective.l2 <= 0:
-            raise DataError("cutting planes need a penalty: C must be finite, or l2 above 0.")
+        check_penalty(objective)
         queries = len(objective.bounds)
         sets = _Sets(objective.size, queries)
         params = np.array(start, np.float64)
@@ -108,10 +106,8 @@ class _Sets:
         import piqp
         from scipy.sparse import coo_matrix, csc_matrix, diags, hstack
 
-        count, width = len(self.owner), self.size + self.queries
-        unit = (
-            float(np.abs(self.slopes).max(initial=0.0)) or 1.0
-        )  # parameters in units of their size
+        count = len(self.owner)
+        unit = float(np.abs(self.slopes).max(initial=0.0)) or 1.0  # of the parameters
         P = csc_matrix(diags(np.r_[np.full(self.size, l2 / unit**2), np.zeros(self.queries)]))
         cost = np.r_[np.zeros(self.size), np.ones(self.queries)]
         ones = (np.ones(count), (np.arange(count), self.owner))
@@ -124,7 +120,5 @@ class _Sets:
         solver.solve()
         found = np.maximum(np.nan_to_num(solver.result.z_u), 0.0)
         total = np.maximum(np.bincount(self.owner, found, self.queries), 1.0)
-        assert len(found) == count
-        assert width == len(cost)
         shares: Floats = found / total[self.owner]
         return shares

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from firstpage.errors import DataError
+from firstpage.solvers.objective import Objective
 from firstpage.types import Floats, Ints
 
 DEEP = -1e6  # below the highest plane, in units of the slopes
 OLD = 40  # solutions in which a plane took no part, after which it is let go
+
+
+def check_penalty(objective: Objective) -> None:
+    """Without a penalty the model under planes has no least point."""
+    if objective.l2 <= 0:
+        raise DataError("cutting planes need a penalty: C must be finite, or l2 above 0.")
 
 
 class Planes:
