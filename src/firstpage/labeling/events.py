@@ -1,0 +1,113 @@
+"""What is written down: judgments, undoings, changes of the setting.  Nothing else is state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from firstpage import names
+from firstpage.errors import DataError
+
+Kind = Literal["judgment", "repeat", "gold", "training"]
+KINDS = ("judgment", "repeat", "gold", "training")
+DEFAULT_STRATEGY = "heap-closure"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a query is labelled.
+
+    `refine`: questions spent near the k-th place after the strategy is done.  `repeats`, `golds`:
+    shares of judgments after which one is asked again, or one with a known answer is mixed in.
+    """
+
+    strategy: str = DEFAULT_STRATEGY
+    k: int = 10
+    seed: int = 0
+    refine: int = 0
+    repeats: float = 0.0
+    golds: float = 0.0
+
+    def __post_init__(self) -> None:
+        names.number(self, "k", low=1, whole=True)
+        names.number(self, "seed", low=0, whole=True)
+        names.number(self, "refine", low=0, whole=True)
+        for name in ("repeats", "golds"):
+            names.number(self, name, low=0.0)
+            if getattr(self, name) > 0.5:
+                raise DataError(f"{name} is a share from 0 to 0.5; got {getattr(self, name)!r}.")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An answer to what was shown.
+
+    `right` is None where one document was graded.  `outcome`: 1 the left one is better, -1 the
+    right one, 0 neither; or the grade.  `bad`: those of the two called clearly irrelevant.
+    """
+
+    left: str
+    right: str | None
+    outcome: int
+    bad: tuple[str, ...] = ()
+    kind: Kind = "judgment"
+    skipped: bool = False
+
+
+@dataclass(frozen=True)
+class Undone:
+    """The last judgment that still stands is taken back."""
+
+
+@dataclass(frozen=True)
+class Switched:
+    """From here on, another setting; the judgments so far stay known."""
+
+    setting: Setting
+
+
+Event = Judged | Undone | Switched
+WORDS: dict[str, type[Any]] = {"judged": Judged, "undone": Undone, "switched": Switched}
+
+
+def to_dict(event: Event) -> dict[str, Any]:
+    """For JSON."""
+    word = next(word for word, cls in WORDS.items() if isinstance(event, cls))
+    return {"event": word, **asdict(event)}
+
+
+def from_dict(record: Mapping[str, Any]) -> Event:
+    """The event that `to_dict` wrote; other keys of the record are somebody else's."""
+    cls = WORDS.get(str(record.get("event")))
+    if cls is None:
+        raise DataError(f"an event is one of {', '.join(WORDS)}; got {record.get('event')!r}.")
+    if cls is Switched:
+        return Switched(setting_from(record.get("setting") or {}))
+    given = {f.name: record[f.name] for f in fields(cls) if f.name in record}
+    if cls is Judged:
+        _check_judgment(given)
+        given["bad"] = tuple(given.get("bad", ()))
+    return cls(**given)  # type: ignore[no-any-return]
+
+
+def setting_from(record: Mapping[str, Any]) -> Setting:
+    """A setting of a mapping; keys that a setting does not have are refused."""
+    allowed = [f.name for f in fields(Setting)]
+    for key in record:
+        if key not in allowed:
+            raise DataError(f"a setting has no {key!r} (it has: {', '.join(allowed)}).")
+    return Setting(**record)
+
+
+def _check_judgment(given: Mapping[str, Any]) -> None:
+    for name in ("left", "outcome"):
+        if name not in given:
+            raise DataError(f"a judgment needs {name!r}; it has {', '.join(given) or 'nothing'}.")
+    outcome = given["outcome"]
+    if not isinstance(outcome, int) or isinstance(outcome, bool):
+        raise DataError(f"the outcome of a judgment is a whole number; got {outcome!r}.")
+    if given.get("right") is not None and outcome not in (-1, 0, 1):
+        raise DataError(f"the outcome of a comparison is 1, 0 or -1; got {outcome!r}.")
+    if given.get("kind", "judgment") not in KINDS:
+        raise DataError(f"the kind of a judgment is one of {', '.join(KINDS)}.")

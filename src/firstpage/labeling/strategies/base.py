@@ -1,0 +1,140 @@
+"""What a strategy is: an ordinary algorithm that yields its questions and receives answers.
+
+Documents are the numbers 0 .. n-1 in here; sessions know their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from firstpage.errors import DataError
+from firstpage.types import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Which of two documents is better?"""
+
+    first: int
+    second: int
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The same for both orders."""
+        return min(self.first, self.second), max(self.first, self.second)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """How good is this document?"""
+
+    document: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an assessor says.
+
+    `outcome` of a comparison: 1 the first is better, -1 the second, 0 neither.  Of a grade: the
+    grade, bigger is better.  `skipped`: the assessor would not say; a strategy goes on as after a
+    tie (a grade: as after the lowest), and nobody counts it as a judgment.
+    """
+
+    outcome: int
+    bad: frozenset[int] = frozenset()  # documents called clearly irrelevant
+    skipped: bool = False
+
+
+Question = Compare | Grade
+Asked = tuple[Question, Answer]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One query to label: which `k` of `n` documents are the best, in which order?
+
+    `prior`: a score for each document, bigger is better, by which somebody believes them ordered.
+    `past`: what was answered before this strategy began, in that order.
+    """
+
+    n: int
+    k: int
+    seed: int = 0
+    prior: tuple[float, ...] | None = None
+    features: Floats | None = None
+    past: tuple[Asked, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise DataError("a query without documents has nothing to label; leave it out.")
+        if self.k < 1:
+            raise DataError(f"k must be a whole number from 1 on; got {self.k!r}.")
+        if self.prior is not None and len(self.prior) != self.n:
+            raise DataError(f"the prior has {len(self.prior)} scores for {self.n} documents.")
+        if self.prior is not None and not np.isfinite(self.prior).all():
+            raise DataError("the prior holds a score that is missing or infinite.")
+
+    @property
+    def top(self) -> int:
+        """How many documents the result orders: k, or all there are."""
+        return min(self.k, self.n)
+
+    def shuffled(self) -> list[int]:
+        """The documents in an order that depends on the seed alone, not on k."""
+        return [int(i) for i in np.random.default_rng(self.seed).permutation(self.n)]
+
+    def by_prior(self) -> list[int]:
+        """The documents from the one believed best on; without a prior, shuffled."""
+        found = self.shuffled()
+        if self.prior is not None:
+            prior = self.prior
+            found.sort(key=lambda d: -prior[d])
+        return found
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The ordered top k: `order`, best first, and the `rest`, which is not ordered.
+
+    `bad` documents in `order` come last there.  `tied`: groups inside `order` whose members the
+    assessor would not tell apart; their order is arbitrary.  `confidence`: for each place of
+    `order`, the chance that this document belongs there; `set_confidence`: that these k, in
+    whatever order, are the best; `membership`: for every document, the chance to be among them.
+    """
+
+    order: tuple[int, ...]
+    rest: tuple[int, ...]
+    bad: frozenset[int] = frozenset()
+    tied: tuple[tuple[int, ...], ...] = ()
+    confidence: tuple[float, ...] | None = None
+    set_confidence: float | None = None
+    membership: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(cls, order: Sequence[int], n: int, **more: object) -> TopK:
+        """The rest is what `order` does not have."""
+        kept = set(order)
+        rest = tuple(d for d in range(n) if d not in kept)
+        return cls(tuple(order), rest, **more)  # type: ignore[arg-type]
+
+    def labels(self, k: int) -> list[int]:
+        """k for the best document, one less for each next, 0 for the rest."""
+        found = [0] * (len(self.order) + len(self.rest))
+        for place, document in enumerate(self.order):
+            found[document] = k - place
+        return found
+
+
+Questions = Generator[Question, Answer, TopK]
+
+
+class Strategy(Protocol):
+    """A way to find the top k."""
+
+    def questions(self, task: Task) -> Questions:
+        """Ask until the top k is known."""
+        ...

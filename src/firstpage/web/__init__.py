@@ -1,0 +1,1 @@
+"""The labelling application: pages, accounts, storage."""
