@@ -44,7 +44,8 @@ class Judged:
     """An answer to what was shown.
 
     `right` is None where one document was graded.  `outcome`: 1 the left one is better, -1 the
-    right one, 0 neither; or the grade.  `bad`: those of the two called clearly irrelevant.
+    right one, 0 neither (2 and -2: much better); or the grade.  `bad`: those of the two called
+    clearly irrelevant.
     """
 
     left: str
@@ -61,14 +62,29 @@ class Undone:
 
 
 @dataclass(frozen=True)
+class Revised:
+    """A judgment that stands, the one at this place from 0 on, gets another answer.
+
+    The strategy begins anew from there, with all judgments known, so nothing is asked in vain.
+    """
+
+    at: int
+    outcome: int
+    bad: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Switched:
     """From here on, another setting; the judgments so far stay known."""
 
     setting: Setting
 
 
-Event = Judged | Undone | Switched
-WORDS: dict[str, type[Any]] = {"judged": Judged, "undone": Undone, "switched": Switched}
+Event = Judged | Undone | Revised | Switched
+WORDS: dict[str, type[Any]] = {
+    "judged": Judged, "undone": Undone, "revised": Revised, "switched": Switched,
+}  # fmt: skip
+STRONGEST = 2  # outcome of a comparison: much better
 
 
 def to_dict(event: Event) -> dict[str, Any]:
@@ -87,7 +103,10 @@ def from_dict(record: Mapping[str, Any]) -> Event:
     given = {f.name: record[f.name] for f in fields(cls) if f.name in record}
     if cls is Judged:
         _check_judgment(given)
-        given["bad"] = tuple(given.get("bad", ()))
+    if cls is Revised:
+        _need(given, "at", "outcome")
+    if "bad" in given:
+        given["bad"] = tuple(given["bad"])
     return cls(**given)  # type: ignore[no-any-return]
 
 
@@ -101,13 +120,18 @@ def setting_from(record: Mapping[str, Any]) -> Setting:
 
 
 def _check_judgment(given: Mapping[str, Any]) -> None:
-    for name in ("left", "outcome"):
-        if name not in given:
-            raise DataError(f"a judgment needs {name!r}; it has {', '.join(given) or 'nothing'}.")
-    outcome = given["outcome"]
-    if not isinstance(outcome, int) or isinstance(outcome, bool):
-        raise DataError(f"the outcome of a judgment is a whole number; got {outcome!r}.")
-    if given.get("right") is not None and outcome not in (-1, 0, 1):
-        raise DataError(f"the outcome of a comparison is 1, 0 or -1; got {outcome!r}.")
+    _need(given, "left", "outcome")
+    if given.get("right") is not None and abs(given["outcome"]) > STRONGEST:
+        raise DataError(f"the outcome of a comparison is -2 to 2; got {given['outcome']!r}.")
     if given.get("kind", "judgment") not in KINDS:
         raise DataError(f"the kind of a judgment is one of {', '.join(KINDS)}.")
+
+
+def _need(given: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if name not in given:
+            raise DataError(f"a judgment needs {name!r}; it has {', '.join(given) or 'nothing'}.")
+    for name in ("at", "outcome"):
+        value = given.get(name, 0)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise DataError(f"the {name} of a judgment is a whole number; got {value!r}.")

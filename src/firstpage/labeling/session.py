@@ -11,8 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from firstpage.errors import DataError
-from firstpage.labeling.events import Event, Judged, Kind, Setting, Switched, Undone
+from firstpage.labeling.events import (
+    STRONGEST,
+    Event,
+    Judged,
+    Kind,
+    Revised,
+    Setting,
+    Switched,
+    Undone,
+)
 from firstpage.labeling.extras import Extras, Gold
+from firstpage.labeling.left import moment_of, questions_left
 from firstpage.labeling.sides import sides
 from firstpage.labeling.strategies.base import (
     Answer,
@@ -102,6 +112,18 @@ class Session:
         return Shown(*sides(first, second, self._standing, self.setting.seed))
 
     @property
+    def left(self) -> tuple[int, int]:
+        """How many questions are left: nine times in ten the truth is in this range."""
+        self._run()
+        if self._open is None:
+            return 0, 0
+        plain = [e for e in self._standing if e.kind == "judgment"]
+        shown = [(e.left,) if e.right is None else (e.left, e.right) for e in plain]
+        return questions_left(
+            self.setting.strategy, len(self.documents), self.setting.k, moment_of(shown)
+        )
+
+    @property
     def done(self) -> bool:
         """No question is left."""
         self._run()
@@ -132,6 +154,10 @@ class Session:
         """Take back the last judgment that stands."""
         self.apply(Undone())
 
+    def revise(self, at: int, outcome: int, bad: Iterable[str] = ()) -> None:
+        """Give the judgment at this place (of `judgments`) another answer."""
+        self.apply(Revised(at, outcome, tuple(bad)))
+
     def switch(self, **changes: Any) -> None:
         """Go on with another strategy, k or seed; what was answered stays known."""
         self.apply(Switched(replace(self.setting, **changes)))
@@ -146,6 +172,8 @@ class Session:
             self._standing.pop()
             self._since = min(self._since, len(self._standing))
             self._fresh = False
+        elif isinstance(event, Revised):
+            self._revise(event)
         else:
             strategy(event.setting.strategy)
             self.setting, self._since, self._fresh = event.setting, len(self._standing), False
@@ -173,14 +201,20 @@ class Session:
                 f"the open question is {shown.left!r} against {shown.right!r} ({shown.kind}), "
                 f"not {event.left!r} against {event.right!r} ({event.kind})."
             )
-        if event.right is not None and event.outcome not in (-1, 0, 1):
-            raise DataError(f"the outcome of a comparison is 1, 0 or -1; got {event.outcome!r}.")
-        for name in event.bad:
-            if name not in (event.left, event.right):
-                raise DataError(f"{name!r} cannot be called bad: it is not shown.")
+        _check(event)
         self._standing.append(event)
         if event.kind == "judgment":
             self._send(event)
+
+    def _revise(self, event: Revised) -> None:
+        if not 0 <= event.at < len(self._standing):
+            raise OutOfStep(f"there is no judgment {event.at}; {len(self._standing)} stand.")
+        changed = replace(
+            self._standing[event.at], outcome=event.outcome, bad=event.bad, skipped=False
+        )
+        _check(changed)
+        self._standing[event.at] = changed
+        self._since, self._fresh = len(self._standing), False
 
     def _run(self) -> None:
         """Bring the strategy to where the judgments lead."""
@@ -219,7 +253,15 @@ class Session:
         """A judgment by the numbers of its documents."""
         left = self._number[event.left]
         bad = frozenset(self._number[name] for name in event.bad)
-        answer = Answer(event.outcome, bad, event.skipped)
         if event.right is None:
-            return Grade(left), answer
-        return Compare(left, self._number[event.right]), answer
+            return Grade(left), Answer(event.outcome, bad, event.skipped)
+        sign = (event.outcome > 0) - (event.outcome < 0)
+        return Compare(left, self._number[event.right]), Answer(sign, bad, event.skipped)
+
+
+def _check(event: Judged) -> None:
+    if event.right is not None and abs(event.outcome) > STRONGEST:
+        raise DataError(f"the outcome of a comparison is -2 to 2; got {event.outcome!r}.")
+    for name in event.bad:
+        if name not in (event.left, event.right):
+            raise DataError(f"{name!r} cannot be called bad: it is not shown.")

@@ -23,6 +23,11 @@ class Compare:
     second: int
 
     @property
+    def documents(self) -> tuple[int, ...]:
+        """Those that are shown."""
+        return self.first, self.second
+
+    @property
     def pair(self) -> tuple[int, int]:
         """The same for both orders."""
         return min(self.first, self.second), max(self.first, self.second)
@@ -33,6 +38,11 @@ class Grade:
     """How good is this document?"""
 
     document: int
+
+    @property
+    def documents(self) -> tuple[int, ...]:
+        """The one that is shown."""
+        return (self.document,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from firstpage import names
 from firstpage.labeling.strategies.base import Strategy
 from firstpage.labeling.strategies.grades import FiveGrade
 from firstpage.labeling.strategies.sorting import (
+    EveryPair,
     Heap,
     HeapClosure,
     HeapMemo,
@@ -26,6 +27,7 @@ STRATEGIES: dict[str, type[Any]] = {
     "quick-sort": QuickSort,
     "select-best": SelectBest,
     "five-grade": FiveGrade,
+    "pairs": EveryPair,
 }
 
 
