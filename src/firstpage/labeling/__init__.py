@@ -1,0 +1,1 @@
+"""Labelling by people: who judges what, the judgments, how well they agree, what they cost."""
