@@ -80,6 +80,9 @@ def test_a_bad_line_is_told_with_its_number(tmp_path, line, words):
         ("active", -1.0, "active must be seconds"),
         ("away", float("nan"), "away must be seconds"),
         ("query", 3, "query must be a text"),
+        ("right", 3, "right must be a text or null"),
+        ("grade", "3", "grade must be a whole number"),
+        ("answered_at", "noon", "answered_at must be seconds"),
     ],
 )
 def test_a_bad_record_is_refused(field, value, words):

@@ -10,6 +10,7 @@ import pytest
 
 from firstpage.errors import DataError
 from firstpage.labeling.agreement import Agreement
+from firstpage.labeling.contrast import contrast
 from firstpage.labeling.overlaps import result_overlaps, total
 from firstpage.labeling.people import Crowd, simulated_results
 from firstpage.labeling.records import Record
@@ -73,6 +74,12 @@ def test_a_whole_study():
     assert found.effort["grades"].per_query.mean == 4
     assert found.agreement["pairs"].total == 12 * 3 * 190
     assert found.tests["overall"].p < 0.001
+    gap = found.differences["overall"]
+    assert gap.value == pytest.approx(
+        found.agreement["pairs"].overall - found.agreement["grades"].overall
+    )
+    assert gap.low < gap.value < gap.high
+    assert list(found.effort) == ["pairs", "grades"]  # the order of the paper
     assert found.asked.total == 12 * 3 * 3
     assert found.repeats.overall.total == 1
     assert found.alpha["grades"].low < found.alpha["grades"].value < found.alpha["grades"].high
@@ -118,3 +125,26 @@ def test_the_tables_by_hand():
     table = StudyTable("T", ["", "x"], [["row", "1.5"]], "note")
     assert str(table) == "T\n       x\n───  ───\nrow  1.5\nnote"
     assert Agreement.none().rows()[0] == ["A≻B", "–", "–", "–"]
+
+
+def test_a_difference_by_hand():
+    right, wrong = np.diag([3.0, 1.0, 2.0]), np.array([[0, 0, 1], [0, 1, 0], [2, 0, 0]])
+    one = {"q": Agreement(right), "r": Agreement(wrong)}
+    other = {"q": Agreement(wrong), "s": Agreement(wrong)}
+    assert contrast(one, other).value == pytest.approx(7 / 10 - 2 / 8)
+    assert contrast(one, other, "without_ties").value == pytest.approx(5 / 8 - 0)
+    kappas = [sum(m.values(), Agreement.none()).symmetrised().kappa for m in (one, other)]
+    assert contrast(one, other, "kappa").value == pytest.approx(kappas[0] - kappas[1])
+    assert math.isnan(contrast(one, {}).value)
+    assert math.isnan(contrast({}, {}).value)
+    with pytest.raises(DataError, match="figure must be one of"):
+        contrast(one, other, "nerve")
+
+
+def test_an_interval_over_queries_is_wider_than_the_test_believes():
+    """Pairs of a query hang together: the spread of the difference is beyond a binomial's."""
+    results = simulated_results(60, 30, 6, 2)
+    found = study([], results, rounds=500)
+    top = found.agreement["pairs"]
+    alone = 1.96 * math.sqrt(2 * top.overall * (1 - top.overall) / top.total)
+    assert found.differences["overall"].high - found.differences["overall"].value > 2 * alone

@@ -69,6 +69,13 @@ def _wrong(r: Record) -> str | None:
     for name in ("query", "assessor", "left"):
         if not isinstance(getattr(r, name), str):
             return f"{name} must be a text; got {getattr(r, name)!r}"
+    for name in ("grade", "expected"):
+        if not isinstance(getattr(r, name), int | None):
+            return f"{name} must be a whole number or null; got {getattr(r, name)!r}"
+    if not isinstance(r.right, str | None):
+        return f"right must be a text or null; got {r.right!r}"
+    if not isinstance(r.answered_at, int | float | None):
+        return f"answered_at must be seconds or null; got {r.answered_at!r}"
     if r.tool not in TOOLS:
         return f"tool must be one of {', '.join(TOOLS)}; got {r.tool!r}"
     if r.kind not in KINDS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from firstpage.labeling.agreement import (
     SIGNS,
@@ -21,14 +21,22 @@ from firstpage.labeling.consistency import (
     self_consistency,
     triads,
 )
+from firstpage.labeling.contrast import FIGURES, contrast
 from firstpage.labeling.effort import Effort, effort_by
 from firstpage.labeling.intervals import Interval, shown
 from firstpage.labeling.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings
-from firstpage.labeling.overlaps import pair_overlaps, result_overlaps, total
+from firstpage.labeling.overlaps import Overlap, by_query, pair_overlaps, result_overlaps, total
 from firstpage.labeling.records import Record, Results
 
 METHODS = {"pairs": "top-k labelling", "grades": "graded", "lists": "lists"}
 Rows = list[list[str]]
+
+
+class Drawn(TypedDict):
+    """How a bootstrap draws."""
+
+    rounds: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,8 @@ class Study:
     """Effort (Table 1) and agreement (Tables 2 and 3) by tool, the tests, and consistency.
 
     `agreement` is that of final results; `asked` that of pairs which two people were both
-    asked.  `tests` compare pairs with grades, and are empty without both.
+    asked.  `tests` compare pairs with grades, `differences` say by how much they differ, with
+    intervals over queries; both are empty without both tools.
     """
 
     effort: Mapping[str, Effort]
@@ -67,6 +76,7 @@ class Study:
     fleiss: Mapping[str, Interval]
     alpha: Mapping[str, Interval]
     tests: Mapping[str, ChiSquared]
+    differences: Mapping[str, Interval]
     asked: Agreement
     repeats: SelfConsistency
     bias: PositionBias
@@ -80,7 +90,7 @@ class Study:
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
-        parts = ("effort", "agreement", "fleiss", "alpha", "tests")
+        parts = ("effort", "agreement", "fleiss", "alpha", "tests", "differences")
         found: dict[str, Any] = {
             part: {name: value.to_dict() for name, value in getattr(self, part).items()}
             for part in parts
@@ -112,25 +122,31 @@ def study(
     figures stay.  `rounds` and `seed` are those of the bootstrap over queries.
     """
     used = [tool for tool in METHODS if any(t == tool for _, _, t in results)]
-    agreement = {tool: total(result_overlaps(results, tool)) for tool in used}
+    overlaps = {tool: result_overlaps(results, tool) for tool in used}
+    agreement = {tool: total(found) for tool, found in overlaps.items()}
     if symmetrise:
         agreement = {tool: table.symmetrised() for tool, table in agreement.items()}
     ratings = {tool: relation_ratings(results, tool) for tool in used}
-    both = "pairs" in agreement and "grades" in agreement
+    effort = effort_by(records, "tool")
+    drawn: Drawn = {"rounds": rounds, "seed": seed}
+    both = "pairs" in used and "grades" in used
     return Study(
-        effort=effort_by(records, "tool"),
+        effort={tool: effort[tool] for tool in METHODS if tool in effort},
         agreement=agreement,
-        fleiss={t: fleiss_kappa(r, rounds=rounds, seed=seed) for t, r in ratings.items()},
-        alpha={
-            t: krippendorff_alpha(r, "ordinal", rounds=rounds, seed=seed)
-            for t, r in ratings.items()
-        },
+        fleiss={t: fleiss_kappa(r, **drawn) for t, r in ratings.items()},
+        alpha={t: krippendorff_alpha(r, "ordinal", **drawn) for t, r in ratings.items()},
         tests=compare_methods(agreement["pairs"], agreement["grades"]) if both else {},
+        differences=_differences(overlaps, drawn) if both else {},
         asked=total(pair_overlaps(records)),
         repeats=self_consistency(records),
         bias=position_bias(records),
         triads=triads(records),
     )
+
+
+def _differences(overlaps: Mapping[str, list[Overlap]], drawn: Drawn) -> dict[str, Interval]:
+    tables = by_query(overlaps["pairs"]), by_query(overlaps["grades"])
+    return {figure: contrast(*tables, figure, **drawn) for figure in FIGURES}
 
 
 def _effort_table(effort: Mapping[str, Effort]) -> StudyTable:
@@ -155,7 +171,7 @@ def _agreement_table(tool: str, agreement: Agreement) -> StudyTable:
 
 
 def _summary_table(found: Study) -> StudyTable:
-    head = ["", *(METHODS[tool] for tool in found.agreement), "test"]
+    head = ["", *(METHODS[tool] for tool in found.agreement), "difference", "test"]
     names = {
         "overall": "overall", "without_ties": "without ties", "chance": "by chance",
         "kappa": "Cohen's kappa", "weighted_kappa": "weighted kappa",
@@ -166,15 +182,19 @@ def _summary_table(found: Study) -> StudyTable:
         [
             text,
             *(shown(getattr(a, name)) for a in both_ways),
+            str(found.differences.get(name, "")),
             str(found.tests.get(name, "")),
         ]
         for name, text in names.items()
     ]
-    rows.append(["Fleiss' kappa", *map(str, found.fleiss.values()), ""])
-    rows.append(["Krippendorff's alpha", *map(str, found.alpha.values()), ""])
+    rows.append(["Fleiss' kappa", *map(str, found.fleiss.values()), "", ""])
+    rows.append(["Krippendorff's alpha", *map(str, found.alpha.values()), "", ""])
     note = found.caution
     if found.tests:
-        note += " The test takes pairs as independent; those of one query are not."
+        note += (
+            " The test takes pairs as independent, and those of one query are not;"
+            " intervals are over queries."
+        )
     return StudyTable("Agreement, all", head, rows, note.strip())
 
 
