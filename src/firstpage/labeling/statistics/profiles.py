@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.labeling.agreement import Agreement
-from firstpage.labeling.consistency import (
+from firstpage.labeling.statistics.agreement import Agreement
+from firstpage.labeling.statistics.consistency import (
     PositionBias,
     SelfConsistency,
     Triads,
@@ -20,8 +20,8 @@ from firstpage.labeling.consistency import (
     self_consistency,
     triads,
 )
-from firstpage.labeling.intervals import Share, defined
-from firstpage.labeling.overlaps import (
+from firstpage.labeling.statistics.intervals import Share, defined
+from firstpage.labeling.statistics.overlaps import (
     Overlap,
     by_assessor,
     by_query,
@@ -29,8 +29,8 @@ from firstpage.labeling.overlaps import (
     pair_overlaps,
     result_overlaps,
 )
-from firstpage.labeling.records import Labels, Record, Results, judged
-from firstpage.labeling.relations import common, label_values
+from firstpage.labeling.statistics.records import Labels, Record, Results, judged
+from firstpage.labeling.statistics.relations import common, label_values
 
 MODERATE = 0.4  # kappa below it is "fair" at best (Landis and Koch 1977)
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.records import Labels
-from firstpage.labeling.relations import top_labels
+from firstpage.labeling.statistics.records import Labels
+from firstpage.labeling.statistics.relations import top_labels
 from firstpage.types import Floats
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import TypeVar
 
-from firstpage.labeling.tasks import Assignment, Task
+from firstpage.labeling.planning.tasks import Assignment, Task
 
 Key = tuple[str, str]  # (query, assessor)
 Step = TypeVar("Step")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.agreement import Agreement
-from firstpage.labeling.intervals import Interval, bootstrap
+from firstpage.labeling.statistics.agreement import Agreement
+from firstpage.labeling.statistics.intervals import Interval, bootstrap
 from firstpage.types import Floats
 
 

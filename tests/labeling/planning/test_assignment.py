@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.errors import DataError
-from firstpage.labeling.assignment import (
+from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
     join,
@@ -19,7 +19,7 @@ from firstpage.labeling.assignment import (
     make_assignment,
     problems,
 )
-from firstpage.labeling.tasks import listed
+from firstpage.labeling.planning.tasks import listed
 
 
 def names(letter, count):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from firstpage.labeling.consistency import (
+from firstpage.labeling.statistics.consistency import (
     Triads,
     each_assessor,
     even_p,
@@ -19,8 +19,8 @@ from firstpage.labeling.consistency import (
     self_consistency,
     triads,
 )
-from firstpage.labeling.profiles import assessor_profiles, gold_accuracy, query_profiles
-from firstpage.labeling.records import Record
+from firstpage.labeling.statistics.profiles import assessor_profiles, gold_accuracy, query_profiles
+from firstpage.labeling.statistics.records import Record
 
 
 def asked(left, right, outcome, who="u", query="q", **more):

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.intervals import defined, ratio
-from firstpage.labeling.records import Labels
-from firstpage.labeling.relations import common, relations
+from firstpage.labeling.statistics.intervals import defined, ratio
+from firstpage.labeling.statistics.records import Labels
+from firstpage.labeling.statistics.relations import common, relations
 from firstpage.types import Floats, Ints
 
 SIGNS = ("A≻B", "A∼B", "A≺B")

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from firstpage.labeling.agreement import (
+from firstpage.labeling.statistics.agreement import (
     SIGNS,
     Agreement,
     ChiSquared,
     caution,
     compare_methods,
 )
-from firstpage.labeling.consistency import (
+from firstpage.labeling.statistics.consistency import (
     PositionBias,
     SelfConsistency,
     Triads,
@@ -21,12 +21,18 @@ from firstpage.labeling.consistency import (
     self_consistency,
     triads,
 )
-from firstpage.labeling.contrast import FIGURES, contrast
-from firstpage.labeling.effort import Effort, effort_by
-from firstpage.labeling.intervals import Interval, shown
-from firstpage.labeling.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings
-from firstpage.labeling.overlaps import Overlap, by_query, pair_overlaps, result_overlaps, total
-from firstpage.labeling.records import Record, Results
+from firstpage.labeling.statistics.contrast import FIGURES, contrast
+from firstpage.labeling.statistics.effort import Effort, effort_by
+from firstpage.labeling.statistics.intervals import Interval, shown
+from firstpage.labeling.statistics.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings
+from firstpage.labeling.statistics.overlaps import (
+    Overlap,
+    by_query,
+    pair_overlaps,
+    result_overlaps,
+    total,
+)
+from firstpage.labeling.statistics.records import Record, Results
 
 METHODS = {"pairs": "top-k labelling", "grades": "graded", "lists": "lists"}
 Rows = list[list[str]]

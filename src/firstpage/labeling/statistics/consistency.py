@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from firstpage.labeling.intervals import Share, defined
-from firstpage.labeling.records import Record, judged
+from firstpage.labeling.statistics.intervals import Share, defined
+from firstpage.labeling.statistics.records import Record, judged
 
 Found = TypeVar("Found")
 

@@ -12,8 +12,8 @@ from itertools import pairwise
 from random import Random
 
 from firstpage.errors import DataError
-from firstpage.labeling.levelling import Key, levelled
-from firstpage.labeling.tasks import Assignment, Task, listed, problems
+from firstpage.labeling.planning.levelling import Key, levelled
+from firstpage.labeling.planning.tasks import Assignment, Task, listed, problems
 
 __all__ = ["Assignment", "Task", "join", "leave", "make_assignment", "problems"]
 

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.effort import (
+from firstpage.labeling.statistics.effort import (
     Effort,
     Spread,
     effort_by,
@@ -17,7 +17,7 @@ from firstpage.labeling.effort import (
     outliers,
     predicted_effort,
 )
-from firstpage.labeling.records import Record
+from firstpage.labeling.statistics.records import Record
 
 
 def took(seconds, query="q", who="u", tool="pairs", **more):

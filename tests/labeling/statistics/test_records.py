@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.records import (
+from firstpage.labeling.statistics.records import (
     Record,
     judged,
     read_records,

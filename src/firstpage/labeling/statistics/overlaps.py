@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from firstpage.labeling.agreement import Agreement
-from firstpage.labeling.records import Labels, Record, Results, judged
+from firstpage.labeling.statistics.agreement import Agreement
+from firstpage.labeling.statistics.records import Labels, Record, Results, judged
 
 Pair = tuple[str, str, str]  # query and two documents, by name
 

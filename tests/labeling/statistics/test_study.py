@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.agreement import Agreement
-from firstpage.labeling.contrast import contrast
-from firstpage.labeling.overlaps import result_overlaps, total
-from firstpage.labeling.people import Crowd, simulated_results
-from firstpage.labeling.records import Record
-from firstpage.labeling.study import StudyTable, study
+from firstpage.labeling.statistics.agreement import Agreement
+from firstpage.labeling.statistics.contrast import contrast
+from firstpage.labeling.statistics.overlaps import result_overlaps, total
+from firstpage.labeling.statistics.people import Crowd, simulated_results
+from firstpage.labeling.statistics.records import Record
+from firstpage.labeling.statistics.study import StudyTable, study
 from firstpage.report.table import Table
 
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.errors import DataError
-from firstpage.labeling.consistency import Triads, position_bias, triads
-from firstpage.labeling.intervals import Share
-from firstpage.labeling.kappa import (
+from firstpage.labeling.statistics.consistency import Triads, position_bias, triads
+from firstpage.labeling.statistics.intervals import Share
+from firstpage.labeling.statistics.kappa import (
     Ratings,
     fleiss_kappa,
     grade_ratings,
@@ -24,10 +24,10 @@ from firstpage.labeling.kappa import (
     pair_ratings,
     relation_ratings,
 )
-from firstpage.labeling.overlaps import by_assessor, pair_overlaps
-from firstpage.labeling.overlaps import total as all_of
-from firstpage.labeling.people import simulated_results
-from firstpage.labeling.records import Record
+from firstpage.labeling.statistics.overlaps import by_assessor, pair_overlaps
+from firstpage.labeling.statistics.overlaps import total as all_of
+from firstpage.labeling.statistics.people import simulated_results
+from firstpage.labeling.statistics.records import Record
 
 _ = math.nan
 # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability": four observers, twelve units.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.records import Labels
+from firstpage.labeling.statistics.records import Labels
 from firstpage.types import Floats, Ints
 
 

@@ -10,8 +10,8 @@ from statistics import fmean, median, stdev
 from typing import Any, Literal
 
 from firstpage.errors import DataError
-from firstpage.labeling.intervals import defined
-from firstpage.labeling.records import Record, judged
+from firstpage.labeling.statistics.intervals import defined
+from firstpage.labeling.statistics.records import Record, judged
 
 SECONDS: Mapping[str, float] = {"pairs": 5.51, "grades": 13.87}
 """Seconds a judgment in Table 1 of the paper."""

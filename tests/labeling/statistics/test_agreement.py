@@ -13,21 +13,21 @@ from scipy.stats import chi2_contingency
 from sklearn.metrics import cohen_kappa_score
 
 from firstpage.errors import DataError
-from firstpage.labeling.agreement import (
+from firstpage.labeling.statistics.agreement import (
     Agreement,
     caution,
     chi_squared,
     compare_methods,
 )
-from firstpage.labeling.overlaps import (
+from firstpage.labeling.statistics.overlaps import (
     by_assessor,
     by_query,
     pair_overlaps,
     result_overlaps,
     total,
 )
-from firstpage.labeling.records import Record
-from firstpage.labeling.relations import common, relations, top_labels
+from firstpage.labeling.statistics.records import Record
+from firstpage.labeling.statistics.relations import common, relations, top_labels
 
 # Niu et al. 2012, Tables 2 and 3, and the row weights that the specification derives.
 TOP = np.array([[0.6749, 0.2766, 0.0485], [0.1138, 0.8198, 0.0664], [0.1047, 0.3779, 0.5174]])
