@@ -30,15 +30,18 @@ class Standing:
     set_confidence: float
 
 
-def standing(belief: Utilities, k: int, among: Ints | None = None) -> Standing:
+def standing(
+    belief: Utilities, k: int, among: Ints | None = None, order: Ints | None = None
+) -> Standing:
     """From samples of the utilities of documents `among` (all); the others have no chance.
 
-    The order is that of the means.
+    The order is that of the means, unless another one is given to be judged.
     """
     n = len(belief.mean)
     among = np.arange(n) if among is None else among
-    k = min(k, len(among))
-    order = among[np.argsort(-belief.mean[among], kind="stable")][:k]
+    k = min(k, len(among)) if order is None else len(order)
+    if order is None:
+        order = among[np.argsort(-belief.mean[among], kind="stable")][:k]
     tops = sampled_tops(belief, k, among)
     places = np.zeros((n, k))
     for place in range(k):
