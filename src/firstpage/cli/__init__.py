@@ -20,6 +20,7 @@ from firstpage.cli import (
     describe,
     evaluate,
     explain,
+    label,
     measures,
     rank,
     rankers,
@@ -37,7 +38,7 @@ def app() -> None:
 
 for _verb in (
     demo, describe, convert, train, rank, rankers, explain, crossval,
-    evaluate, compare, aggregate, measures, synthesize,
+    evaluate, compare, aggregate, measures, synthesize, label,
 ):  # fmt: skip
     app.add_command(_verb.command)
 

@@ -1,0 +1,16 @@
+"""`firstpage label`: judge documents, and see what the judgments say."""
+
+from __future__ import annotations
+
+import click
+
+from firstpage.cli.label import serve
+
+
+@click.group("label")
+def command() -> None:
+    """Label queries: serve the application, take results out."""
+
+
+for _verb in (serve,):
+    command.add_command(_verb.command)
