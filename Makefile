@@ -6,7 +6,7 @@ TORCH ?=
 BIN := $(VENV)/bin
 
 
-.PHONY: help demo test check format bench soak docs clean
+.PHONY: help demo test system check format bench soak docs clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,10 +22,13 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 demo: $(VENV)/.ready  ## the main job on the embedded collection, ending in a report
 	$(BIN)/firstpage demo
 
-test: $(VENV)/.ready  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
+test: $(VENV)/.ready system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
 	$(BIN)/python -m pytest -n auto
 
-check: $(VENV)/.ready  ## format, lint, types, import contract, tests
+system:  # a browser and a database server for the tests, where they may be installed
+	@sh tests/system.sh
+
+check: $(VENV)/.ready system  ## format, lint, types, import contract, tests
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/mypy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import shutil
 import subprocess
 from importlib import import_module
 from importlib.util import find_spec
@@ -72,9 +73,26 @@ def real_data(pytestconfig: pytest.Config) -> Path:
     return unpacked
 
 
+def chromium_path() -> str | None:
+    """The system's browser; Playwright's own cannot be fetched everywhere."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def postgres_folder() -> Path | None:
+    """Where the database server's programs lie."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    path = found[-1] if found else shutil.which("postgres")
+    return None if path is None else Path(path).parent
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What was not tested is said aloud, at the end, where it is read."""
     if _shared_data() is None:
         terminalreporter.line("NOT TESTED: real data (set FIRSTPAGE_DATA to their folder)")
+    if chromium_path() is None:
+        terminalreporter.line("NOT TESTED: pages in a browser (install chromium)")
+    if postgres_folder() is None:
+        terminalreporter.line("NOT TESTED: PostgreSQL (install postgresql)")
     if find_spec("torch") is None:
         terminalreporter.line("NOT TESTED: networks (make test TORCH=torch==2.13.0)")

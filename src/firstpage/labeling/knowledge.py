@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from firstpage.labeling.strategies.base import Answer, Asked, Compare
 
-Memory = Literal["none", "pairs", "closure"]
+Memory = Literal["pairs", "closure"] | None
 Result = TypeVar("Result")
 Comparisons = Generator[Compare, int, Result]  # yields pairs, receives outcomes
 
@@ -16,14 +16,14 @@ Comparisons = Generator[Compare, int, Result]  # yields pairs, receives outcomes
 class Knowledge:
     """Answers so far, and what they say about a pair.
 
-    `memory`: "none" asks every pair as often as the algorithm wants; "pairs" never twice;
+    `memory`: None asks every pair as often as the algorithm wants; "pairs" never twice;
     "closure" also takes a > c from a > b and b > c, over strict answers alone, since ties are not
     transitive.  An answer that would close a circle stands for its own pair only.  Whatever the
     memory: one bad document loses against one that is not, two are equal; and each answer from
     before the strategy began serves once.
     """
 
-    def __init__(self, n: int, memory: Memory = "none", past: Iterable[Asked] = ()) -> None:
+    def __init__(self, n: int, memory: Memory = None, past: Iterable[Asked] = ()) -> None:
         self.memory = memory
         self.bad: frozenset[int] = frozenset()
         self.implied = 0  # questions that a memory or the closure answered
@@ -41,7 +41,7 @@ class Knowledge:
     def learn(self, question: Compare, answer: Answer) -> None:
         """Keep an answer."""
         self.bad |= answer.bad
-        if answer.skipped and self.memory == "none":
+        if answer.skipped and self.memory is None:
             return
         self._direct[question.pair] = _from_low(question, answer.outcome)
         if answer.outcome == 0 or self.memory != "closure":
@@ -63,7 +63,7 @@ class Knowledge:
         if before:
             self.implied += 1
             return _from_low(question, before.popleft())
-        if self.memory != "none" and question.pair in self._direct:
+        if self.memory is not None and question.pair in self._direct:
             self.implied += 1
             return _from_low(question, self._direct[question.pair])
         if self._above[question.second] >> question.first & 1:

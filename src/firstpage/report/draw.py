@@ -12,14 +12,14 @@ from firstpage.types import Floats
 WIDTH, ROW, LABEL = 720, 26, 270
 
 
-def _svg(height: float, body: str, title: str) -> str:
+def svg(height: float, body: str, title: str) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title, True)}" '
         f'xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>{body}</svg>'
     )
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """About five round numbers from low to high."""
     span = max(high - low, 1e-12)
     step = 10 ** np.floor(np.log10(span / 4))
@@ -44,7 +44,7 @@ class _Axis:
 
     def draw(self) -> str:
         parts = []
-        for tick in _ticks(self.low, self.high):
+        for tick in ticks(self.low, self.high):
             x = self.x(tick)
             parts.append(
                 f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{self.bottom:g}"/>'
@@ -81,7 +81,7 @@ def intervals(
             f'<circle class="{kind}" cx="{axis.x(value):.1f}" cy="{y:.1f}" r="5">'
             f"<title>{escape(name)}: {value:.4f} [{lo:.4f}, {hi:.4f}]</title></circle>"
         )
-    return _svg(bottom + 22, "".join(parts), title)
+    return svg(bottom + 22, "".join(parts), title)
 
 
 def histogram(values: Floats, title: str, bins: int = 20) -> str:
@@ -108,7 +108,7 @@ def histogram(values: Floats, title: str, bins: int = 20) -> str:
         f'<text class="tick" x="{left - 6}" y="16" text-anchor="end">{most}</text>'
         f'<line class="zero" x1="{left}" x2="{right}" y1="{height + 8}" y2="{height + 8}"/>'
     )
-    return _svg(height + 30, "".join(parts), title)
+    return svg(height + 30, "".join(parts), title)
 
 
 def outcomes(rows: Sequence[tuple[str, int, int, int]], title: str) -> str:
@@ -132,7 +132,7 @@ def outcomes(rows: Sequence[tuple[str, int, int, int]], title: str) -> str:
                         f'text-anchor="middle">{count}</text>'
                     )
             x += wide
-    return _svg(ROW * len(rows) + 6, "".join(parts), title)
+    return svg(ROW * len(rows) + 6, "".join(parts), title)
 
 
 def bars(rows: Sequence[tuple[str, float]], title: str) -> str:
@@ -152,7 +152,7 @@ def bars(rows: Sequence[tuple[str, float]], title: str) -> str:
             f"<title>{escape(name)}: {value:.6g}</title></rect>"
         )
     parts.append(f'<line class="zero" x1="{zero:.1f}" x2="{zero:.1f}" y1="4" y2="{bottom}"/>')
-    return _svg(bottom + 22, "".join(parts), title)
+    return svg(bottom + 22, "".join(parts), title)
 
 
 def line(points: Sequence[tuple[float, float]], title: str) -> str:
@@ -177,7 +177,7 @@ def line(points: Sequence[tuple[float, float]], title: str) -> str:
         f'<text class="tick" x="{left}" y="{height + 24}">{min(xs):g}</text>',
         f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{max(xs):g}</text>',
     ]
-    return _svg(height + 30, "".join(parts), title)
+    return svg(height + 30, "".join(parts), title)
 
 
 def steps(thresholds: Floats, levels: Floats, title: str) -> str:
@@ -205,4 +205,4 @@ def steps(thresholds: Floats, levels: Floats, title: str) -> str:
         f'<text class="tick" x="{left}" y="{height + 24}">{first:.4g}</text>',
         f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{last:.4g}</text>',
     ]
-    return _svg(height + 30, "".join(parts), title)
+    return svg(height + 30, "".join(parts), title)

@@ -32,6 +32,13 @@ svg circle.mark { fill: var(--mark); } svg line.strong { stroke: var(--strong); 
 svg circle.strong { fill: var(--strong); } svg .bar { fill: var(--strong); }
 svg .win { fill: var(--win); }
 svg .tie { fill: var(--tie); } svg .loss { fill: var(--loss); }
+svg .curve { stroke-width: 2.5; }
+svg polyline.c0 { stroke: var(--strong); } svg circle.c0, svg text.c0 { fill: var(--strong); }
+svg polyline.c1 { stroke: var(--loss); } svg circle.c1, svg text.c1 { fill: var(--loss); }
+svg polyline.c2 { stroke: var(--win); } svg circle.c2, svg text.c2 { fill: var(--win); }
+svg polyline.c3 { stroke: #a371f7; } svg circle.c3, svg text.c3 { fill: #a371f7; }
+svg polyline.c4 { stroke: #bf8700; } svg circle.c4, svg text.c4 { fill: #bf8700; }
+svg polyline.c5 { stroke: var(--mark); } svg circle.c5, svg text.c5 { fill: var(--mark); }
 svg .in { fill: #fff; font-size: 11px; }
 """
 

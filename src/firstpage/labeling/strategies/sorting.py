@@ -16,7 +16,7 @@ from firstpage.labeling.knowledge import Comparisons, Knowledge, Memory, thrifty
 from firstpage.labeling.strategies.base import Answer, Compare, Questions, Task, TopK
 
 Entry = tuple[int, int, int]  # of a knock-out: documents at or below it, its turn, the document
-MEMORIES = ("none", "pairs", "closure")
+MEMORIES = (None, "pairs", "closure")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Sorting:
 
     def __post_init__(self) -> None:
         if self.memory not in MEMORIES:
-            raise DataError(f"memory is one of {', '.join(MEMORIES)}; got {self.memory!r}.")
+            raise DataError(f"memory is none, pairs or closure; got {self.memory!r}.")
 
     def questions(self, task: Task) -> Questions:
         """Ask until the top k is known."""
@@ -74,11 +74,11 @@ def tied_runs(order: Sequence[int], ties: set[tuple[int, int]]) -> tuple[tuple[i
 class Heap(Sorting):
     """The paper's Algorithm 1: a min-heap of the best k, whose root meets every other document.
 
-    With memory="none" exactly as printed (Niu et al. 2012): 150.8 questions on average for 10 of
+    With memory=None exactly as printed (Niu et al. 2012): 150.8 questions on average for 10 of
     50 documents; "pairs" asks no pair twice (135.8), "closure" nothing that follows (130.4).
     """
 
-    memory: Memory = "none"
+    memory: Memory = None
 
     def _algorithm(self, task: Task) -> Comparisons[list[int]]:
         return heap(task.shuffled(), task.top)
@@ -139,7 +139,7 @@ class QuickSort(Sorting):
 class SelectBest(Sorting):
     """Find the best of all, then the best of the others, k times (after Song et al. 2011)."""
 
-    memory: Memory = "none"
+    memory: Memory = None
 
     def _algorithm(self, task: Task) -> Comparisons[list[int]]:
         return select_best(task.shuffled(), task.top)

@@ -1,0 +1,1 @@
+"""Who judges what: folds, assessors and tools."""

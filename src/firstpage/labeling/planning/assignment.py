@@ -1,0 +1,148 @@
+"""Deal queries out to assessors, and deal again when somebody comes or goes.
+
+The design is that of Niu et al. 2012, section 4.1.1: queries in folds, everyone a fold with
+each tool, nobody the same query twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+from firstpage.errors import DataError
+from firstpage.labeling.planning.levelling import Key, levelled
+from firstpage.labeling.planning.tasks import Assignment, Task, listed, problems
+
+__all__ = ["Assignment", "Task", "join", "leave", "make_assignment", "problems"]
+
+
+def make_assignment(
+    queries: Iterable[str],
+    assessors: Iterable[str],
+    *,
+    folds: int | None = None,
+    tools: Sequence[str] = ("pairs", "grades"),
+    replicates: int = 1,
+    seed: int = 0,
+) -> Assignment:
+    """Every query `replicates` times under each tool, nobody a query twice, everyone every tool.
+
+    Queries are shuffled by `seed` into folds, and stay in that order.  Assessor i does fold
+    i + T*r + t with tool t (of T) in replicate r, all counted from 0 and around.  Five
+    assessors, five folds and one replicate are the paper's design; a second replicate, the
+    shift by two, lets agreement be measured.  Other numbers of folds start from the same
+    pattern, and whole folds are moved until loads differ by one fold at most.  Without `folds`
+    there are as many as assessors, and single queries are moved until loads differ by one.
+    """
+    names, people = _distinct(queries, "query"), _distinct(assessors, "assessor")
+    kinds = _distinct(tools, "tool")
+    parts = min(len(people), len(names)) if folds is None else folds
+    _check(len(names), len(people), parts, len(kinds), replicates)
+    shuffled = list(names)
+    Random(seed).shuffle(shuffled)
+    pattern = _pattern(parts, people, kinds, replicates)
+    if folds is not None:
+        pattern = levelled(pattern)
+    laid = _laid_out(pattern, _cut(shuffled, parts), tuple(shuffled))
+    return levelled(laid) if folds is None else laid
+
+
+def join(assignment: Assignment, assessor: str, done: Iterable[Key] = ()) -> Assignment:
+    """Somebody comes, or comes back: open work is dealt out again, evenly over all present.
+
+    `done` names the (query, assessor) of all tasks that are started or finished: they stay
+    where they are.  What was missing for want of people is filled where it can be.
+    """
+    if assessor in assignment.assessors:
+        raise DataError(f"assessor {assessor} is already in the assignment; join somebody else.")
+    gone = tuple(name for name in assignment.gone if name != assessor)
+    more = replace(assignment, assessors=(*assignment.assessors, assessor), gone=gone)
+    return levelled(more, _started(assignment, done))
+
+
+def leave(assignment: Assignment, assessor: str, done: Iterable[Key] = ()) -> Assignment:
+    """Somebody goes: their finished tasks stay theirs, the open ones go to the others, evenly.
+
+    `done` names the (query, assessor) of all tasks that are started or finished, by anyone.
+    What nobody left may judge stays uncovered; `problems` says which queries.
+    """
+    if assessor not in assignment.assessors:
+        raise DataError(
+            f"there is no assessor {assessor} to leave; present: {listed(assignment.assessors)}."
+        )
+    fixed = _started(assignment, done)
+    kept = tuple(t for t in assignment.tasks if t.assessor != assessor or t.key in fixed)
+    fewer = tuple(name for name in assignment.assessors if name != assessor)
+    return levelled(
+        replace(assignment, assessors=fewer, tasks=kept, gone=(*assignment.gone, assessor)), fixed
+    )
+
+
+def _started(assignment: Assignment, done: Iterable[Key]) -> frozenset[Key]:
+    fixed = frozenset((query, assessor) for query, assessor in done)
+    odd = fixed - {t.key for t in assignment.tasks}
+    if odd:
+        query, who = min(odd)
+        raise DataError(
+            f"done names query {query} by {who}, which is no task of this assignment; "
+            "give (query, assessor) of its tasks."
+        )
+    return fixed
+
+
+def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
+    found = tuple(names)
+    if not found:
+        raise DataError(f"an assignment needs at least one {what}; got none.")
+    if len(set(found)) < len(found):
+        twice = sorted({name for name in found if found.count(name) > 1})
+        raise DataError(f"each {what} must be named once; twice or more came: {listed(twice)}.")
+    return found
+
+
+def _check(queries: int, assessors: int, folds: int, tools: int, replicates: int) -> None:
+    """Possible at all?  Each query needs tools x replicates people, each person every tool."""
+    if replicates < 1:
+        raise DataError(f"replicates must be a whole number from 1 on; got {replicates}.")
+    if not 1 <= folds <= queries:
+        raise DataError(f"folds must be from 1 to the {queries} queries; got {folds}.")
+    needed = tools * replicates
+    if assessors < needed:
+        raise DataError(
+            f"{tools} tools x {replicates} replicates need at least {needed} assessors, since "
+            f"nobody may see a query twice; got {assessors}."
+        )
+    most = folds * replicates
+    if tools > 1 and assessors > most:
+        raise DataError(
+            f"at most {most} assessors can all use every tool on {folds} folds x {replicates} "
+            f"replicates; got {assessors}. Take fewer of them, or more folds or queries."
+        )
+
+
+def _pattern(
+    folds: int, people: tuple[str, ...], tools: tuple[str, ...], replicates: int
+) -> Assignment:
+    """The design over folds, whose names are their numbers."""
+    tasks = tuple(
+        Task(str(fold), people[(fold - len(tools) * r - t) % len(people)], tool, r)
+        for fold in range(folds)
+        for r in range(replicates)
+        for t, tool in enumerate(tools)
+    )
+    return Assignment(tuple(map(str, range(folds))), people, tools, replicates, tasks)
+
+
+def _cut(names: list[str], parts: int) -> list[list[str]]:
+    """Runs of names whose lengths differ by one at most."""
+    bounds = [len(names) * i // parts for i in range(parts + 1)]
+    return [names[low:high] for low, high in pairwise(bounds)]
+
+
+def _laid_out(pattern: Assignment, parts: list[list[str]], queries: tuple[str, ...]) -> Assignment:
+    tasks = tuple(
+        replace(task, query=query) for task in pattern.tasks for query in parts[int(task.query)]
+    )
+    return replace(pattern, queries=queries, tasks=tasks)

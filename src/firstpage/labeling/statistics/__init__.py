@@ -1,0 +1,1 @@
+"""What judgments say of their assessors: agreement, consistency, effort."""

@@ -1,0 +1,124 @@
+"""Effort by hand, and as the paper prints it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from firstpage.errors import DataError
+from firstpage.labeling.statistics.effort import (
+    Effort,
+    Spread,
+    effort_by,
+    heap_questions,
+    learning_curve,
+    outliers,
+    predicted_effort,
+)
+from firstpage.labeling.statistics.records import Record
+
+
+def took(seconds, query="q", who="u", tool="pairs", **more):
+    pair = {"right": "b", "outcome": 1} if tool == "pairs" else {"grade": 1}
+    return Record(query, who, tool, "a", active=seconds, **pair, **more)
+
+
+def test_table_1_by_hand():
+    rows = [
+        took(3.0, paused=60.0),
+        took(9.0, away=30.0),
+        took(6.0, who="v"),
+        took(12.0, query="r"),
+        took(20.0, tool="grades"),
+        took(500.0, kind="training"),
+        took(500.0, kind="repeat"),
+        took(500.0, kind="gold"),
+    ]
+    found = effort_by(rows)
+    pairs = found["pairs"]
+    assert list(found) == ["grades", "pairs"]
+    assert (pairs.judgments, pairs.sittings) == (4, 3)
+    assert pairs.seconds.mean == 7.5
+    assert pairs.seconds.median == 7.5
+    assert pairs.seconds.sd == pytest.approx(math.sqrt((4.5**2 + 1.5**2 + 1.5**2 + 4.5**2) / 3))
+    assert pairs.minutes.mean == pytest.approx((12 + 6 + 12) / 60 / 3)
+    assert pairs.per_query.mean == pytest.approx(4 / 3)
+    assert (pairs.active, pairs.paused, pairs.away) == (30, 60, 30)
+    assert effort_by(rows, "assessor")["v"].seconds.mean == 6
+    assert effort_by(rows, "query")["r"].seconds.mean == 12
+    assert json.dumps(pairs.to_dict(), allow_nan=False)
+
+
+def test_the_paper_s_table_1():
+    """142.76 judgments of 5.51 s take 13.11 minutes (13.13 printed), 50 of 13.87 s take 11.56."""
+    counts = [143] * 38 + [142] * 12  # fifty queries, 142.76 in the mean
+    rows = [took(5.51, query=f"q{i}") for i, n in enumerate(counts) for _ in range(n)]
+    rows += [took(13.87, query=f"q{i}", tool="grades") for i in range(50) for _ in range(50)]
+    found = effort_by(rows)
+    assert found["pairs"].per_query.mean == pytest.approx(142.76)
+    assert found["pairs"].minutes.mean == pytest.approx(13.11, abs=5e-3)
+    assert found["grades"].minutes.mean == pytest.approx(11.56, abs=5e-3)
+    assert found["grades"].seconds.mean / found["pairs"].seconds.mean == pytest.approx(
+        2.52, abs=5e-3
+    )
+
+
+def test_nothing_and_one():
+    nothing = Effort.of([])
+    assert nothing.judgments == 0
+    assert math.isnan(nothing.seconds.mean)
+    assert nothing.to_dict()["seconds_per_judgment"]["mean"] is None
+    assert math.isnan(Spread.of([3.0]).sd)
+    assert effort_by([]) == {}
+    assert outliers([]) == []
+    assert learning_curve([], "pairs") == []
+
+
+def test_outliers_are_slow_or_fast():
+    usual = [took(4.0 + i % 5) for i in range(40)]
+    nap, click = took(3600.0), took(0.0)
+    found = outliers([*usual, nap, click])
+    assert {o.record.active for o in found} == {3600.0, 0.0}
+    assert [o.z > 0 for o in found] == [True, False]
+    assert outliers([took(5.0)] * 9 + [nap]) == []  # no spread to judge by
+    # by tool: what is slow for a pair may be usual for a grade
+    grades = [took(3000.0 + i, tool="grades") for i in range(40)]
+    assert all(o.record.tool == "pairs" for o in outliers([*usual, nap, *grades]))
+
+
+def test_the_learning_curve_by_hand():
+    rows = [took(10.0 - i, answered_at=float(i)) for i in reversed(range(5))]  # in order of time
+    rows += [took(20.0, who="v"), took(10.0, who="v"), took(3.0, who="v")]  # in order given
+    rows += [took(99.0, tool="grades")]
+    found = learning_curve(rows, "pairs", block=2)
+    assert [(b.first, b.last, b.judgments) for b in found] == [(1, 2, 4), (3, 4, 3), (5, 6, 1)]
+    assert [b.seconds.mean for b in found] == [(10 + 9 + 20 + 10) / 4, (8 + 7 + 3) / 3, 6.0]
+    with pytest.raises(DataError, match="block"):
+        learning_curve(rows, "pairs", block=0)
+
+
+def test_the_heap_asks_as_the_specification_says():
+    assert heap_questions(50, 10, rounds=3000) == pytest.approx(150.8, abs=1.0)
+    assert heap_questions(20, 5, rounds=3000) == pytest.approx(47.1, abs=0.5)
+    assert heap_questions(100, 10) == pytest.approx(232, abs=4)
+    assert heap_questions(1, 10) == 0
+    assert heap_questions(2, 1) == 1
+    assert heap_questions(2, 10) == 1
+
+
+def test_prediction():
+    pairs = predicted_effort(50, 10, queries=50)
+    assert pairs.per_query == pytest.approx(150.8, abs=2)
+    assert pairs.minutes == pytest.approx(pairs.per_query * 5.51 / 60)
+    assert pairs.hours == pytest.approx(50 * pairs.minutes / 60)
+    grades = predicted_effort(50, tool="grades", queries=50, replicates=2)
+    assert (grades.per_query, grades.judgments) == (50, 5000)
+    assert grades.minutes == pytest.approx(11.56, abs=5e-3)
+    given = predicted_effort(50, questions=115.6, seconds=6.0)
+    assert given.minutes == pytest.approx(11.56)
+    with pytest.raises(DataError, match="give seconds"):
+        predicted_effort(50, tool="lists")
+    with pytest.raises(DataError, match="from 1 on"):
+        predicted_effort(0)

@@ -1,0 +1,109 @@
+"""Records and results as files, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from firstpage.errors import DataError
+from firstpage.labeling.statistics.records import (
+    Record,
+    judged,
+    read_records,
+    read_results,
+    write_records,
+    write_results,
+)
+
+PAIR = Record(
+    "q", "u", "pairs", "d2", "d1", 1, None, ("d1",), 4.5, 1.0, 60.0, 1700000000.25, "repeat", -1
+)
+GRADE = Record("q", "ü", "grades", "d1", grade=3, active=13.0)
+
+
+def test_a_pair_is_read_by_name():
+    assert PAIR.pair == ("d1", "d2", -1)
+    assert replace(PAIR, left="d0").pair == ("d0", "d1", 1)
+    assert GRADE.pair is None
+    assert list(judged([PAIR, GRADE])) == [GRADE]
+
+
+def test_there_and_back(tmp_path):
+    path = tmp_path / "records.jsonl"
+    write_records(path, [PAIR, GRADE])
+    assert read_records(path) == [PAIR, GRADE]
+    packed = tmp_path / "records.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes() + b"\n"))
+    assert read_records(packed) == [PAIR, GRADE]
+
+
+def test_results_there_and_back(tmp_path):
+    path = tmp_path / "results.jsonl"
+    results = {("q", "u", "pairs"): {"a": 2.0, "b": 0.0}, ("q", "v", "grades"): {"a": 1.0}}
+    write_results(path, results)
+    assert read_results(path) == results
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", "no JSON"),
+        ("[]", "one JSON object"),
+        ('{"query": "q"}', "the field 'assessor' is missing"),
+        ('{"query": "q", "colour": 1}', "no field 'colour'"),
+        ('{"query": "q", "assessor": "u", "tool": "dice", "left": "a"}', "tool must be one of"),
+        ('{"query": "q", "assessor": "u", "tool": "pairs", "left": "a", "active": "x"}', "active"),
+        ('{"query": "q", "assessor": "u", "tool": "pairs", "left": "a", "bad": 3}', "bad"),
+    ],
+)
+def test_a_bad_line_is_told_with_its_number(tmp_path, line, words):
+    path = tmp_path / "records.jsonl"
+    write_records(path, [GRADE])
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(DataError, match=words) as caught:
+        read_records(path)
+    assert f"{path}:2: " in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("tool", "x", "tool must be"),
+        ("kind", "x", "kind must be"),
+        ("outcome", 2, "outcome must be"),
+        ("right", None, "two documents"),
+        ("right", "d2", "same document"),
+        ("active", -1.0, "active must be seconds"),
+        ("away", float("nan"), "away must be seconds"),
+        ("query", 3, "query must be a text"),
+        ("right", 3, "right must be a text or null"),
+        ("grade", "3", "grade must be a whole number"),
+        ("answered_at", "noon", "answered_at must be seconds"),
+    ],
+)
+def test_a_bad_record_is_refused(field, value, words):
+    with pytest.raises(DataError, match=words):
+        replace(PAIR, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"query": "q"}, "a result needs"),
+        ({"query": "q", "assessor": "u", "tool": "pairs", "labels": [1]}, "a result needs"),
+        ({"query": "q", "assessor": "u", "tool": "pairs", "labels": {"d": "x"}}, "a result needs"),
+        ({"query": "q", "assessor": "u", "tool": "pairs", "labels": {"d": float("inf")}}, "finite"),
+        ({"query": "p", "assessor": "u", "tool": "pairs", "labels": {}}, "a second result"),
+    ],
+)
+def test_a_bad_result_is_told_with_its_number(tmp_path, row, words):
+    path = tmp_path / "results.jsonl"
+    write_results(path, {("p", "u", "pairs"): {"d": 1.0}})
+    path.write_text(path.read_text() + json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=words) as caught:
+        read_results(path)
+    assert f"{path}:2: " in str(caught.value)

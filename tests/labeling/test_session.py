@@ -1,0 +1,313 @@
+"""Sessions are replay: resume, undo, revise, switch and audit are exact."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from firstpage.errors import DataError
+from firstpage.labeling.events import (
+    Judged,
+    Revised,
+    Setting,
+    Switched,
+    Undone,
+    from_dict,
+    setting_from,
+    to_dict,
+)
+from firstpage.labeling.extras import APART, Gold
+from firstpage.labeling.session import OutOfStep, Session, Shown
+
+NAMES = [f"d{i}" for i in range(20)]
+STRATEGIES = ["heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort", "pairs"]
+
+
+def better(shown: Shown) -> int:
+    """Who knows: the greater number is better; a grade is the number's size."""
+    if shown.right is None:
+        return int(shown.left[1:]) // 4
+    return (int(shown.left[1:]) > int(shown.right[1:])) * 2 - 1
+
+
+def finish(session: Session) -> Session:
+    while shown := session.question:
+        session.answer(better(shown))
+    return session
+
+
+def copy(session: Session, first: Setting) -> Session:
+    """From the log alone, through JSON."""
+    lines = [json.dumps(to_dict(event)) for event in session.events]
+    return Session(session.documents, first, [from_dict(json.loads(line)) for line in lines])
+
+
+@pytest.mark.parametrize("name", [*STRATEGIES, "select-best"])
+def test_a_whole_query(name: str) -> None:
+    session = finish(Session(NAMES, Setting(name, k=5)))
+    assert session.order == ("d19", "d18", "d17", "d16", "d15")
+    assert session.done
+    assert session.left == (0, 0)
+    assert session.found is not None
+
+
+def test_grades_and_lists() -> None:
+    session = finish(Session(NAMES, Setting("five-grade", k=3)))
+    assert len(session.judgments) == 20
+    lists = Session(["ours", "theirs"], Setting("pairs", k=2))
+    shown = lists.question
+    assert shown is not None
+    lists.answer(2 if shown.left == "theirs" else -2)  # much better
+    assert lists.order == ("theirs", "ours")
+
+
+class Sessions(RuleBasedStateMachine):
+    """Whatever happens, the log alone gives the same session."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Setting("heap", k=4, repeats=0.2)
+        self.session = Session(NAMES, self.first)
+
+    @precondition(lambda self: not self.session.done)
+    @rule(outcome=st.integers(-1, 1), bad=st.booleans(), skipped=st.booleans())
+    def answer(self, outcome: int, bad: bool, skipped: bool) -> None:
+        shown = self.session.question
+        assert shown is not None
+        self.session.answer(outcome, [shown.left] if bad else [], skipped)
+
+    @precondition(lambda self: self.session.judgments)
+    @rule()
+    def undo(self) -> None:
+        before = self.session.judgments
+        self.session.undo()
+        assert self.session.judgments == before[:-1]
+
+    @precondition(lambda self: self.session.judgments)
+    @rule(data=st.data(), outcome=st.integers(-1, 1))
+    def revise(self, data: st.DataObject, outcome: int) -> None:
+        at = data.draw(st.integers(0, len(self.session.judgments) - 1))
+        self.session.revise(at, outcome)
+        assert self.session.judgments[at].outcome == outcome
+
+    @rule(name=st.sampled_from(STRATEGIES), k=st.integers(1, 25), seed=st.integers(0, 3))
+    def switch(self, name: str, k: int, seed: int) -> None:
+        self.session.switch(strategy=name, k=k, seed=seed)
+
+    @invariant()
+    def replay_agrees(self) -> None:
+        again = copy(self.session, self.first)
+        assert again.question == self.session.question
+        assert again.judgments == self.session.judgments
+        assert again.order == self.session.order
+        assert again.left == self.session.left
+
+
+TestSessions = Sessions.TestCase
+
+
+@given(steps=st.integers(0, 25), back=st.integers(1, 25), name=st.sampled_from(STRATEGIES))
+def test_undo_is_as_if_it_never_was(steps: int, back: int, name: str) -> None:
+    session = Session(NAMES, Setting(name, k=5))
+    shown = []
+    for _ in range(steps):
+        if session.question is None:
+            break
+        shown.append(session.question)
+        session.answer(better(shown[-1]))
+    back = min(back, len(shown))
+    for _ in range(back):
+        session.undo()
+    assert session.question == (shown[len(shown) - back] if back else session.question)
+    assert finish(session).order == ("d19", "d18", "d17", "d16", "d15")
+
+
+@given(
+    steps=st.integers(1, 30), name=st.sampled_from(STRATEGIES), other=st.sampled_from(STRATEGIES)
+)
+def test_there_and_back_again(steps: int, name: str, other: str) -> None:
+    """Another strategy and back, with nothing answered between: the same question is open."""
+    session = Session(NAMES, Setting(name, k=5))
+    for _ in range(steps):
+        if shown := session.question:
+            session.answer(better(shown))
+    open_before, asked = session.question, len(session.judgments)
+    session.switch(strategy=other)
+    session.switch(strategy=name)
+    shown = session.question
+    assert (shown is None) == (open_before is None)
+    if shown and open_before:
+        assert {shown.left, shown.right} == {open_before.left, open_before.right}
+    finish(session)
+    assert session.order == ("d19", "d18", "d17", "d16", "d15")
+    assert len(session.judgments) == len(finish(Session(NAMES, Setting(name, k=5))).judgments)
+    assert asked <= len(session.judgments)
+
+
+def test_switching_k_keeps_what_was_answered() -> None:
+    session = finish(Session(NAMES, Setting("tournament", k=10)))
+    asked = len(session.judgments)
+    session.switch(k=3)
+    assert session.order == ("d19", "d18", "d17")
+    assert len(session.judgments) == asked
+    session.switch(k=12)
+    assert not session.done
+    assert len(finish(session).order or ()) == 12
+
+
+def test_revising_changes_the_result_without_asking_all_again() -> None:
+    session = finish(Session(NAMES, Setting("heap-closure", k=5)))
+    asked = len(session.judgments)
+    at = next(i for i, e in enumerate(session.judgments) if {e.left, e.right} == {"d19", "d18"})
+    old = session.judgments[at]
+    session.revise(at, -old.outcome)
+    finish(session)
+    assert session.order is not None
+    assert session.order[:2] == ("d18", "d19")
+    assert len(session.judgments) <= asked + 5
+
+
+def test_a_document_keeps_its_side() -> None:
+    session = Session(NAMES, Setting("heap", k=5, seed=3))
+    before: Shown | None = None
+    kept = lefts = new = 0
+    while shown := session.question:
+        if before is not None:
+            for name in (before.left, before.right):
+                if name in (shown.left, shown.right):
+                    kept += 1
+                    assert (name == before.left) == (name == shown.left)
+            if not {before.left, before.right} & {shown.left, shown.right}:
+                new += 1
+                lefts += int((shown.left or "")[1:]) > int((shown.right or "")[1:])
+        session.answer(better(shown))
+        before = shown
+    assert kept > 20
+    assert 0 < lefts < new, "new pairs come on both sides"
+
+
+def test_peek_changes_nothing() -> None:
+    session = Session(NAMES, Setting("insertion", k=5))
+    for _ in range(7):
+        session.answer(better(session.question))  # type: ignore[arg-type]
+    shown, events = session.question, list(session.events)
+    assert shown is not None
+    ahead = session.peek(better(shown))
+    assert (session.question, session.events) == (shown, events)
+    session.answer(better(shown))
+    assert session.question == ahead
+
+
+@pytest.mark.parametrize("name", ["heap", "heap-closure", "tournament", "insertion", "five-grade"])
+def test_the_range_of_questions_left_is_honest(name: str) -> None:
+    """At nine moments in ten, or nearly, the number that came was in the range."""
+    inside, widths = [], []
+    for seed in range(25):
+        order = np.random.default_rng(seed).permutation(30)
+        session = Session(NAMES + [f"d{i}" for i in range(20, 30)], Setting(name, k=8, seed=seed))
+        ranges = []
+        while shown := session.question:
+            ranges.append(session.left)
+            a = order[int(shown.left[1:])]
+            b = order[int(shown.right[1:])] if shown.right else 0
+            session.answer(int(np.sign(a - b)) if shown.right else 1)
+        for i, (low, high) in enumerate(ranges):
+            inside.append(low <= len(ranges) - i <= high)
+            widths.append(high - low)
+    assert np.mean(inside) > 0.85
+    assert np.mean(widths) < 30
+
+
+def test_extras_are_mixed_in_and_change_nothing() -> None:
+    golds = [Gold("d1", "d2", -1), Gold("x", "y", 1)]
+    plain = finish(Session(NAMES, Setting("heap", k=5)))
+    mixed = Session(NAMES, Setting("heap", k=5, repeats=0.3, golds=0.2), golds=golds)
+    log: list[Shown] = []
+    while shown := mixed.question:
+        log.append(shown)
+        mixed.answer(better(shown) if shown.kind != "gold" else 1)
+    kinds = [shown.kind for shown in log]
+    assert kinds[0] == "judgment"
+    assert kinds.count("repeat") > 3
+    assert kinds.count("gold") == 2
+    assert all("judgment" in pair for pair in pairwise(kinds))
+    assert mixed.order == plain.order
+    swapped = 0
+    for i, shown in enumerate(log):
+        if shown.kind == "repeat":
+            earlier = [s for s in log[:i] if s.kind == "judgment"]
+            pairs = [{s.left, s.right} for s in earlier]
+            at = max(j for j, pair in enumerate(pairs) if pair == {shown.left, shown.right})
+            swapped += earlier[at].left == shown.right
+            assert {shown.left, shown.right} in pairs[:-APART]
+    assert 0 < swapped < kinds.count("repeat")
+
+
+def answered(session: Session, **changes: Any) -> Judged:
+    shown = session.question
+    assert shown is not None
+    record = {**to_dict(shown.answered(1)), **changes}
+    event = from_dict(record)
+    assert isinstance(event, Judged)
+    return event
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (lambda s: answered(s, left="d3", right="d4"), "the open question is"),
+        (lambda s: answered(s, kind="gold"), "the open question is"),
+        (lambda s: answered(s, bad=["elsewhere"]), "not shown"),
+        (lambda s: Judged("a", "b", 3), "open question"),
+        (lambda s: Undone(), "nothing to undo"),
+        (lambda s: Revised(0, 1), "no judgment 0"),
+        (lambda s: Switched(Setting("hep")), "Did you mean"),
+    ],
+)
+def test_what_does_not_fit_changes_nothing(event, says: str) -> None:  # type: ignore[no-untyped-def]
+    session = Session(NAMES, Setting("heap"))
+    before = session.question
+    with pytest.raises(DataError, match=says):
+        session.apply(event(session))
+    assert session.events == []
+    assert session.question == before
+
+
+def test_done_is_done() -> None:
+    session = finish(Session(["a1", "a2"], Setting("heap")))
+    with pytest.raises(OutOfStep, match="nothing to answer"):
+        session.answer(1)
+    assert session.peek(1) is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (lambda: Session(["a", "b", "a"]), "'a' is there twice"),
+        (lambda: Session([]), "nothing to label"),
+        (lambda: Setting(k=0), "from 1 on"),
+        (lambda: Setting(repeats=0.9), "0 to 0.5"),
+        (lambda: Setting(seed=-1), "from 0 on"),
+        (lambda: from_dict({"event": "danced"}), "one of judged"),
+        (lambda: from_dict({"event": "judged", "left": "a"}), "needs 'outcome'"),
+        (
+            lambda: from_dict({"event": "judged", "left": "a", "right": "b", "outcome": 7}),
+            "-2 to 2",
+        ),
+        (lambda: from_dict({"event": "judged", "left": "a", "outcome": "1"}), "whole number"),
+        (lambda: from_dict({"event": "judged", "left": "a", "outcome": 1, "kind": "x"}), "kind"),
+        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs 'at'"),
+        (lambda: setting_from({"stragety": "heap"}), "no 'stragety'"),
+        (lambda: Session(NAMES, prior=[1.0]), "1 scores for 20"),
+    ],
+)
+def test_bad_input(bad, says: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(DataError, match=says):
+        bad()
