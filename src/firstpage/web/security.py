@@ -100,6 +100,11 @@ def csrf_header(
     return login
 
 
+def same_csrf(request: Request, login: Login) -> None:
+    """The same, where a login is there but not needed."""
+    csrf_header(login, request.headers.get("x-csrf-token"))
+
+
 def csrf_token(request: Request, login: MaybeLogin) -> str:
     """For pages: what their forms and their meta tag must carry.
 

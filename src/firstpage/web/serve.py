@@ -10,6 +10,7 @@ from pathlib import Path
 
 from firstpage.errors import DataError
 from firstpage.web.security import ServeSettings
+from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
 
 
@@ -28,6 +29,7 @@ def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> N
         print(f"Open this address in your browser (once): {address}/open?token={settings.token}")
     else:
         print(f"Serving {store.shown} at {address}")
+        _invite_first(store, address)
     sys.stdout.flush()
     app = create_app(store, replace(settings, hosts=(*settings.hosts, host)))
     config = uvicorn.Config(
@@ -38,6 +40,14 @@ def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> N
         uvicorn.Server(config).run(sockets=[taken])
     finally:
         store.close()
+
+
+def _invite_first(store: Store, address: str) -> None:
+    """Where nobody has an account, whoever starts the server hands out the first one."""
+    with store.write() as tx:
+        if not people.anybody(tx):
+            link = invitations.invite(tx, None, "lead", None)
+            print(f"Nobody has an account yet; the first lead comes in here: {address}{link.path}")
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -119,3 +119,35 @@ class ChangeBody(Body):
 class LoginBody(Body):
     login: Text
     password: Secret
+
+
+class PasswordBody(Body):
+    old: Secret
+    new: Secret
+
+
+class AcceptBody(Body):
+    token: Text
+    login: Text = ""
+    name: Text = ""
+    password: Annotated[str, Field(max_length=600), AfterValidator(storable)] = ""
+
+
+class ResetBody(Body):
+    token: Text
+    password: Secret
+
+
+class DeleteBody(Body):
+    judgments: Literal["anonymise", "remove"]
+
+
+class InviteBody(Body):
+    role: Literal["lead", "assessor"] = "assessor"
+    days: Annotated[float, Field(gt=0, le=365)] = 14
+
+
+class MemberBody(Body):
+    login: Text
+    name: Text = ""
+    role: Literal["lead", "assessor"] = "assessor"

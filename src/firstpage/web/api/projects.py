@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 
 from firstpage.web.api import bodies
-from firstpage.web.imports import lines, rows
-from firstpage.web.imports.texts import add_queries
+from firstpage.web.imports import bundle
+from firstpage.web.imports.pictures import from_uploads
+from firstpage.web.imports.texts import Imported, add
 from firstpage.web.security import Anyone, CurrentPerson, Lead, csrf_header, settings_of, store_of
 from firstpage.web.store import assigning, projects
 from firstpage.web.store.logins import Login
@@ -59,18 +60,42 @@ def change(
 
 @router.post("/projects/{slug}/import")
 def import_texts(
-    request: Request, member: Lead, login: Changing, documents: UploadFile,
-    queries: UploadFile | None = None,
+    request: Request, member: Lead, login: Changing,
+    queries: UploadFile | None = None, documents: UploadFile | None = None,
+    topics: UploadFile | None = None, run: UploadFile | None = None,
+    letor: UploadFile | None = None, collection: UploadFile | None = None,
+    golds: UploadFile | None = None, training: UploadFile | None = None,
+    images: Annotated[list[UploadFile], File(max_length=1000)] = [],  # noqa: B006
+    depth: Annotated[int, Form(ge=1, le=10_000)] = bundle.DEPTH,
 ) -> dict[str, int]:  # fmt: skip
-    """Queries and documents, a file each; all of it, or nothing."""
-    limit = settings_of(request).unpacked
-    found = {}
-    if queries is not None:
-        found = rows.queries_from(lines.rows(queries.filename or "", queries.file, limit))
-    given = rows.documents_from(lines.rows(documents.filename or "", documents.file, limit), {})
-    with store_of(request).write() as tx:
-        done = add_queries(tx, member.project, rows.joined(found, given), login.person)
+    """Texts, a file each: all of it, or nothing.
+
+    Rows (JSON lines, CSV, Parquet) as `queries` and `documents`; or TREC `topics`, a `run` (its
+    best `depth` a query) or a `letor` file, and the `collection` with the texts.
+    """
+    given = {
+        "queries": queries, "documents": documents, "topics": topics, "run": run, "letor": letor,
+        "collection": collection, "golds": golds, "training": training,
+    }  # fmt: skip
+    done = take(request, member, given, images, depth)
     return asdict(done)
+
+
+def take(
+    request: Request, member: Member, given: Mapping[str, UploadFile | None],
+    images: Sequence[UploadFile] = (), depth: int = bundle.DEPTH,
+) -> Imported:  # fmt: skip
+    """Import files of a form; the pages share this."""
+    files = {
+        name: bundle.File(upload.filename or name, upload.file)
+        for name, upload in given.items()
+        if upload is not None and upload.filename
+    }
+    found = from_uploads({upload.filename or "": upload.file for upload in images})
+    sources = bundle.Sources(**files, pictures=found, depth=depth)
+    read = bundle.read(sources, settings_of(request).unpacked)
+    with store_of(request).write() as tx:
+        return add(tx, member.project, read, member.person)
 
 
 @router.post("/projects/{slug}/open")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from firstpage.errors import DataError
+from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import KINDS, Document, Query
 
 QUERY = ("query", "qid", "query_id", "queryid", "topic")
@@ -27,20 +28,20 @@ def queries_from(rows: Iterable[Row]) -> dict[str, Query]:
     """The queries of a file, by id."""
     found: dict[str, Query] = {}
     for where, row in rows:
-        key = _key(where, row, (*QUERY, "id"), "query")
+        key = key_of(where, row, (*QUERY, "id"), "query")
         if key in found:
             raise DataError(f"{where}: a second query {key!r}; give each once.")
-        text = _text(where, row, "text") or _text(where, row, "title") or key
-        found[key] = Query(key, text, _text(where, row, "description"))
+        text = text_of(where, row, "text") or text_of(where, row, "title") or key
+        found[key] = Query(key, text, text_of(where, row, "description"))
     return found
 
 
-def documents_from(rows: Iterable[Row], images: Mapping[str, str]) -> dict[str, list[Document]]:
-    """The documents of a file, by query; `images` gives the digest of each picture's file."""
+def documents_from(rows: Iterable[Row], pictures: Pictures) -> dict[str, list[Document]]:
+    """The documents of a file, by query."""
     found: dict[str, dict[str, Document]] = {}
     for where, row in rows:
-        query = _key(where, row, QUERY, "query")
-        made = document_from(where, row, images)
+        query = key_of(where, row, QUERY, "query")
+        made = document_from(where, row, pictures)
         mine = found.setdefault(query, {})
         if made.key in mine:
             raise DataError(f"{where}: a second document {made.key!r} of query {query!r}.")
@@ -62,23 +63,21 @@ def joined(found: Mapping[str, Query], documents: Mapping[str, list[Document]]) 
     ]
 
 
-def document_from(where: str, row: Mapping[str, Any], images: Mapping[str, str]) -> Document:
+def document_from(where: str, row: Mapping[str, Any], pictures: Pictures) -> Document:
     """One row as a document; its kind is given, or follows from what it has."""
-    key = _key(where, row, DOCUMENT, "document")
-    picture = _text(where, row, "image")
-    if picture and picture not in images:
-        raise DataError(f"{where}: the picture {picture!r} is not among the images given.")
-    kind = _text(where, row, "kind") or _guessed(row)
+    key = key_of(where, row, DOCUMENT, "document")
+    picture = text_of(where, row, "image")
+    kind = text_of(where, row, "kind") or _guessed(row)
     if kind not in KINDS:
         raise DataError(f"{where}: kind is one of {', '.join(KINDS)}; got {kind!r}.")
     if kind == "image" and not picture:
         raise DataError(f"{where}: an image needs 'image', the name of its file.")
-    body = _text(where, row, "html") if kind == "html" else ""
-    body = body or _text(where, row, "text") or _text(where, row, "body")
-    url = _text(where, row, "url") or None
+    body = text_of(where, row, "html") if kind == "html" else ""
+    body = body or text_of(where, row, "text") or text_of(where, row, "body")
+    url = text_of(where, row, "url") or None
     return Document(
-        key, _text(where, row, "title"), kind, body, _fields(where, row, kind), url,
-        images[picture] if picture else None, _prior(where, row),
+        key, text_of(where, row, "title"), kind, body, _fields(where, row, kind), url,
+        pictures.digest(where, picture) if picture else None, _prior(where, row),
     )  # fmt: skip
 
 
@@ -120,7 +119,8 @@ def _prior(where: str, row: Mapping[str, Any]) -> float | None:
     return found
 
 
-def _key(where: str, row: Mapping[str, Any], names: tuple[str, ...], what: str) -> str:
+def key_of(where: str, row: Mapping[str, Any], names: tuple[str, ...], what: str) -> str:
+    """The id under the first of these names that the row has."""
     value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # ids of numbers, from tables
@@ -129,7 +129,8 @@ def _key(where: str, row: Mapping[str, Any], names: tuple[str, ...], what: str) 
     return _checked(where, names[0], str(value), LONGEST_KEY)
 
 
-def _text(where: str, row: Mapping[str, Any], name: str) -> str:
+def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
+    """A text of a row, empty where it has none."""
     value = row.get(name)
     if value is None:
         return ""

@@ -20,7 +20,7 @@ from firstpage.labeling.extras import Gold
 from firstpage.labeling.left import Moment, questions_left
 from firstpage.labeling.session import OutOfStep, Session
 from firstpage.labeling.strategies.grades import GRADES
-from firstpage.web.store import audit, log, projects, tasks, texts, training
+from firstpage.web.store import assigning, audit, log, projects, tasks, texts, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
@@ -132,6 +132,7 @@ class Desk:
                 row = _mine(tx, task, person)
                 if row.state != "skipped":
                     tasks.skip(tx, row, reason, person.id)
+                    assigning.hand_on(tx, row)
             seat.opened = None
         return self.state(task, person)
 

@@ -28,7 +28,7 @@ class Login:
 
 def token_hash(token: str) -> str:
     """What is stored of a secret token; a copy of the database opens no door."""
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def start(tx: Tx, person: Person) -> tuple[str, Login]:

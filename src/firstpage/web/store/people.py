@@ -32,9 +32,9 @@ class Person:
 
 
 def create(
-    tx: Tx, login: str, name: str = "", password: str | None = None, admin: bool = False
+    tx: Tx, login: str, name: str = "", known: str | None = None, admin: bool = False
 ) -> Person:
-    """A new account; without a password nobody can log in to it."""
+    """A new account; without a password (`known` is its hash) nobody can log in to it."""
     login = login.strip()
     if not LOGIN.fullmatch(login):
         raise DataError(f"a login has 1 to 100 letters, digits and . @ + - _; got {login[:110]!r}.")
@@ -43,9 +43,9 @@ def create(
     name = (name.strip() or login)[:200]
     row = tx.add(
         people, login=login, name=name, admin=admin, created=tx.now,
-        password_hash=None if password is None else hashed(password),
+        password_hash=known,
     )  # fmt: skip
-    audit.note(tx, "person created", person=row, login=login)
+    audit.note(tx, "person created", person=row)
     return Person(row, login, name, admin)
 
 
@@ -76,9 +76,15 @@ def ensure(tx: Tx, login: str, name: str = "", admin: bool = False) -> Person:
     return by_login(tx, login) or create(tx, login, name, admin=admin)
 
 
-def set_password(tx: Tx, person: Person, password: str) -> None:
-    tx.run(people.update().where(people.c.id == person.id).values(password_hash=hashed(password)))
+def set_password(tx: Tx, person: Person, known: str) -> None:
+    """By its hash, which is made outside the transaction, since it is slow by design."""
+    tx.run(people.update().where(people.c.id == person.id).values(password_hash=known))
     audit.note(tx, "password changed", person=person.id)
+
+
+def make_admin(tx: Tx, person: Person) -> None:
+    tx.run(people.update().where(people.c.id == person.id).values(admin=True))
+    audit.note(tx, "made admin", person=person.id)
 
 
 def password_hash(tx: Tx, person: int) -> str | None:

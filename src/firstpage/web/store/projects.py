@@ -176,7 +176,7 @@ def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None 
         tx.add(memberships, **key, joined=tx.now)
     audit.note(
         tx, "joined", person=by.id if by else person.id, project=project.id,
-        who=person.login, role=role,
+        who=person.id, role=role,
     )  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
     )
     gone = tx.run(update(memberships).where(here).values(left=tx.now))
     if gone:
-        audit.note(tx, "left", person=by.id, project=project.id, who=person.login)
+        audit.note(tx, "left", person=by.id, project=project.id, who=person.id)
     return gone > 0
 
 

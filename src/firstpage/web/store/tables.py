@@ -69,7 +69,6 @@ projects = Table(
     Column("setting", JSON, nullable=False),
     Column("options", JSON, nullable=False),
     Column("state", String(16), nullable=False),
-    Column("assignment", JSON),
     _time("created"),
 )  # fmt: skip
 

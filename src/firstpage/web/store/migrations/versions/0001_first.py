@@ -51,7 +51,6 @@ def upgrade() -> None:
         sa.Column("setting", sa.JSON(), nullable=False),
         sa.Column("options", sa.JSON(), nullable=False),
         sa.Column("state", sa.String(length=16), nullable=False),
-        sa.Column("assignment", sa.JSON(), nullable=True),
         sa.Column("created", sa.String(length=32), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
         sa.UniqueConstraint("slug", name=op.f("uq_projects_slug")),
