@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from firstpage import __version__
 from firstpage.errors import FirstpageError
 from firstpage.web import frames
-from firstpage.web.api import accounts, assignment, judging, projects, team
+from firstpage.web.api import accounts, assignment, findings, judging, projects, team
 from firstpage.web.entry import WrongLogin
 from firstpage.web.guard import Guard
 from firstpage.web.security import ServeSettings, set_login_cookie, store_of
@@ -42,7 +42,7 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     )  # fmt: skip
     app.state.store, app.state.settings, app.state.desk = store, given, Desk(store)
     app.state.token = given.token
-    for part in (accounts, judging, projects, team, assignment):
+    for part in (accounts, judging, projects, team, assignment, findings):
         app.include_router(part.router, prefix=API)
     app.include_router(frames.router)
     if given.open:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from firstpage.cli.label import serve
+from firstpage.cli.label import backup, export, serve, setup
 
 
 @click.group("label")
@@ -12,5 +12,6 @@ def command() -> None:
     """Label queries: serve the application, take results out."""
 
 
-for _verb in (serve,):
+for _verb in (setup, serve, export, backup):
     command.add_command(_verb.command)
+command.add_command(backup.restore_command)

@@ -222,8 +222,9 @@ class Desk:
         session = opened.session
         log.append(tx, row.id, seq, key, session.events[-1], person.id, timing)
         tasks.set_state(
-            tx, row.id, "done" if session.done else "started", asked=len(session.judgments)
-        )
+            tx, row.id, "done" if session.done else "started", asked=len(session.judgments),
+            result=result_of(session),
+        )  # fmt: skip
 
     def _too_late(self, task: TaskRow, key: str) -> Exception:
         """What to say when another server was first: with this very answer, or another."""
@@ -283,6 +284,24 @@ def _opened(tx: Tx, row: TaskRow) -> Opened:
         prior=None if None in priors else priors,
     )  # fmt: skip
     return Opened(row, session, {d["key"]: doc(d, options["rtl"]) for d in found}, options)
+
+
+def result_of(session: Session) -> dict[str, Any] | None:
+    """The top k by the names of documents, for keeping; None while questions are left."""
+    found = session.found
+    if found is None:
+        return None
+    names = session.documents
+    return {
+        "order": [names[d] for d in found.order],
+        "bad": sorted(names[d] for d in found.bad),
+        "tied": [[names[d] for d in group] for group in found.tied],
+        "confidence": None if found.confidence is None else list(found.confidence),
+        "set_confidence": found.set_confidence,
+        "membership": None
+        if found.membership is None
+        else {names[d]: share for d, share in enumerate(found.membership)},
+    }
 
 
 def _check_outcome(tool: str, outcome: int, graded: bool) -> None:

@@ -143,6 +143,7 @@ tasks = Table(
     Column("setting", JSON, nullable=False),
     Column("position", Integer, nullable=False),
     Column("asked", Integer, nullable=False, default=0),  # judgments that stand
+    Column("result", JSON),  # once done; replay of the events gives the same
     _time("started", null=True), _time("finished", null=True),
     UniqueConstraint("query", "person", "tool"),
 )  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, func, select, update
+from sqlalchemy import ColumnElement, RowMapping, func, null, select, update
 
 from firstpage.labeling.events import Setting, setting_from
 from firstpage.web.store import audit
@@ -34,6 +35,8 @@ class TaskRow:
     setting: Setting
     asked: int
     n: int  # documents
+    started: str | None
+    finished: str | None
 
 
 def setting_for(project: Project, tool: str, number: int) -> Setting:
@@ -75,10 +78,11 @@ def of_project(tx: Tx, project: int) -> list[TaskRow]:
 
 
 def set_state(
-    tx: Tx, task: int, state: str, *, asked: int | None = None, reason: str | None = None
-) -> None:
+    tx: Tx, task: int, state: str, *, asked: int | None = None, reason: str | None = None,
+    result: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
     """Started, done, skipped or open again, with the times of the first start and the last end."""
-    values: dict[str, object] = {"state": state, "reason": reason}
+    values: dict[str, object] = {"state": state, "reason": reason, "result": result or null()}
     if state in ("started", "done"):
         values["started"] = func.coalesce(tasks.c.started, tx.now)
     values["finished"] = tx.now if state in ("done", "skipped") else None

@@ -189,6 +189,7 @@ def upgrade() -> None:
         sa.Column("setting", sa.JSON(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("asked", sa.Integer(), nullable=False),
+        sa.Column("result", sa.JSON(), nullable=True),
         sa.Column("started", sa.String(length=32), nullable=True),
         sa.Column("finished", sa.String(length=32), nullable=True),
         sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_tasks_person")),
