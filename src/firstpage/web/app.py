@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from firstpage import __version__
@@ -54,6 +55,7 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
             pages.install(app)
     app.add_exception_handler(FirstpageError, _say)
     app.add_exception_handler(Repeated, _say)
+    app.add_exception_handler(RequestValidationError, _say_invalid)
     app.add_middleware(Guard, settings=given)
     return app
 
@@ -90,3 +92,11 @@ def _say(request: Request, error: Exception) -> JSONResponse:
         {"detail": detail},
         next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400),
     )
+
+
+def _say_invalid(request: Request, error: Exception) -> JSONResponse:
+    """What does not fit, and where; what was sent is not repeated: it may be a password."""
+    assert isinstance(error, RequestValidationError)
+    found = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:20]]
+    detail = "; ".join(found).encode("utf-8", "replace").decode()
+    return JSONResponse({"detail": detail}, 422)

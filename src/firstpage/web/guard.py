@@ -5,6 +5,7 @@ Plain ASGI, since a body's size must be watched while it streams in.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -56,20 +57,16 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, sender)
             return
-        limit = self._limit(scope)
-        started = False
+        body = _Body(receive, self._limit(scope))
 
         async def watched(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await sender(message)
+            if not body.over:  # else whatever is said of a body that we cut off is not true
+                await sender(message)
 
-        try:
-            await self.app(scope, _counted(receive, limit), watched)
-        except TooLarge:
-            if started:
-                raise
-            await _too_large(limit)(scope, receive, sender)
+        with suppress(TooLarge):
+            await self.app(scope, body.receive, watched)
+        if body.over:
+            await _too_large(body.limit)(scope, receive, sender)
 
     def _refused(self, scope: Scope, headers: Headers) -> JSONResponse | None:
         """An answer where a request goes no further."""
@@ -93,19 +90,22 @@ def _too_large(limit: int) -> JSONResponse:
     return JSONResponse({"detail": f"This is too large; at most {limit:,} bytes are taken."}, 413)
 
 
-def _counted(receive: Receive, limit: int) -> Receive:
+class _Body:
     """Stops a body that goes on beyond the limit, whatever its length was said to be."""
-    seen = 0
 
-    async def counted() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > limit:
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive, self.limit, self._seen = receive, limit, 0
+
+    @property
+    def over(self) -> bool:
+        return self._seen > self.limit
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._seen += len(message.get("body", b""))
+        if self.over:
             raise TooLarge
         return message
-
-    return counted
 
 
 def _dressed(scope: Scope, send: Send) -> Send:
