@@ -38,7 +38,7 @@ def app() -> None:
 
 for _verb in (
     demo, describe, convert, train, rank, rankers, explain, crossval,
-    evaluate, compare, aggregate, measures, synthesize, label,
+    evaluate, compare, aggregate, label, measures, synthesize,
 ):  # fmt: skip
     app.add_command(_verb.command)
 

@@ -1,17 +1,17 @@
-"""`firstpage label`: judge documents, and see what the judgments say."""
+"""`firstpage label`: judgments, from planning to truth; one file a verb."""
 
 from __future__ import annotations
 
 import click
 
-from firstpage.cli.label import backup, export, serve, setup
+from firstpage.cli.label import backup, export, serve, setup, simulate
 
 
 @click.group("label")
 def command() -> None:
-    """Label queries: serve the application, take results out."""
+    """Few judgments, trustworthy truth: serve, simulate, stats, export."""
 
 
-for _verb in (setup, serve, export, backup):
+for _verb in (setup, serve, export, backup, simulate):
     command.add_command(_verb.command)
 command.add_command(backup.restore_command)

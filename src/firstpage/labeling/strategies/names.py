@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from firstpage import names
+from firstpage.labeling.strategies.adaptive import Adaptive
 from firstpage.labeling.strategies.base import Strategy
 from firstpage.labeling.strategies.grades import FiveGrade
 from firstpage.labeling.strategies.sorting import (
@@ -19,6 +20,7 @@ from firstpage.labeling.strategies.sorting import (
 )
 
 STRATEGIES: dict[str, type[Any]] = {
+    "adaptive": Adaptive,
     "heap": Heap,
     "heap-memo": HeapMemo,
     "heap-closure": HeapClosure,

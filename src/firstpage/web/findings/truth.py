@@ -9,6 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
+from firstpage.labeling.standing import standing
+from firstpage.labeling.utilities import fit, prior
 from firstpage.web.findings.records import Sitting, keys_by_query, sittings
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
@@ -85,9 +87,6 @@ def _single(sitting: Sitting) -> Found:
 
 def _consensus(keys: tuple[str, ...], done: Sequence[Sitting], k: int) -> Found:
     """Utilities fitted to the answers of all; documents that most call bad come last."""
-    from firstpage.labeling.standing import standing
-    from firstpage.labeling.utilities import fit, prior
-
     number = {key: i for i, key in enumerate(keys)}
     called = Counter(key for s in done for key in (s.result or {})["bad"])
     bad = tuple(key for key in keys if 2 * called[key] > len(done))

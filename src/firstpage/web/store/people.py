@@ -104,7 +104,8 @@ def fits(password: str, known: str | None) -> bool:
     from argon2.exceptions import InvalidHashError, VerificationError
 
     try:
-        right = hasher().verify(known or _nobodys(), password[: LONGEST + 1])
+        nobodys = _nobodys()
+        right = hasher().verify(known or nobodys, password[: LONGEST + 1])
     except (VerificationError, InvalidHashError):
         return False
     return right and known is not None

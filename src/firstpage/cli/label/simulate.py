@@ -1,0 +1,140 @@
+"""`firstpage label simulate`: what a strategy costs and finds, before anybody is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options, shared
+
+if TYPE_CHECKING:
+    from firstpage.labeling.simulate import Simulation, Watch
+    from firstpage.labeling.votes import Votes
+
+RUNS, RUNS_OF_VOTES = 2000, 30
+
+
+@click.command("simulate")
+@click.option(
+    "--strategy", "strategies", multiple=True, metavar="NAME",
+    help="adaptive, heap, heap-memo, heap-closure, tournament, insertion, quick-sort, "
+    "select-best or five-grade; may be repeated. [adaptive]",
+)  # fmt: skip
+@click.option("--n", default=50, show_default=True, type=click.IntRange(1), help="Documents.")
+@click.option("--k", default=10, show_default=True, type=click.IntRange(1), help="Places sought.")
+@click.option(
+    "--runs", type=click.IntRange(1), help=f"[{RUNS}; {RUNS_OF_VOTES} a query with --votes]"
+)
+@click.option("--noise", default=0.0, show_default=True, help="Chance of a wrong answer.")
+@click.option("--ties", default=0.0, show_default=True, help="Share of documents equally bad.")
+@click.option("--grades", type=click.IntRange(1), help="Merit has only so many levels.")
+@click.option("--prior-tau", type=float, help="Kendall's tau of a prior order with the truth.")
+@click.option("--votes", type=options.FILE, help="Recorded votes of people: CSV.")
+@click.option(
+    "--equal", type=click.Choice(["tie", "coin"]), default="tie", show_default=True,
+    help="What a recorded 'equal' answers.",
+)  # fmt: skip
+@click.option(
+    "--budget", "budgets", multiple=True, type=click.IntRange(1),
+    help="Questions at most; may be repeated.",
+)  # fmt: skip
+@options.seed
+@options.as_json
+@click.option("--html", type=options.FILE, help="Write a page with the quality over budgets.")
+def command(
+    strategies: tuple[str, ...], votes: Path | None, runs: int | None, budgets: tuple[int, ...],
+    as_json: bool, html: Path | None, **given: Any,
+) -> None:  # fmt: skip
+    """Rehearse labelling strategies: how many questions they ask, and how much they find.
+
+    On made-up queries of --n documents, or on recorded votes of real people: each question is
+    answered by one of those who judged that pair.
+    """
+    from firstpage.labeling.strategies.names import strategy
+
+    chosen = strategies or ("adaptive",)
+    for name in chosen:
+        strategy(name)
+    recorded = _votes(votes)
+    runs = runs or (RUNS if recorded is None else RUNS_OF_VOTES)
+    asked: list[int | None] = [*sorted(set(budgets))] or [None]
+    found: list[tuple[int | None, Simulation]] = []
+    for name in chosen:
+        with _progress(name) as watch:
+            results = _simulated(name, recorded, runs, asked, given, watch)
+        found += list(zip(asked, results, strict=True))
+    if as_json:
+        print(json.dumps(_as_dict(found), indent=2))
+    else:
+        print(_table(found, recorded).text())
+    if html is not None:
+        from firstpage.report.labelling import simulation_page
+
+        shared.deliver(simulation_page(found, _table(found, recorded)), html)
+
+
+def _votes(path: Path | None) -> list[Votes] | None:
+    if path is None:
+        return None
+    from firstpage.labeling.votes import read_votes
+
+    return read_votes(path)
+
+
+def _simulated(
+    name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], given: dict[str, Any],
+    watch: Watch | None,
+) -> list[Simulation]:  # fmt: skip
+    from firstpage.labeling.simulate import World, simulate
+
+    world = World(given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"])
+    return simulate(
+        name, given["k"], world=world, votes=votes, runs=runs, budgets=budgets,
+        equal=given["equal"], seed=given["seed"], watch=watch,
+    )  # fmt: skip
+
+
+def _as_dict(found: list[tuple[int | None, Simulation]]) -> dict[str, Any]:
+    """One result is itself; several are a list."""
+    rows = [{**result.to_dict(), "budget": budget} for budget, result in found]
+    return rows[0] if len(rows) == 1 else {"results": rows}
+
+
+def _table(found: list[tuple[int | None, Simulation]], votes: list[Votes] | None) -> Any:
+    from firstpage.report.table import Table
+
+    k = found[0][1].k
+    head = ["strategy", "budget", "questions", "sd", "recall", "se", f"kNDCG@{k}", "se"]
+    rows = []
+    for budget, result in found:
+        values = result.to_dict()
+        rows.append([
+            result.strategy, "-" if budget is None else str(budget),
+            f"{values['mean']:.1f}", f"{values['sd']:.1f}",
+            f"{values['recall']:.3f}", f"{values['recall_se']:.3f}",
+            *(f"{values[key]:.3f}" if key in values else "-" for key in (f"kNDCG@{k}", "kndcg_se")),
+        ])  # fmt: skip
+    runs = len(found[0][1].asked)
+    what = "made-up queries" if votes is None else f"runs over {len(votes)} queries with votes"
+    return Table(head, rows, note=f"{runs} {what}; se: standard error of the mean")
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Watch | None]:
+    """A bar on standard error, on a terminal."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

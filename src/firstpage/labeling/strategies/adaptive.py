@@ -1,0 +1,153 @@
+"""The adaptive strategy: a belief about utilities, and always the question that tells most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import ceil, log2
+
+import numpy as np
+
+from firstpage import names
+from firstpage.errors import DataError
+from firstpage.labeling.choice import Pair, next_pair
+from firstpage.labeling.standing import standing, surer_than
+from firstpage.labeling.strategies.base import Answer, Asked, Compare, Questions, Task, TopK
+from firstpage.labeling.utilities import TRUST, Rivals, Utilities
+from firstpage.types import Floats, Ints
+
+GENEROUS = 1.5  # default budget, in questions of a knock-out with answers that never err
+
+
+@dataclass
+class State:
+    """What is known on the way; everything follows from the task and the answers."""
+
+    rivals: Rivals
+    turn: Ints  # a random rank of each document, to break ties
+    asked: Counter[Pair] = field(default_factory=Counter)
+    last: Pair | None = None
+    bad: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, task: Task, trust: float = TRUST) -> State:
+        """The state at the beginning, past answers taken in."""
+        turn = np.argsort(task.shuffled()).astype(np.int64)
+        state = cls(Rivals.of(task.n, task.prior, task.features, trust), turn)
+        state.learn_all(task.past)
+        return state
+
+    def learn_all(self, answers: Iterable[Asked]) -> None:
+        """Take in what was answered before."""
+        for question, answer in answers:
+            if isinstance(question, Compare):
+                self.learn(question, answer)
+
+    def learn(self, question: Compare, answer: Answer) -> None:
+        """Take in one answer; one that was skipped is only not asked again soon.
+
+        An answer about a bad document says that the other is better, which is known without it.
+        """
+        self.bad |= answer.bad
+        self.asked[question.pair] += 1
+        self.last = question.pair
+        told = not (answer.skipped or answer.bad) and question.first != question.second
+        if told:
+            self.rivals = self.rivals.after(question.first, question.second, answer.outcome)
+
+    @property
+    def good(self) -> Ints:
+        """Documents that nobody called bad."""
+        return np.array([d for d in range(len(self.turn)) if d not in self.bad], np.int64)
+
+    @property
+    def belief(self) -> Utilities:
+        """The utilities as they are believed now."""
+        return self.rivals.best
+
+    def next(self, k: int) -> Compare | None:
+        """The question that tells most; None when none is left."""
+        pair = next_pair(self.belief, k, self.good, self.turn, self.asked, self.last)
+        return None if pair is None else Compare(*pair)
+
+    def sure(self, k: int, confidence: float | None) -> bool:
+        """Whether the set is known well enough."""
+        good = self.good
+        if confidence is None or len(good) <= k:
+            return False
+        return surer_than(confidence, self.belief, k, good)
+
+    def top_k(self, task: Task) -> TopK:
+        """The result: good documents by mean utility; bad ones fill up, by the same."""
+        found = standing(self.belief, task.top, self.good)
+        order = [int(d) for d in found.order]
+        fill = sorted(self.bad, key=lambda d: (-float(self.belief.mean[d]), int(self.turn[d])))
+        missing = task.top - len(order)
+        return TopK.of(
+            order + fill[:missing],
+            task.n,
+            bad=self.bad,
+            confidence=(*(float(c) for c in found.confidence), *[1.0] * missing),
+            set_confidence=found.set_confidence,
+            membership=self._membership(found.membership, fill[:missing]),
+        )
+
+    def _membership(self, chances: Floats, filled: list[int]) -> tuple[float, ...]:
+        chances = chances.copy()
+        chances[filled] = 1.0
+        return tuple(float(c) for c in chances)
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Asks what most reduces the uncertainty about which documents are the top k, in which order.
+
+    It stops after `budget` questions (None: half as many again as a knock-out would need), or
+    once it is surer of the set than `confidence`.  A prior order counts with correlation `trust`.
+    """
+
+    budget: int | None = None
+    confidence: float | None = 0.95
+    trust: float = TRUST
+
+    def __post_init__(self) -> None:
+        if self.budget is not None:
+            names.number(self, "budget", low=0, whole=True)
+        for name in ("confidence", "trust"):
+            value = getattr(self, name)
+            if name == "confidence" and value is None:
+                continue
+            names.number(self, name, low=0.0)
+            if value >= 1:
+                raise DataError(f"{name} must be below 1; got {value!r}.")
+
+    def questions(self, task: Task) -> Questions:
+        """Ask until the budget is spent or the set is known well enough."""
+        state = State.of(task, self.trust)
+        for _ in range(self.most(task.n, task.k)):
+            question = None if state.sure(task.top, self.confidence) else state.next(task.top)
+            if question is None:
+                break
+            state.learn(question, (yield question))
+        return state.top_k(task)
+
+    def most(self, n: int, k: int) -> int:
+        """The budget."""
+        if self.budget is not None:
+            return self.budget
+        k = min(k, n)
+        return ceil(GENEROUS * (n - 1 + (k - 1) * log2(max(n, 2)))) if n > 1 else 0
+
+    def left(self, n: int, k: int, asked: int) -> tuple[int, int]:
+        """How many questions are left after so many: at least, at most."""
+        high = max(self.most(n, k) - asked, 0)
+        return (min(1, high) if self.confidence is not None else high), high
+
+
+@dataclass(frozen=True)
+class Refine(Adaptive):
+    """Extra questions near the k-th place after another strategy; `task.past` has its answers."""
+
+    budget: int | None = 20
+    confidence: float | None = None

@@ -1,0 +1,28 @@
+"""Pages about labelling: what strategies find for their questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firstpage.labeling.simulate import Simulation
+from firstpage.report.curves import curves
+from firstpage.report.page import figure, page
+from firstpage.report.table import Table
+
+
+def simulation_page(found: Sequence[tuple[int | None, Simulation]], table: Table) -> str:
+    """The table, and the quality over the questions that were really asked."""
+    k = found[0][1].k
+    figures = []
+    for key, name in (("recall", f"share of the top {k} found"), (f"kNDCG@{k}", f"kNDCG@{k}")):
+        series: dict[str, list[tuple[float, float]]] = {}
+        for _, result in found:
+            values = result.to_dict()
+            if key in values:
+                series.setdefault(result.strategy, []).append((values["mean"], values[key]))
+        if series:
+            ordered = {strategy: sorted(points) for strategy, points in series.items()}
+            drawing = curves(ordered, name, "questions a query", name)
+            figures.append(figure(drawing, f"{name}, over the questions asked."))
+    lead = "Mean questions a query, and how much of the true top they find."
+    return page("Labelling strategies", lead, [("Quality", figures), ("Numbers", [table.html()])])

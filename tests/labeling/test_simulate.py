@@ -1,0 +1,173 @@
+"""Rehearsals: made-up queries by their known counts, recorded votes by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firstpage.errors import DataError
+from firstpage.labeling.simulate import World, drive, simulate
+from firstpage.labeling.strategies.base import Answer, Compare, Grade, Task
+from firstpage.labeling.strategies.names import strategy
+from firstpage.labeling.votes import Votes, read_votes
+
+VOTES = """topic,arg1,arg2,vote,worker
+t,a,b,a1,w1
+t,a,b,a1,w2
+t,b,a,equal,w3
+t,c,a,a2,w1
+t,b,c,a1,w1
+
+u,x,y,a2,w1
+"""
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> list[Votes]:
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES)
+    return read_votes(path)
+
+
+def test_plain_heap_asks_as_often_as_the_spec_says() -> None:
+    [found] = simulate("heap", runs=2000)
+    record = found.to_dict()
+    assert record["mean"] == pytest.approx(150.8, abs=1.5)
+    assert record["sd"] == pytest.approx(14.1, abs=0.8)
+    assert record["recall"] == 1
+    assert record["kNDCG@10"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("world", "mean"), [(World(ties=0.6), 136.3), (World(grades=5), 120.5)])
+def test_ties_lower_the_count(world: World, mean: float) -> None:
+    """SPEC 2.3: 60 % of documents mutually tied; five equally likely grades."""
+    [found] = simulate("heap", world=world, runs=1500)
+    assert found.asked.mean() == pytest.approx(mean, abs=1.5)
+    assert found.recall.mean() == 1, "documents as good as the k-th belong there"
+
+
+def test_noise_costs_recall() -> None:
+    [clean] = simulate("heap", runs=100)
+    [noisy] = simulate("heap", world=World(noise=0.1), runs=300)
+    assert clean.recall.mean() == 1
+    assert 0.6 < noisy.recall.mean() < 0.9
+    [grades] = simulate("five-grade", world=World(noise=0.1), runs=100)
+    assert grades.asked.tolist() == [50.0] * 100
+    assert 0.5 < grades.recall.mean() <= 1
+
+
+def test_a_prior_has_the_tau_that_was_asked_for() -> None:
+    from scipy.stats import kendalltau
+
+    world = World(n=200, prior_tau=0.6)
+    taus = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        merit = world.merit(rng)
+        taus.append(kendalltau(merit, world.prior(merit, rng)).statistic)
+    assert np.mean(taus) == pytest.approx(0.6, abs=0.03)
+    [without], [good] = (
+        simulate("insertion", world=World(prior_tau=tau), runs=100) for tau in (None, 0.9)
+    )
+    assert good.asked.mean() < without.asked.mean() - 15
+
+
+def test_budgets_cut_a_run_and_leave_a_guess() -> None:
+    few, more, whole = simulate("insertion", runs=60, budgets=[30, 80, None])
+    assert few.asked.tolist() == [30.0] * 60
+    assert whole.asked.mean() > 100
+    assert few.recall.mean() < more.recall.mean() < whole.recall.mean() == 1
+    assert few.recall.mean() > 0.25, "better than ten of fifty by chance"
+
+
+def test_a_run_does_not_depend_on_the_others() -> None:
+    [short], [long] = (simulate("heap", runs=runs, seed=3) for runs in (5, 20))
+    assert short.asked.tolist() == long.asked[:5].tolist()
+    [other] = simulate("heap", runs=5, seed=4)
+    assert short.asked.tolist() != other.asked.tolist()
+
+
+def test_watching() -> None:
+    seen: list[tuple[int, int]] = []
+    simulate("heap", runs=3, watch=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_votes_by_hand(votes: list[Votes]) -> None:
+    t, u = votes
+    assert t.documents == ("a", "b", "c")
+    assert t.outcomes == {(0, 1): (1, 1, 0), (0, 2): (1,), (1, 2): (1,)}
+    assert t.merit.tolist() == [2, 1, 0]
+    assert u.merit.tolist() == [0, 1]
+    rng = np.random.default_rng(0)
+    said = [t.judge(rng)(Compare(1, 0)).outcome for _ in range(300)]
+    assert set(said) == {-1, 0}
+    assert np.mean(np.array(said) == 0) == pytest.approx(1 / 3, abs=0.1)
+    flipped = [t.judge(rng, "coin")(Compare(1, 0)).outcome for _ in range(300)]
+    assert np.mean(flipped) == pytest.approx(-2 / 3, abs=0.15)
+    assert t.judge(rng)(Compare(0, 2)) == Answer(1)
+    with pytest.raises(DataError, match="cannot answer for grades"):
+        t.judge(rng)(Grade(0))
+
+
+def test_simulation_on_votes(votes: list[Votes]) -> None:
+    [found] = simulate("heap", k=1, votes=votes, runs=4)
+    record = found.to_dict()
+    assert record["runs"] == 8
+    assert set(record["topics"]) == {"t", "u"}
+    assert record["topics"]["u"] == 1
+
+
+def test_drive_tells_each_budget() -> None:
+    ends = drive(strategy("select-best"), Task(5, 2), lambda q: Answer(1), [2, 4, 99])
+    assert [end.asked for end in ends] == [2, 4, 7]
+
+
+def test_real_votes(real_data: Path) -> None:
+    """What was measured before, about: tournament 68 questions, recall .63, kNDCG .59."""
+    votes = read_votes(real_data / "ukpconvarg1" / "votes.csv")
+    assert len(votes) == 16
+    assert sum(len(v) for topic in votes for v in topic.outcomes.values()) == 41750
+    [found] = simulate("tournament", votes=votes, runs=8)
+    record = found.to_dict()
+    assert record["mean"] == pytest.approx(66, abs=4)
+    assert record["recall"] == pytest.approx(0.62, abs=0.04)
+    assert record["kNDCG@10"] == pytest.approx(0.59, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("topic,arg1,vote\n", ":1: has no column arg2 or right"),
+        ("topic,arg1,arg2,vote\nt,a,b,better\n", ":2: the vote 'better'"),
+        ("topic,arg1,arg2,vote\nt,a,a,a1\n", ":2: a text against itself"),
+        ("topic,arg1,arg2,vote\nt,a\n", ":2: has 2 fields"),
+        ("topic,arg1,arg2,vote\n", "holds no votes"),
+        ("", ":1: has no column topic"),
+    ],
+)
+def test_broken_votes(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=says):
+        read_votes(path)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"noise": 1.5},
+        {"ties": -0.1},
+        {"prior_tau": 2.0},
+        {"n": 0},
+        {"grades": 0},
+        {"noise": float("nan")},
+    ],
+)
+def test_bad_worlds(bad: dict[str, float]) -> None:
+    with pytest.raises(DataError):
+        World(**bad)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="runs"):
+        simulate("heap", runs=0)
