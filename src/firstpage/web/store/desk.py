@@ -8,6 +8,7 @@ the session at hand is as long as the log, so several servers may work on one da
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from firstpage.web.store.state import Conflict, Doc, NotThere, State, doc, state
 from firstpage.web.store.tasks import TaskRow
 
 KEPT = 1000  # sessions at hand at most
+SLOW = 0.05  # seconds to look ahead, and not again
 LATE = "This was answered already, perhaps in another window; here is where you are."
 
 
@@ -65,6 +67,7 @@ class Seat:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     opened: Opened | None = None
+    slow: bool = False  # to look ahead
 
 
 class Desk:
@@ -137,17 +140,22 @@ class Desk:
         return self.state(task, person)
 
     def ahead(self, task: int, person: Person) -> list[str]:
-        """Addresses of the documents that may be shown after the open question."""
+        """Addresses of the documents that may be shown after the open question.
+
+        A courtesy: where looking ahead takes long, as with strategies that think, it is left.
+        """
         with self._seated(task, person) as seat:
             opened = _at(seat)
             shown = None if opened.barred else opened.session.question
-            if shown is None:
+            if shown is None or seat.slow:
                 return []
-            outcomes = (0, 1, -1) if shown.right is not None else (0,)
-            found = [opened.session.peek(outcome) for outcome in outcomes]
-            keys = {key for s in found if s is not None for key in (s.left, s.right) if key}
-            here = {shown.left, shown.right}
-            return sorted(opened.docs[key].url for key in keys - here)
+            keys: set[str] = set()
+            for outcome in (1, -1) if shown.right is not None else (0,):
+                start = time.perf_counter()
+                found = None if seat.slow else opened.session.peek(outcome)
+                seat.slow = seat.slow or time.perf_counter() - start > SLOW
+                keys |= {key for key in (found.left, found.right) if key} if found else set()
+            return sorted(opened.docs[key].url for key in keys - {shown.left, shown.right})
 
     def left(self, task: TaskRow) -> tuple[int, int]:
         """How many questions a task still has, about: for lists, where none is replayed."""
