@@ -97,7 +97,11 @@ class Sessions(RuleBasedStateMachine):
         self.session.revise(at, outcome)
         assert self.session.judgments[at].outcome == outcome
 
-    @rule(name=st.sampled_from(STRATEGIES), k=st.integers(1, 25), seed=st.integers(0, 3))
+    @rule(
+        name=st.sampled_from([*STRATEGIES, "adaptive(budget=25)"]),
+        k=st.integers(1, 25),
+        seed=st.integers(0, 3),
+    )
     def switch(self, name: str, k: int, seed: int) -> None:
         self.session.switch(strategy=name, k=k, seed=seed)
 
@@ -311,3 +315,58 @@ def test_done_is_done() -> None:
 def test_bad_input(bad, says: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(DataError, match=says):
         bad()
+
+
+@pytest.mark.parametrize("name", ["adaptive(budget=40)", "adaptive"])
+def test_adaptive_sessions_replay_exactly(name: str) -> None:
+    """From the log alone the same question is open after every answer, and the same top is found."""
+    setting = Setting(name, k=5, repeats=0.1)
+    session = Session(NAMES, setting)
+    while shown := session.question:
+        session.answer(better(shown))
+        if len(session.events) % 9 == 0:
+            assert copy(session, setting).question == session.question
+    assert copy(session, setting).order == session.order
+    assert session.result.confidence is not None
+    if "40" in name:
+        assert len([e for e in session.judgments if e.kind == "judgment"]) <= 40
+    assert len(set(session.order or ()) & {"d19", "d18", "d17", "d16", "d15"}) >= 4
+
+
+def test_refinement_asks_so_many_more() -> None:
+    plain = finish(Session(NAMES, Setting("tournament", k=5)))
+    session = Session(NAMES, Setting("tournament", k=5, refine=12))
+    left = []
+    while shown := session.question:
+        left.append(session.left)
+        session.answer(better(shown))
+    assert len(session.judgments) == len(plain.judgments) + 12
+    assert left[-12:] == [(i, i) for i in range(12, 0, -1)]
+    assert session.order == plain.order
+
+
+def test_a_result_has_its_confidence_and_there_is_always_a_guess() -> None:
+    session = Session(NAMES, Setting("heap", k=5))
+    assert len(session.result.order) == 5, "even before the first answer"
+    for _ in range(30):
+        session.answer(better(session.question))  # type: ignore[arg-type]
+    early = session.result
+    late = finish(session).result
+    assert session.found is not None
+    assert late.order == session.found.order
+    assert late.confidence is not None
+    assert early.confidence is not None
+    assert late.set_confidence is not None
+    assert early.set_confidence is not None
+    assert 0 <= early.set_confidence < late.set_confidence <= 1
+    assert sum(late.membership or ()) == pytest.approx(5)
+
+
+def test_switching_to_adaptive_takes_all_answers_along() -> None:
+    session = Session(NAMES, Setting("insertion", k=5))
+    for _ in range(25):
+        session.answer(better(session.question))  # type: ignore[arg-type]
+    session.switch(strategy="adaptive(budget=45)")
+    finish(session)
+    assert len(session.judgments) <= 45
+    assert len(set(session.order or ()) & {"d19", "d18", "d17", "d16", "d15"}) >= 4

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from firstpage.labeling.strategies.base import Answer, Compare, Task
+from firstpage.labeling.strategies.adaptive import Adaptive
+from firstpage.labeling.strategies.base import Answer, Asked, Compare, Strategy, Task
 from firstpage.labeling.strategies.names import strategy
 
 REHEARSED = 20_000  # questions in all rehearsals together, about a tenth of a second
@@ -18,10 +19,11 @@ OUTSIDE = 0.05  # of them, on either side of the range
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a session stands: documents seen so far, and questions since the last new one."""
+    """Where a session stands: documents seen so far, questions since the last new one, and all."""
 
     seen: int
     since: int
+    asked: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,13 @@ class Rehearsal:
 
 
 def questions_left(name: str, n: int, k: int, moment: Moment) -> tuple[int, int]:
-    """The middle nine tenths of what was left in rehearsals that had come as far."""
+    """The middle nine tenths of what was left in rehearsals that had come as far.
+
+    A strategy with a budget knows by itself: at least, at most.
+    """
+    chosen = strategy(name)
+    if isinstance(chosen, Adaptive):
+        return chosen.left(n, k, moment.asked)
     left = [run.left(moment) for run in _rehearsals(name, n, min(k, n))]
     low, high = np.quantile([max(1, x) for x in left], (OUTSIDE, 1 - OUTSIDE))
     return int(np.floor(low)), int(np.ceil(high))
@@ -54,7 +62,22 @@ def moment_of(shown: Iterable[tuple[str, ...]]) -> Moment:
         if not seen.issuperset(documents):
             seen.update(documents)
             last_new = number
-    return Moment(len(seen), number - last_new)
+    return Moment(len(seen), number - last_new, number)
+
+
+def needed(how: Strategy, task: Task, answers: Sequence[Asked]) -> int | None:
+    """After how many of these answers a strategy was done; None if it is not."""
+    steps = how.questions(task)
+    used = 0
+    try:
+        question = next(steps)
+        for asked, answer in answers:
+            turned = isinstance(asked, Compare) and asked != question
+            used += 1
+            question = steps.send(replace(answer, outcome=-answer.outcome) if turned else answer)
+    except StopIteration:
+        return used
+    return None
 
 
 @lru_cache(maxsize=256)

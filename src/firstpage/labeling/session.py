@@ -22,7 +22,8 @@ from firstpage.labeling.events import (
     Undone,
 )
 from firstpage.labeling.extras import Extras, Gold
-from firstpage.labeling.left import moment_of, questions_left
+from firstpage.labeling.guess import guess, with_confidence
+from firstpage.labeling.left import moment_of, needed, questions_left
 from firstpage.labeling.sides import sides
 from firstpage.labeling.strategies.base import (
     Answer,
@@ -31,10 +32,12 @@ from firstpage.labeling.strategies.base import (
     Grade,
     Question,
     Questions,
+    Strategy,
     Task,
     TopK,
 )
 from firstpage.labeling.strategies.names import strategy
+from firstpage.labeling.strategies.refined import Refined
 
 
 class OutOfStep(DataError):
@@ -97,6 +100,11 @@ class Session:
         return tuple(self._standing)
 
     @property
+    def _plain(self) -> list[Judged]:
+        """The judgments that the strategy asked for."""
+        return [e for e in self._standing if e.kind == "judgment"]
+
+    @property
     def question(self) -> Shown | None:
         """What is open; None when the query is done."""
         self._run()
@@ -117,11 +125,17 @@ class Session:
         self._run()
         if self._open is None:
             return 0, 0
-        plain = [e for e in self._standing if e.kind == "judgment"]
-        shown = [(e.left,) if e.right is None else (e.left, e.right) for e in plain]
-        return questions_left(
+        extra = self.setting.refine
+        if extra:
+            asked = [self._asked(e) for e in self._plain[len(self._task.past) :]]
+            used = needed(strategy(self.setting.strategy), self._task, asked)
+            if used is not None:
+                return (extra - len(asked) + used,) * 2
+        shown = [(e.left,) if e.right is None else (e.left, e.right) for e in self._plain]
+        low, high = questions_left(
             self.setting.strategy, len(self.documents), self.setting.k, moment_of(shown)
         )
+        return low + extra, high + extra
 
     @property
     def done(self) -> bool:
@@ -134,6 +148,16 @@ class Session:
         """The top k, once it is known; documents by number."""
         self._run()
         return self._found
+
+    @property
+    def result(self) -> TopK:
+        """The top k with its confidence; before it is known, the best guess from the answers."""
+        self._run()
+        asked = [self._asked(e) for e in self._plain]
+        task = replace(self._task, past=())
+        return (
+            guess(task, asked) if self._found is None else with_confidence(task, asked, self._found)
+        )
 
     @property
     def order(self) -> tuple[str, ...] | None:
@@ -220,6 +244,8 @@ class Session:
         """Bring the strategy to where the judgments lead."""
         if self._fresh:
             return
+        if getattr(chosen(self.setting), "memoryless", False):
+            self._since = len(self._standing)  # saves finding every question again
         past = [self._asked(e) for e in self._standing[: self._since] if e.kind == "judgment"]
         self._begin(past)
         for event in self._standing[self._since :]:
@@ -231,7 +257,8 @@ class Session:
             len(self.documents), self.setting.k, self.setting.seed,
             self._prior, self._features, tuple(past),
         )  # fmt: skip
-        self._steps = strategy(self.setting.strategy).questions(task)
+        self._task = task
+        self._steps = chosen(self.setting).questions(task)
         self._fresh, self._found = True, None
         self._advance(lambda steps: next(steps))
 
@@ -257,6 +284,12 @@ class Session:
             return Grade(left), Answer(event.outcome, bad, event.skipped)
         sign = (event.outcome > 0) - (event.outcome < 0)
         return Compare(left, self._number[event.right]), Answer(sign, bad, event.skipped)
+
+
+def chosen(setting: Setting) -> Strategy:
+    """The strategy that a setting means."""
+    base = strategy(setting.strategy)
+    return Refined(base, setting.refine) if setting.refine else base
 
 
 def _check(event: Judged) -> None:

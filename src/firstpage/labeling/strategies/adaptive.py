@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import ceil, log2
+from typing import ClassVar
 
 import numpy as np
 
@@ -103,9 +104,12 @@ class State:
 class Adaptive:
     """Asks what most reduces the uncertainty about which documents are the top k, in which order.
 
-    It stops after `budget` questions (None: half as many again as a knock-out would need), or
-    once it is surer of the set than `confidence`.  A prior order counts with correlation `trust`.
+    It stops after `budget` questions in all, those before it included (None: half as many again
+    as a knock-out would need), or once it is surer of the set than `confidence`.  A prior order
+    counts with correlation `trust`.
     """
+
+    memoryless: ClassVar[bool] = True  # answers in `task.past` lead where they led when given
 
     budget: int | None = None
     confidence: float | None = 0.95
@@ -125,7 +129,7 @@ class Adaptive:
     def questions(self, task: Task) -> Questions:
         """Ask until the budget is spent or the set is known well enough."""
         state = State.of(task, self.trust)
-        for _ in range(self.most(task.n, task.k)):
+        for _ in range(self.most(task.n, task.k) - state.asked.total()):
             question = None if state.sure(task.top, self.confidence) else state.next(task.top)
             if question is None:
                 break
@@ -143,11 +147,3 @@ class Adaptive:
         """How many questions are left after so many: at least, at most."""
         high = max(self.most(n, k) - asked, 0)
         return (min(1, high) if self.confidence is not None else high), high
-
-
-@dataclass(frozen=True)
-class Refine(Adaptive):
-    """Extra questions near the k-th place after another strategy; `task.past` has its answers."""
-
-    budget: int | None = 20
-    confidence: float | None = None
