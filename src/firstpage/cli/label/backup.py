@@ -1,0 +1,41 @@
+"""`firstpage label backup` and `restore`: copies of a whole store, while it runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options
+
+
+@click.command("backup")
+@click.argument("project")
+@click.option("-o", "--output", type=options.FILE, required=True, help="File to write.")
+def command(project: str, output: Path) -> None:
+    """Copy PROJECT (a folder or a database URL) while it may be in use.
+
+    SQLite is copied as a database; PostgreSQL, or a file named .jsonl (.gz), as JSON lines.
+    """
+    from firstpage.cli.label.stores import opened
+    from firstpage.web.store.backup import back_up
+
+    with opened(project) as store:
+        kind = back_up(store, output)
+    print(f"wrote {output} ({kind})", file=sys.stderr)
+
+
+@click.command("restore")
+@click.argument("backup", type=options.FILE)
+@click.argument("project")
+def restore_command(backup: Path, project: str) -> None:
+    """Read BACKUP into PROJECT, a new folder or an empty database."""
+    if not backup.is_file():
+        raise click.UsageError(f"{backup}: is no file.")
+    from firstpage.cli.label.stores import opened
+    from firstpage.web.store.backup import restore
+
+    with opened(project, make=True) as store:
+        count = restore(backup, store)
+    print(f"restored {count:,} rows into {project}", file=sys.stderr)

@@ -1,0 +1,44 @@
+"""`firstpage label export`: take truth, the log or the study out of a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options
+
+WHAT = {
+    "truth": ("qrels", "letor", "jsonl"),
+    "log": ("jsonl", "csv"),
+    "report": ("html",),
+    "assignment": ("json",),
+}
+
+
+@click.command("export")
+@click.argument("project")
+@click.option("--what", type=click.Choice(list(WHAT)), default="truth", show_default=True)
+@click.option(
+    "--format", "format_", type=click.Choice(sorted({f for fs in WHAT.values() for f in fs})),
+    help="By default as the output's name ends, or the first that fits.",
+)  # fmt: skip
+@click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
+@click.option("-o", "--output", type=options.FILE, required=True, help="File to write; - prints.")
+def command(project: str, what: str, format_: str | None, name: str | None, output: Path) -> None:
+    """Write what PROJECT (a folder or a database URL) holds."""
+    chosen = format_ or output.suffix.lstrip(".")
+    if chosen not in WHAT[what]:
+        if format_ is not None:
+            raise click.UsageError(f"--what {what} is written as {', '.join(WHAT[what])}.")
+        chosen = WHAT[what][0]
+    from firstpage.cli.label.stores import opened
+    from firstpage.data.files import write_bytes
+    from firstpage.web.exports.make import export
+
+    with opened(project) as store, store.read() as tx:
+        from firstpage.web.store.choose import the_project
+
+        with write_bytes(output) as out:
+            for part in export(tx, the_project(tx, name), f"{what}.{chosen}"):
+                out.write(part.encode())

@@ -1,0 +1,41 @@
+"""`firstpage label serve`: the labelling application."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("serve")
+@click.argument("project")
+@click.option("--open", "alone", is_flag=True, help="For you alone on this machine: no accounts.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8210, show_default=True, help="0 takes any free port.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME",
+    help="A name under which people reach the server; may be given several times.",
+)  # fmt: skip
+@click.option(
+    "--proxy", is_flag=True,
+    help="Behind a reverse proxy: believe its X-Forwarded-For and X-Forwarded-Proto.",
+)  # fmt: skip
+@click.option("--max-upload", default=64, show_default=True, help="Megabytes of one upload.")
+@click.option("--max-unpacked", default=512, show_default=True, help="Megabytes of it unpacked.")
+def command(
+    project: str, alone: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
+    max_upload: int, max_unpacked: int,
+) -> None:  # fmt: skip
+    """Serve PROJECT: a folder (made if absent) or a database URL (postgresql://..)."""
+    if alone and host not in ("127.0.0.1", "::1", "localhost"):
+        raise click.UsageError("--open has no accounts, so it listens on this machine only.")
+    if alone and (proxy or hosts):
+        raise click.UsageError("--open is for this machine alone; leave out --proxy, --allow-host.")
+    from firstpage.cli.label.needs import web
+
+    web()
+    from firstpage.web.security import ServeSettings
+    from firstpage.web.serve import serve
+
+    settings = ServeSettings(
+        open=alone, hosts=hosts, proxy=proxy, upload=max_upload << 20, unpacked=max_unpacked << 20
+    )
+    serve(project, host, port, settings)

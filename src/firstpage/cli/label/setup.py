@@ -1,0 +1,162 @@
+"""`firstpage label setup`: make a project from files, ready to serve."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options
+
+if TYPE_CHECKING:
+    from firstpage.web.imports.bundle import Sources
+    from firstpage.web.store.assigning import Plan
+    from firstpage.web.store.connect import Tx
+    from firstpage.web.store.people import Person
+    from firstpage.web.store.projects import Project
+
+FILES = ("queries", "documents", "topics", "run", "letor", "collection", "golds", "training")
+
+
+def _files(command: Any) -> Any:
+    """An option for each kind of file."""
+    words = {
+        "queries": "Queries as rows (.jsonl, .csv, .parquet).",
+        "documents": "Documents as rows, with the query of each.",
+        "topics": "Queries as TREC topics.",
+        "run": "A TREC run: its best documents are judged.",
+        "letor": "A LETOR file: its documents are judged.",
+        "collection": "Texts for --run or --letor (TREC text or .jsonl).",
+        "golds": "Questions with known answers, mixed in (see --gold-share).",
+        "training": "Questions with known answers, asked before the first real one.",
+    }
+    for name in reversed(FILES):
+        command = click.option(f"--{name}", type=options.FILE, help=words[name])(command)
+    return command
+
+
+@click.command("setup")
+@click.argument("project")
+@click.option("--name", default="labels", show_default=True, help="Short name of the project.")
+@click.option("--title", default="", help="What people read.")
+@click.option("--guidelines", type=options.FILE, help="A text file for the assessors.")
+@_files
+@click.option("--images", type=options.FILE, help="Folder of the pictures that documents name.")
+@click.option("--depth", default=50, show_default=True, help="Documents a query from --run.")
+@click.option(
+    "--tool", "tools", multiple=True, type=click.Choice(["pairs", "grades", "lists"]),
+    help="pairs by default; two of them make a study with both.",
+)  # fmt: skip
+@click.option("--k", default=10, show_default=True, help="How many places are ordered.")
+@click.option("--strategy", help="How the next pair is chosen; the best by default.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--repeats", default=0.0, show_default=True, help="Share of hidden repeats.")
+@click.option("--gold-share", default=0.0, show_default=True, help="Share of gold questions.")
+@click.option("--ties/--no-ties", default=False, show_default=True, help="A button for ties.")
+@click.option("--assessor", "assessors", multiple=True, metavar="LOGIN", help="May be repeated.")
+@click.option("--replicates", default=1, show_default=True, help="Assessors a query and tool.")
+@click.option("--lead", metavar="LOGIN", help="Who leads it; prints a link to come in by.")
+@click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the links.")
+def command(project: str, url: str, **given: Any) -> None:
+    """Make a project in PROJECT: a folder (made if absent) or a database URL."""
+    from firstpage.cli.label.stores import opened
+    from firstpage.web.imports import bundle, texts
+    from firstpage.web.store import projects
+
+    with ExitStack() as files, opened(project, make=True) as store:
+        chosen = _sources(given, files)
+        read = bundle.read(chosen) if _any(given) else None
+        with store.write() as tx:
+            lead = _lead(tx, given["lead"])
+            made = projects.create(
+                tx, given["name"], given["title"], tool=(given["tools"] or ("pairs",))[0],
+                guidelines=given["guidelines"].read_text("utf-8") if given["guidelines"] else "",
+                setting=_setting(given), options=_options(given), by=lead,
+            )  # fmt: skip
+            came = texts.add(tx, made, read, lead) if read else texts.Imported()
+            links = _people(tx, made, given, lead)
+            plan = _dealt(tx, made, given, lead) if came.queries and given["assessors"] else None
+    print(
+        f"{project}: project {given['name']!r}, {came.queries} queries, {came.documents} documents"
+    )
+    for login, path in links:
+        print(f"{login} comes in here (once): {url}{path}")
+    if plan is not None:
+        _tell(plan)
+
+
+def _any(given: dict[str, Any]) -> bool:
+    return any(given[name] is not None for name in FILES)
+
+
+def _sources(given: dict[str, Any], files: ExitStack) -> Sources:
+    from firstpage.data.files import check_readable
+    from firstpage.web.imports.bundle import File, Sources
+    from firstpage.web.imports.pictures import Pictures, from_folder
+
+    found = {}
+    for name in FILES:
+        path: Path | None = given[name]
+        if path is not None:
+            check_readable(path)
+            found[name] = File(str(path), files.enter_context(path.open("rb")))
+    pictures = from_folder(given["images"]) if given["images"] else Pictures()
+    return Sources(**found, pictures=pictures, depth=given["depth"])
+
+
+def _setting(given: dict[str, Any]) -> dict[str, Any]:
+    found = {"k": given["k"], "seed": given["seed"], "repeats": given["repeats"]}
+    found["golds"] = given["gold_share"]
+    return {**found, "strategy": given["strategy"]} if given["strategy"] else found
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    found = {"ties": given["ties"], "replicates": given["replicates"]}
+    return {**found, "tools": list(given["tools"])} if len(given["tools"]) > 1 else found
+
+
+def _lead(tx: Tx, login: str | None) -> Person | None:
+    """The person who leads; the first one in a store sees to everything."""
+    from firstpage.web.store import people
+
+    if login is None:
+        return None
+    return people.ensure(tx, login, admin=not people.anybody(tx))
+
+
+def _people(
+    tx: Tx, made: Project, given: dict[str, Any], lead: Person | None
+) -> list[tuple[str, str]]:
+    """Add the assessors; for everyone without a password, a link to set one."""
+    from firstpage.web.store import invitations, people, projects
+
+    links = []
+    for login in given["assessors"]:
+        person = people.ensure(tx, login)
+        projects.join(tx, made, person, "assessor", by=lead)
+        if people.password_hash(tx, person.id) is None:
+            links.append((login, invitations.reset_link(tx, person, lead, days=14).path))
+    if lead is not None and people.password_hash(tx, lead.id) is None:
+        links.append((lead.login, invitations.reset_link(tx, lead, lead, days=14).path))
+    return links
+
+
+def _dealt(tx: Tx, made: Project, given: dict[str, Any], lead: Person | None) -> Plan:
+    """Deal the work out and open the project."""
+    from firstpage.web.store import assigning, people, projects
+
+    by = lead or people.ensure(tx, given["assessors"][0])
+    plan = assigning.deal(tx, made, by)
+    projects.set_state(tx, made, "open", by)
+    return plan
+
+
+def _tell(plan: Plan) -> None:
+    print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in all:")
+    for load in plan.loads:
+        work = f"{load.tasks} queries, {load.judgments:,.0f} judgments, {load.hours:.1f} h"
+        print(f"  {load.name}: {work}")
+    for problem in plan.problems:
+        print(f"note: {problem}")

@@ -1,0 +1,111 @@
+"""People: log in and out, take up an invitation, passwords, deletion of data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
+
+from firstpage.web import entry
+from firstpage.web.api import bodies
+from firstpage.web.security import (
+    LoggedIn,
+    MaybeLogin,
+    address_of,
+    csrf_header,
+    drop_login_cookie,
+    same_csrf,
+    set_login_cookie,
+    store_of,
+)
+from firstpage.web.store import deletion, invitations, logins, people
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.logins import Login
+from firstpage.web.store.people import Person
+from firstpage.web.store.state import NotThere
+
+router = APIRouter(tags=["people"])
+Changing = Annotated[Login, Depends(csrf_header)]
+
+
+@router.post("/login")
+def log_in(
+    request: Request, response: Response, body: bodies.LoginBody, before: MaybeLogin
+) -> dict[str, Any]:
+    """A cookie, and the token that every change must carry in `X-CSRF-Token`."""
+    token, login = entry.log_in(
+        store_of(request), body.login, body.password, address_of(request), before
+    )
+    set_login_cookie(request, response, token)
+    return me(login)
+
+
+@router.get("/me")
+def me(login: LoggedIn) -> dict[str, Any]:
+    """Who one is, and the token for changes."""
+    return {**asdict(login.person), "csrf": login.csrf}
+
+
+@router.post("/logout", status_code=204)
+def log_out(request: Request, response: Response, login: Changing) -> None:
+    """End this session."""
+    with store_of(request).write() as tx:
+        logins.end(tx, login.id)
+    drop_login_cookie(response)
+
+
+@router.post("/password", status_code=204)
+def change_password(request: Request, body: bodies.PasswordBody, login: Changing) -> None:
+    """Another password; one's other sessions end."""
+    entry.change_password(store_of(request), login, body.old, body.new, address_of(request))
+
+
+@router.post("/invitations/accept")
+def accept(
+    request: Request, response: Response, body: bodies.AcceptBody, login: MaybeLogin
+) -> dict[str, Any]:
+    """Take up an invitation: as who is logged in, or with a new account, which is logged in."""
+    if login is not None:
+        same_csrf(request, login)
+    token, project = entry.accept(
+        store_of(request), body.token, login=body.login, name=body.name, password=body.password,
+        person=login.person if login else None,
+    )  # fmt: skip
+    if token is not None:
+        set_login_cookie(request, response, token)
+    return {"project": project.slug if project else None}
+
+
+@router.post("/reset", status_code=204)
+def reset(request: Request, body: bodies.ResetBody) -> None:
+    """Set a new password by a link that the lead handed out."""
+    entry.reset(store_of(request), body.token, body.password)
+
+
+@router.post("/people/{person}/reset", status_code=201)
+def reset_link(request: Request, person: bodies.Id, login: Changing) -> dict[str, Any]:
+    """A link for somebody who forgot the password; for an admin, or the lead of all they are in."""
+    with store_of(request).write() as tx:
+        whom = _managed(tx, login.person, person)
+        return asdict(invitations.reset_link(tx, whom, login.person))
+
+
+@router.delete("/people/{person}/data")
+def delete_data(
+    request: Request, person: bodies.Id, body: bodies.DeleteBody, login: Changing
+) -> dict[str, int]:
+    """Delete the account; judgments are removed, or stay without a name."""
+    with store_of(request).write() as tx:
+        whom = _managed(tx, login.person, person)
+        if whom.id == login.person.id:
+            raise HTTPException(400, "You cannot delete yourself; another admin can.")
+        return deletion.forget(tx, whom, body.judgments, login.person)
+
+
+def _managed(tx: Tx, by: Person, person: int) -> Person:
+    """Somebody whom `by` may manage; for all others there is no such person."""
+    whom = people.get(tx, person)
+    if whom is None or not deletion.may_manage(tx, by, whom):
+        raise NotThere("there is no such person.")
+    return whom

@@ -1,0 +1,41 @@
+"""Assignment: what dealing out would give, and doing it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from firstpage.web.security import Lead, csrf_header, store_of
+from firstpage.web.store import assigning
+from firstpage.web.store.assigning import Plan
+from firstpage.web.store.logins import Login
+
+router = APIRouter(tags=["assignment"], prefix="/projects/{slug}")
+
+
+@router.get("/assignment")
+def preview(request: Request, member: Lead) -> dict[str, Any]:
+    """Who would do what, what is wrong with it, and what it costs."""
+    with store_of(request).read() as tx:
+        return shown(assigning.plan(tx, member.project))
+
+
+@router.post("/assignment")
+def deal(
+    request: Request, member: Lead, login: Annotated[Login, Depends(csrf_header)]
+) -> dict[str, Any]:
+    """Deal the open work out; begun work stays."""
+    with store_of(request).write() as tx:
+        return shown(assigning.deal(tx, member.project, login.person))
+
+
+def shown(plan: Plan) -> dict[str, Any]:
+    """A plan for JSON; people by id."""
+    return {
+        "tasks": [asdict(task) for task in plan.assignment.tasks],
+        "problems": plan.problems,
+        "effort": {"judgments": plan.judgments, "hours": plan.hours},
+        "loads": [asdict(load) for load in plan.loads],
+    }

@@ -1,0 +1,153 @@
+"""What requests carry: every text is bounded and fits both databases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import Path
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from firstpage.web.store.connect import iso
+
+MOST = 2**31 - 1  # of an id
+
+
+def storable(text: str) -> str:
+    """PostgreSQL keeps no NUL, and nobody keeps half a character."""
+    if "\x00" in text:
+        raise ValueError("must not hold the character NUL")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half a character (a lone surrogate)") from None
+    return text
+
+
+def moment(text: str) -> str:
+    """A time in ISO form, as we write it; without a zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+        return iso(found if found.tzinfo else found.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        raise ValueError("must be a time such as 2026-01-31T12:00:00Z") from None
+
+
+Text = Annotated[str, Field(max_length=200), AfterValidator(storable)]
+LongText = Annotated[str, Field(max_length=5000), AfterValidator(storable)]
+Guidelines = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
+Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
+Moment = Annotated[str, Field(max_length=40), AfterValidator(moment)]
+Secret = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(storable)]
+Id = Annotated[int, Path(ge=1, le=MOST)]
+Number = Annotated[int, Field(ge=0, le=MOST)]
+
+
+class Body(BaseModel):
+    """What is not known is refused: a misspelt field is a mistake, not a wish."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Span(Body):
+    kind: Literal["active", "paused", "away"]
+    ms: Annotated[int, Field(ge=0, le=86_400_000)]
+    start: Moment | None = None
+
+
+Spans = Annotated[list[Span], Field(max_length=500)]
+
+
+class AnswerBody(Body):
+    seq: Number
+    key: Key
+    left: Text
+    right: Text | None = None
+    outcome: Annotated[int, Field(ge=-2, le=4)] = 0
+    bad: Annotated[list[Text], Field(max_length=2)] = []
+    skipped: bool = False
+    reason: LongText | None = None
+    comment: LongText | None = None
+    shown_at: Moment | None = None
+    answered_at: Moment | None = None
+    spans: Spans = []
+
+
+class StepBody(Body):
+    seq: Number
+    key: Key
+
+
+class ReviseBody(StepBody):
+    at: Number
+    outcome: Annotated[int, Field(ge=-2, le=4)]
+    bad: Annotated[list[Text], Field(max_length=2)] = []
+
+
+class SpansBody(Body):
+    key: Key
+    spans: Spans
+
+
+class ReasonBody(Body):
+    reason: LongText
+
+
+class SwitchBody(Body):
+    key: Key | None = None
+    strategy: Text | None = None
+    k: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+
+class ProjectBody(Body):
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9\-]{0,63}$")]
+    title: Text = ""
+    guidelines: Guidelines = ""
+    tool: Literal["pairs", "grades", "lists"] = "pairs"
+    setting: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+
+
+class ChangeBody(Body):
+    title: Text | None = None
+    guidelines: Guidelines | None = None
+    tool: Literal["pairs", "grades", "lists"] | None = None
+    setting: dict[str, Any] | None = None
+    options: dict[str, Any] | None = None
+
+
+class LoginBody(Body):
+    login: Text
+    password: Secret
+
+
+class PasswordBody(Body):
+    old: Secret
+    new: Secret
+
+
+class AcceptBody(Body):
+    token: Text
+    login: Text = ""
+    name: Text = ""
+    password: Annotated[str, Field(max_length=600), AfterValidator(storable)] = ""
+
+
+class ResetBody(Body):
+    token: Text
+    password: Secret
+
+
+class DeleteBody(Body):
+    judgments: Literal["anonymise", "remove"]
+
+
+class InviteBody(Body):
+    role: Literal["lead", "assessor"] = "assessor"
+    days: Annotated[float, Field(gt=0, le=365)] = 14
+
+
+class MemberBody(Body):
+    login: Text
+    name: Text = ""
+    role: Literal["lead", "assessor"] = "assessor"

@@ -1,0 +1,70 @@
+"""For leads: progress, effort, agreement, truth, exports."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from firstpage.web.exports import make
+from firstpage.web.findings import figures, progress, truth
+from firstpage.web.security import Lead, store_of
+
+router = APIRouter(tags=["findings"], prefix="/projects/{slug}")
+Name = Literal[
+    "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
+    "assignment.json",
+]  # fmt: skip
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+@router.get("/progress")
+def show_progress(request: Request, member: Lead) -> dict[str, Any]:
+    """How far the project is, by query and by assessor."""
+    with store_of(request).read() as tx:
+        return progress.progress(tx, member.project)
+
+
+@router.get("/effort")
+def show_effort(request: Request, member: Lead) -> dict[str, Any]:
+    """What judging cost."""
+    with store_of(request).read() as tx:
+        return figures.effort(tx, member.project)
+
+
+@router.get("/agreement")
+def show_agreement(request: Request, member: Lead, symmetrise: bool = False) -> dict[str, Any]:
+    """Who agrees with whom, and with themselves."""
+    with store_of(request).read() as tx:
+        return figures.agreement(tx, member.project, symmetrise)
+
+
+@router.get("/disagreements")
+def show_disagreements(
+    request: Request, member: Lead, most: Annotated[int, Query(ge=1, le=100)] = 5
+) -> dict[str, Any]:
+    """What is worth discussing, the worst first."""
+    with store_of(request).read() as tx:
+        return figures.disagreements(tx, member.project, most)
+
+
+@router.get("/consensus")
+def show_consensus(
+    request: Request, member: Lead, tool: Literal["pairs", "grades", "lists"] | None = None
+) -> dict[str, Any]:
+    """One truth a query, with its confidence."""
+    with store_of(request).read() as tx:
+        found = truth.truths(tx, member.project, tool)
+    return figures.finite({"truths": [asdict(t) for t in found]})
+
+
+@router.get("/export/{name}", response_class=Response)
+def export(request: Request, member: Lead, name: Name) -> Response:
+    """A file to keep."""
+    with store_of(request).read() as tx:
+        text = "".join(make.export(tx, member.project, name))
+    headers = {"content-disposition": f'attachment; filename="{member.project.slug}-{name}"'}
+    if name.endswith(".html"):
+        headers["content-security-policy"] = REPORT_POLICY
+    return Response(text.encode(), media_type=make.media_type(name), headers=headers)

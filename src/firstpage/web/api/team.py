@@ -1,0 +1,85 @@
+"""Who belongs to a project: members, invitations, changes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from firstpage.web.api import bodies
+from firstpage.web.security import Lead, csrf_header, store_of
+from firstpage.web.store import assigning, audit, invitations, people, projects
+from firstpage.web.store.logins import Login
+from firstpage.web.store.state import NotThere
+
+router = APIRouter(tags=["team"], prefix="/projects/{slug}")
+Changing = Annotated[Login, Depends(csrf_header)]
+
+
+@router.get("/people")
+def members(request: Request, member: Lead) -> dict[str, Any]:
+    """Everyone who is or was in the project."""
+    with store_of(request).read() as tx:
+        return {"people": [dict(row) for row in projects.members(tx, member.project)]}
+
+
+@router.post("/people", status_code=201)
+def add_member(
+    request: Request, member: Lead, body: bodies.MemberBody, login: Changing
+) -> dict[str, Any]:
+    """Add somebody by login; a new account comes with a link to set its password."""
+    with store_of(request).write() as tx:
+        person = people.by_login(tx, body.login)
+        new = person is None
+        person = person or people.create(tx, body.login, body.name)
+        projects.join(tx, member.project, person, body.role, by=login.person)
+        link = invitations.reset_link(tx, person, login.person) if new else None
+    return {"id": person.id, "link": asdict(link) if link else None}
+
+
+@router.delete("/people/{person}", status_code=204)
+def remove_member(request: Request, member: Lead, person: bodies.Id, login: Changing) -> None:
+    """Somebody goes; finished and started work stays, open tasks go to the others."""
+    with store_of(request).write() as tx:
+        whom = people.get(tx, person)
+        if whom is None or not projects.leave(tx, member.project, whom, login.person):
+            raise NotThere("there is no such person in this project.")
+        assigning.leave_project(tx, member.project, whom, login.person)
+
+
+@router.get("/invitations")
+def open_invitations(request: Request, member: Lead) -> dict[str, Any]:
+    """Invitations, without their secrets."""
+    with store_of(request).read() as tx:
+        return {"invitations": [dict(r) for r in invitations.of_project(tx, member.project)]}
+
+
+@router.post("/invitations", status_code=201)
+def invite(
+    request: Request, member: Lead, body: bodies.InviteBody, login: Changing
+) -> dict[str, Any]:
+    """A link to join; it is told once."""
+    with store_of(request).write() as tx:
+        made = invitations.invite(tx, member.project, body.role, login.person, body.days)
+    return asdict(made)
+
+
+@router.delete("/invitations/{invitation}", status_code=204)
+def revoke(request: Request, member: Lead, invitation: bodies.Id, login: Changing) -> None:
+    """Take back an invitation that nobody used."""
+    with store_of(request).write() as tx:
+        if not invitations.revoke(tx, member.project, invitation, login.person):
+            raise NotThere("there is no such open invitation.")
+
+
+@router.get("/audit")
+def changes(
+    request: Request, member: Lead,
+    before: Annotated[int | None, Query(ge=1, le=bodies.MOST)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> dict[str, Any]:  # fmt: skip
+    """Who changed what, newest first."""
+    with store_of(request).read() as tx:
+        rows = audit.of_project(tx, member.project.id, limit, before)
+    return {"audit": [dict(row) for row in rows]}

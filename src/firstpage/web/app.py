@@ -1,0 +1,102 @@
+"""The application: the API, the documents' frames, and the pages where they are installed."""
+
+from __future__ import annotations
+
+import hmac
+from importlib import import_module
+from importlib.util import find_spec
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse
+
+from firstpage import __version__
+from firstpage.errors import FirstpageError
+from firstpage.web import frames
+from firstpage.web.api import accounts, assignment, findings, judging, projects, team
+from firstpage.web.entry import WrongLogin
+from firstpage.web.guard import Guard
+from firstpage.web.security import ServeSettings, set_login_cookie, store_of
+from firstpage.web.store import logins, people
+from firstpage.web.store.attempts import TooMany
+from firstpage.web.store.connect import Store
+from firstpage.web.store.desk import Desk, Repeated
+from firstpage.web.store.state import Conflict, NotThere
+
+LOCAL = "local"  # the login of the one person of `--open`
+API = "/api/v1"
+STATUS: dict[type[Exception], int] = {
+    NotThere: 404,
+    WrongLogin: 401,
+    TooMany: 429,
+}  # any other mistake of a user is a 400
+
+
+def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
+    """The application on one store, whose tables are ready."""
+    given = settings or ServeSettings()
+    app = FastAPI(
+        title="Firstpage", version=__version__, docs_url=None, redoc_url=None,
+        openapi_url=f"{API}/openapi.json",
+        description="Label queries and documents; see who agrees; take the truth out.",
+    )  # fmt: skip
+    app.state.store, app.state.settings, app.state.desk = store, given, Desk(store)
+    app.state.token = given.token
+    for part in (accounts, judging, projects, team, assignment, findings):
+        app.include_router(part.router, prefix=API)
+    app.include_router(frames.router)
+    if given.open:
+        app.add_api_route("/open", _let_in, include_in_schema=False)
+    if find_spec("firstpage.web.pages") is not None:
+        pages = import_module("firstpage.web.pages")
+        app.include_router(pages.router)
+        if hasattr(pages, "install"):
+            pages.install(app)
+    app.add_exception_handler(FirstpageError, _say)
+    app.add_exception_handler(Repeated, _say)
+    app.add_exception_handler(RequestValidationError, _say_invalid)
+    app.add_middleware(Guard, settings=given)
+    return app
+
+
+def ready_for_one(store: Store) -> None:
+    """For `--open`: the local person, who is lead of all there is."""
+    with store.write() as tx:
+        people.ensure(tx, LOCAL, "You", admin=True)
+
+
+def _let_in(request: Request, token: str = "") -> RedirectResponse:
+    """Trade the one-time token for a login, then go to the first page."""
+    want = request.app.state.token
+    if want is None or not hmac.compare_digest(token.encode("utf-8", "replace"), want.encode()):
+        raise HTTPException(404, "This address was used already; take the one that is printed now.")
+    request.app.state.token = None
+    with store_of(request).write() as tx:
+        person = people.by_login(tx, LOCAL)
+        assert person is not None
+        cookie, _ = logins.start(tx, person)
+    response = RedirectResponse("/", status_code=303)
+    set_login_cookie(request, response, cookie)
+    return response
+
+
+def _say(request: Request, error: Exception) -> JSONResponse:
+    """Errors of users, in one line; a repeated answer is no error."""
+    if isinstance(error, Repeated):
+        return JSONResponse(jsonable_encoder(error.state))
+    detail = " ".join(str(error).split())
+    if isinstance(error, Conflict):
+        return JSONResponse({"detail": detail, "state": jsonable_encoder(error.state)}, 409)
+    return JSONResponse(
+        {"detail": detail},
+        next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400),
+    )
+
+
+def _say_invalid(request: Request, error: Exception) -> JSONResponse:
+    """What does not fit, and where; what was sent is not repeated: it may be a password."""
+    assert isinstance(error, RequestValidationError)
+    found = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:20]]
+    detail = "; ".join(found).encode("utf-8", "replace").decode()
+    return JSONResponse({"detail": detail}, 422)

@@ -1,0 +1,1 @@
+"""What is taken out: truth, the raw log, the assignment, the study."""

@@ -1,0 +1,69 @@
+"""Exports by name, for the API, the pages and the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+from firstpage.errors import DataError
+from firstpage.report.page import page, paragraph
+from firstpage.report.table import Table
+from firstpage.web.exports import log, truth
+from firstpage.web.findings.figures import whole_study
+from firstpage.web.findings.truth import Truth, truths
+from firstpage.web.store import assigning, projects
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.projects import Project
+
+Export = Callable[[Tx, Project], Iterator[str]]
+
+
+def export(tx: Tx, project: Project, name: str) -> Iterator[str]:
+    """The parts of an export, such as `truth.qrels`."""
+    if name not in EXPORTS:
+        raise DataError(f"an export is one of {', '.join(EXPORTS)}; got {name!r}.")
+    return EXPORTS[name][1](tx, project)
+
+
+def media_type(name: str) -> str:
+    return EXPORTS[name][0]
+
+
+def assignment(tx: Tx, project: Project) -> Iterator[str]:
+    """Who judges what, people by login."""
+    logins = {str(r["person"]): r["login"] for r in projects.members(tx, project)}
+    found = assigning.current(tx, project).to_dict()
+    for task in found["tasks"]:
+        task["assessor"] = logins.get(task["assessor"], task["assessor"])
+    for part in ("assessors", "gone"):
+        found[part] = [logins.get(person, person) for person in found[part]]
+    yield json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+def report(tx: Tx, project: Project) -> Iterator[str]:
+    """The study with the paper's tables for this project, as one HTML page."""
+    parts = [
+        (
+            table.title,
+            [Table(table.head, table.rows, note=table.note).html()],
+        )
+        for table in whole_study(tx, project).tables()
+    ]
+    if not parts:
+        parts = [("Nothing yet", [paragraph("Nobody has judged anything yet.")])]
+    yield page(project.title, f"A labelling study; {project.tool}, k = {project.setting.k}.", parts)
+
+
+def _truth(write: Callable[[list[Truth]], Iterator[str]]) -> Export:
+    return lambda tx, project: write(truths(tx, project))
+
+
+EXPORTS: dict[str, tuple[str, Export]] = {
+    "truth.letor": ("text/plain; charset=utf-8", _truth(truth.letor)),
+    "truth.qrels": ("text/plain; charset=utf-8", _truth(truth.qrels)),
+    "truth.jsonl": ("application/x-ndjson", _truth(truth.jsonl)),
+    "log.jsonl": ("application/x-ndjson", lambda tx, p: log.jsonl(log.rows(tx, p))),
+    "log.csv": ("text/csv; charset=utf-8", lambda tx, p: log.as_csv(log.rows(tx, p))),
+    "report.html": ("text/html; charset=utf-8", report),
+    "assignment.json": ("application/json", assignment),
+}

@@ -1,0 +1,82 @@
+"""Effort and agreement of a project, as the statistics give them, for JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from firstpage.labeling.statistics.effort import effort_by, learning_curve, outliers
+from firstpage.labeling.statistics.profiles import assessor_profiles, query_profiles
+from firstpage.labeling.statistics.study import Study, study
+from firstpage.web.findings.records import records, results, sittings
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.projects import Project
+
+ROUNDS = 400  # of a bootstrap that somebody waits for
+
+
+def effort(tx: Tx, project: Project) -> dict[str, Any]:
+    """Seconds, minutes and judgments, by tool, assessor and query; what is odd; who gets faster."""
+    rows = records(tx, project)
+    found: dict[str, Any] = {
+        by: {name: part.to_dict() for name, part in effort_by(rows, by).items()}
+        for by in ("tool", "assessor", "query")
+    }
+    found["outliers"] = [
+        {
+            "query": o.record.query, "assessor": o.record.assessor, "left": o.record.left,
+            "right": o.record.right, "seconds": o.record.active, "z": o.z,
+        }
+        for o in outliers(rows)[:50]
+    ]  # fmt: skip
+    found["learning"] = {
+        tool: [
+            {
+                "first": b.first, "last": b.last, "judgments": b.judgments,
+                "seconds": b.seconds.to_dict(),
+            }
+            for b in learning_curve(rows, tool)
+        ]
+        for tool in project.tools
+    }  # fmt: skip
+    return finite(found)
+
+
+def whole_study(tx: Tx, project: Project, symmetrise: bool = False) -> Study:
+    """The paper's tables for this project."""
+    found = sittings(tx, project)
+    return study(
+        records(tx, project, found), results(tx, project, found),
+        symmetrise=symmetrise, rounds=ROUNDS,
+    )  # fmt: skip
+
+
+def agreement(tx: Tx, project: Project, symmetrise: bool = False) -> dict[str, Any]:
+    """The study, and everyone's part in it."""
+    found = sittings(tx, project)
+    rows, ends = records(tx, project, found), results(tx, project, found)
+    whole = study(rows, ends, symmetrise=symmetrise, rounds=ROUNDS).to_dict()
+    people = [profile.to_dict() for profile in assessor_profiles(rows, ends)]
+    return finite({**whole, "assessors": people})
+
+
+def disagreements(tx: Tx, project: Project, most: int = 5) -> dict[str, Any]:
+    """Queries that several people judged, the least agreed first, with their disputed pairs."""
+    found = sittings(tx, project)
+    profiles = query_profiles(records(tx, project, found), results(tx, project, found), most=most)
+    return finite({"queries": [profile.to_dict() for profile in profiles]})
+
+
+def finite(found: dict[str, Any]) -> dict[str, Any]:
+    """JSON knows no NaN: what is not defined is null."""
+    return {str(name): _finite(value) for name, value in found.items()}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return finite(value)
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    if isinstance(value, float) or hasattr(value, "dtype"):
+        return float(value) if math.isfinite(value) else None
+    return value

@@ -1,0 +1,1 @@
+"""Queries and documents from files; a bad line is told as file:line."""

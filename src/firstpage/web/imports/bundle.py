@@ -1,0 +1,99 @@
+"""All files of one import: read first, then put into a project, all of it or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import IO
+
+from firstpage.errors import DataError
+from firstpage.web.imports import known, lines, rows, trec
+from firstpage.web.imports.known import Known
+from firstpage.web.imports.pictures import Pictures
+from firstpage.web.store.texts import Query
+
+UNPACKED = 512 << 20
+DEPTH = 50
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to read; `stream` can be read twice (seek)."""
+
+    name: str
+    stream: IO[bytes]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Files by what they hold.  Documents come as `documents`, or as `run` or `letor` with a
+    `collection`; queries as `queries` or `topics`, or are named by their ids alone.
+    """
+
+    queries: File | None = None
+    documents: File | None = None
+    topics: File | None = None
+    run: File | None = None
+    letor: File | None = None
+    collection: File | None = None
+    golds: File | None = None
+    training: File | None = None
+    pictures: Pictures = field(default_factory=Pictures)
+    depth: int = DEPTH
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What the files hold."""
+
+    queries: list[Query]
+    golds: list[Known]
+    training: list[Known]
+    pictures: Pictures
+
+
+def read(sources: Sources, limit: int = UNPACKED) -> Bundle:
+    """Read all files; `limit` bytes each, unpacked."""
+    found: dict[str, Query] = {}
+    if sources.queries is not None and sources.topics is not None:
+        raise DataError("give the queries once: as rows, or as TREC topics.")
+    if sources.queries is not None:
+        found = rows.queries_from(_rows(sources.queries, limit))
+    if sources.topics is not None:
+        found = trec.topics(sources.topics.name, sources.topics.stream, limit)
+    golds = known.golds_from(_rows(sources.golds, limit)) if sources.golds else []
+    training = (
+        known.training_from(_rows(sources.training, limit), sources.pictures)
+        if sources.training
+        else []
+    )
+    made = _documents(sources, found, limit)
+    if not (made or golds or training):
+        raise DataError("there is nothing to import; give documents, golds or training questions.")
+    return Bundle(made, golds, training, sources.pictures)
+
+
+def _documents(sources: Sources, found: dict[str, Query], limit: int) -> list[Query]:
+    ways = [f for f in (sources.documents, sources.run, sources.letor) if f is not None]
+    if not ways:
+        if found or sources.collection:
+            raise DataError("there are no documents; give them, or a run or LETOR file with texts.")
+        return []
+    if len(ways) > 1:
+        raise DataError("give the documents once: as rows, by a run, or by a LETOR file.")
+    if sources.documents is not None:
+        given = rows.documents_from(_rows(sources.documents, limit), sources.pictures)
+        return rows.joined(found, given)
+    texts = sources.collection
+    if texts is None:
+        raise DataError(f"{ways[0].name}: names documents alone; give their texts as a collection.")
+    if sources.run is not None:
+        wanted = trec.run(sources.run.name, sources.run.stream, limit, sources.depth)
+    else:
+        wanted = trec.letor(ways[0].name, ways[0].stream, limit)
+    keys = {d for q, docs in wanted.items() if not found or q in found for d in docs}
+    have = trec.collection(texts.name, texts.stream, limit, keys, sources.pictures)
+    return trec.put_together(found, wanted, have, texts.name)
+
+
+def _rows(file: File, limit: int) -> list[rows.Row]:
+    return list(lines.rows(file.name, file.stream, limit))

@@ -1,0 +1,148 @@
+"""Rows of tables, from JSON lines or CSV or Parquet, as queries and documents.
+
+A row of queries has `query` (its id; also `qid`, `query_id`, `id`), `text` and perhaps
+`description`.  A row of documents has `query`, `document` (`docid`, `doc_id`, `id`) and `text` or
+`html`, perhaps `title`, `kind`, `url`, `image` (a file's name), `prior` (a score; bigger is
+better), `fields` (of a card) or `items` (of a list).  What else a row has is a field of its card.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from firstpage.errors import DataError
+from firstpage.web.imports.pictures import Pictures
+from firstpage.web.store.texts import KINDS, Document, Query
+
+QUERY = ("query", "qid", "query_id", "queryid", "topic")
+DOCUMENT = ("document", "docid", "doc_id", "docno", "document_id", "id")
+LONGEST_KEY = 200
+LONGEST_TEXT = 2_000_000
+
+Row = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it holds
+
+
+def queries_from(rows: Iterable[Row]) -> dict[str, Query]:
+    """The queries of a file, by id."""
+    found: dict[str, Query] = {}
+    for where, row in rows:
+        key = key_of(where, row, (*QUERY, "id"), "query")
+        if key in found:
+            raise DataError(f"{where}: a second query {key!r}; give each once.")
+        text = text_of(where, row, "text") or text_of(where, row, "title") or key
+        found[key] = Query(key, text, text_of(where, row, "description"))
+    return found
+
+
+def documents_from(rows: Iterable[Row], pictures: Pictures) -> dict[str, list[Document]]:
+    """The documents of a file, by query."""
+    found: dict[str, dict[str, Document]] = {}
+    for where, row in rows:
+        query = key_of(where, row, QUERY, "query")
+        made = document_from(where, row, pictures)
+        mine = found.setdefault(query, {})
+        if made.key in mine:
+            raise DataError(f"{where}: a second document {made.key!r} of query {query!r}.")
+        mine[made.key] = made
+    return {query: list(mine.values()) for query, mine in found.items()}
+
+
+def joined(found: Mapping[str, Query], documents: Mapping[str, list[Document]]) -> list[Query]:
+    """Queries with their documents; documents of no query are refused, if queries were given."""
+    strange = [key for key in documents if key not in found]
+    if found and strange:
+        raise DataError(
+            f"there are documents of query {strange[0]!r}, which the queries do not have."
+        )
+    everyone = found or {key: Query(key, key) for key in documents}
+    return [
+        Query(q.key, q.text, q.description, tuple(documents.get(q.key, ())))
+        for q in everyone.values()
+    ]
+
+
+def document_from(where: str, row: Mapping[str, Any], pictures: Pictures) -> Document:
+    """One row as a document; its kind is given, or follows from what it has."""
+    key = key_of(where, row, DOCUMENT, "document")
+    picture = text_of(where, row, "image")
+    kind = text_of(where, row, "kind") or _guessed(row)
+    if kind not in KINDS:
+        raise DataError(f"{where}: kind is one of {', '.join(KINDS)}; got {kind!r}.")
+    if kind == "image" and not picture:
+        raise DataError(f"{where}: an image needs 'image', the name of its file.")
+    body = text_of(where, row, "html") if kind == "html" else ""
+    body = body or text_of(where, row, "text") or text_of(where, row, "body")
+    url = text_of(where, row, "url") or None
+    return Document(
+        key, text_of(where, row, "title"), kind, body, _fields(where, row, kind), url,
+        pictures.digest(where, picture) if picture else None, _prior(where, row),
+    )  # fmt: skip
+
+
+def _guessed(row: Mapping[str, Any]) -> str:
+    for name, kind in (("items", "list"), ("fields", "card"), ("image", "image"), ("html", "html")):
+        if row.get(name):
+            return kind
+    return "text"
+
+
+def _fields(where: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
+    """Labels and values of a card; the items of a list, each a text or {title, text, url}."""
+    if kind == "list":
+        items = row.get("items")
+        if not isinstance(items, list) or not all(isinstance(i, str | dict) for i in items):
+            raise DataError(f"{where}: a list needs 'items', texts or objects with title and text.")
+        return {"items": [{"title": i} if isinstance(i, str) else i for i in items]}
+    if kind != "card":
+        return None
+    fields = row.get("fields")
+    if fields is None:
+        known = {*QUERY, *DOCUMENT, "title", "kind", "url", "image", "prior", "text", "body"}
+        fields = {k: v for k, v in row.items() if k not in known and v is not None}
+    if not isinstance(fields, dict):
+        raise DataError(f"{where}: the fields of a card are an object of labels and values.")
+    return {str(k): v if isinstance(v, int | float | bool) else str(v) for k, v in fields.items()}
+
+
+def _prior(where: str, row: Mapping[str, Any]) -> float | None:
+    value = row.get("prior")
+    if value is None or value == "":
+        return None
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise DataError(f"{where}: prior is a number, bigger is better; got {value!r}.")
+    return found
+
+
+def key_of(where: str, row: Mapping[str, Any], names: tuple[str, ...], what: str) -> str:
+    """The id under the first of these names that the row has."""
+    value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # ids of numbers, from tables
+    if value is None or isinstance(value, bool | dict | list):
+        raise DataError(f"{where}: a {what}'s id is missing; name the column {names[0]!r}.")
+    return _checked(where, names[0], str(value), LONGEST_KEY)
+
+
+def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
+    """A text of a row, empty where it has none."""
+    value = row.get(name)
+    if value is None:
+        return ""
+    if isinstance(value, dict | list):
+        raise DataError(f"{where}: {name!r} is a text; got a {type(value).__name__}.")
+    return _checked(where, name, str(value), LONGEST_TEXT)
+
+
+def _checked(where: str, name: str, text: str, longest: int) -> str:
+    """What both databases can keep."""
+    if len(text) > longest:
+        raise DataError(f"{where}: {name!r} has {len(text):,} characters; at most {longest:,}.")
+    if "\x00" in text:
+        raise DataError(f"{where}: {name!r} holds the character NUL; take it out.")
+    return text.encode("utf-8", "replace").decode()  # half characters become ?

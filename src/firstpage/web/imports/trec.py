@@ -1,0 +1,201 @@
+"""TREC topics, runs and collections, and LETOR files: which documents to judge, and their texts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator
+from html import unescape
+from typing import IO
+
+from firstpage.errors import DataError
+from firstpage.web.imports.lines import LONGEST_LINE, json_rows, lines
+from firstpage.web.imports.pictures import Pictures
+from firstpage.web.imports.rows import document_from
+from firstpage.web.store.texts import Document, Query
+
+FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
+LABELS = re.compile(r"^(number|topic|description|narrative)\s*:\s*", re.I)
+ELEMENT = re.compile(r"<(DOCNO|TITLE|HEADLINE|HEAD|TEXT|BODY)>(.*?)</\1>", re.S | re.I)
+TAG = re.compile(r"<[^<>]*>")
+Wanted = dict[str, dict[str, float | None]]  # query: document: prior
+
+
+def topics(name: str, stream: IO[bytes], limit: int) -> dict[str, Query]:
+    """`<top>` blocks with num, title, desc, narr; or lines of a number, a tab and the text."""
+    found: dict[str, Query] = {}
+    for where, block in _blocks(name, stream, limit, "<top>", "</top>"):
+        parts = {tag.lower(): _clean(text) for tag, text in FIELD.findall(block)}
+        key = parts.get("num", "").split()[0] if parts.get("num") else ""
+        if not key:
+            raise DataError(f"{where}: this topic has no <num>.")
+        more = " ".join(parts[p] for p in ("desc", "narr") if parts.get(p))
+        _put(found, where, Query(key, parts.get("title") or key, more))
+    if found:
+        return found
+    stream.seek(0)
+    for number, line in lines(name, stream, limit):
+        if line.strip():
+            key, tab, text = line.partition("\t")
+            if not tab or not key.strip():
+                raise DataError(f"{name}:{number}: topics are <top> blocks, or number, tab, text.")
+            _put(found, f"{name}:{number}", Query(key.strip(), text.strip() or key.strip()))
+    return found
+
+
+def run(name: str, stream: IO[bytes], limit: int, depth: int) -> Wanted:
+    """The best `depth` documents of each query; their scores are what one believes of them."""
+    found: Wanted = {}
+    for number, line in lines(name, stream, limit):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) < 5:
+            raise DataError(
+                f"{name}:{number}: a run has 6 columns: query Q0 document rank score name."
+            )
+        score = _number(words[4])
+        if score is None:
+            raise DataError(f"{name}:{number}: the score {words[4]!r} is no number.")
+        mine = found.setdefault(words[0], {})
+        if words[2] in mine:
+            raise DataError(f"{name}:{number}: document {words[2]!r} comes twice in this query.")
+        mine[words[2]] = score
+    return {
+        query: dict(sorted(docs.items(), key=lambda item: -(item[1] or 0.0))[:depth])
+        for query, docs in found.items()
+    }
+
+
+def letor(name: str, stream: IO[bytes], limit: int) -> Wanted:
+    """The documents that a LETOR file names after `#`; its labels and features are not needed."""
+    found: Wanted = {}
+    for number, line in lines(name, stream, limit):
+        data, hash_, comment = line.partition("#")
+        words = data.split()
+        if not words:
+            continue
+        if len(words) < 2 or not words[1].startswith("qid:"):
+            raise DataError(f"{name}:{number}: a line begins with a label and qid:..")
+        key = _docid(comment)
+        if not hash_ or not key:
+            raise DataError(f"{name}:{number}: names no document; end it in '# docid = ..'.")
+        mine = found.setdefault(words[1][4:], {})
+        if key in mine:
+            raise DataError(f"{name}:{number}: document {key!r} comes twice in this query.")
+        mine[key] = None
+    return found
+
+
+def collection(
+    name: str, stream: IO[bytes], limit: int, wanted: Collection[str], pictures: Pictures
+) -> dict[str, Document]:
+    """The documents that are wanted: TREC text, or JSON lines with an id and a text."""
+    if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+        found = {}
+        for where, row in json_rows(name, stream, limit):
+            key = str(row.get("docid", row.get("id", row.get("_id", row.get("docno", "")))))
+            if key in wanted:
+                found[key] = document_from(where, {**row, "document": key}, pictures)
+        return found
+    found = {}
+    for where, block in _blocks(name, stream, limit, "<DOC>", "</DOC>"):
+        made = _document(where, block)
+        if made.key in wanted:
+            found[made.key] = made
+    return found
+
+
+def put_together(
+    found: dict[str, Query], wanted: Wanted, texts: dict[str, Document], source: str
+) -> list[Query]:
+    """Queries with the documents wanted of them; one whose text is missing is refused."""
+    made = []
+    for key, docs in wanted.items():
+        query = found.get(key)
+        if query is None:
+            if found:
+                continue  # a run may hold more queries than one labels
+            query = Query(key, key)
+        missing = next((d for d in docs if d not in texts), None)
+        if missing is not None:
+            raise DataError(f"{source}: document {missing!r} of query {key!r} has no text there.")
+        chosen = tuple(_with_prior(texts[d], prior) for d, prior in docs.items())
+        made.append(Query(query.key, query.text, query.description, chosen))
+    if not made:
+        raise DataError(f"{source}: none of the queries has documents; do the query ids match?")
+    return made
+
+
+def _with_prior(document: Document, prior: float | None) -> Document:
+    return Document(**{**vars(document), "prior": prior})
+
+
+def _document(where: str, block: str) -> Document:
+    parts: dict[str, list[str]] = {}
+    for tag, text in ELEMENT.findall(block):
+        parts.setdefault(tag.upper(), []).append(text)
+    key = _clean(" ".join(parts.get("DOCNO", []))).strip()
+    if not key or len(key) > 200:
+        raise DataError(f"{where}: this document has no <DOCNO> of 1 to 200 characters.")
+    title = next((_clean(parts[t][0]) for t in ("TITLE", "HEADLINE", "HEAD") if t in parts), "")
+    body = "\n\n".join(_plain(text) for t in ("TEXT", "BODY") for text in parts.get(t, []))
+    return Document(key, title, "text", body or _plain(ELEMENT.sub("", block)))
+
+
+def _blocks(
+    name: str, stream: IO[bytes], limit: int, start: str, end: str
+) -> Iterator[tuple[str, str]]:
+    """What stands between two tags, which have lines of their own or begin and end them."""
+    held: list[str] | None = None
+    begin = size = 0
+    for number, line in lines(name, stream, limit):
+        plain = line.strip().lower()
+        if held is None and plain.startswith(start.lower()):
+            held, begin, size = [], number, 0
+        if held is not None:
+            held.append(line)
+            size += len(line)
+            if size > LONGEST_LINE:
+                raise DataError(f"{name}:{begin}: this {start} has no {end}, or is far too long.")
+            if plain.endswith(end.lower()):
+                text = "\n".join(held).replace("\x00", "")
+                yield f"{name}:{begin}", text.strip()[len(start) : -len(end)]
+                held = None
+    if held is not None:
+        raise DataError(f"{name}:{begin}: this {start} has no {end}.")
+
+
+def _put(found: dict[str, Query], where: str, query: Query) -> None:
+    if query.key in found:
+        raise DataError(f"{where}: a second topic {query.key!r}.")
+    if len(query.key) > 200 or "\x00" in query.key + query.text:
+        raise DataError(f"{where}: this topic's number or text cannot be kept.")
+    found[query.key] = query
+
+
+def _clean(text: str) -> str:
+    """One line without tags and labels such as `Number:`."""
+    return LABELS.sub("", " ".join(unescape(TAG.sub(" ", text)).split()))
+
+
+def _plain(text: str) -> str:
+    """Text without tags; paragraphs stay."""
+    kept = re.sub(r"</?(p|br|div|h\d)\s*/?>", "\n\n", text, flags=re.I)
+    return re.sub(r"\n\s*\n+", "\n\n", unescape(TAG.sub(" ", kept))).strip()
+
+
+def _docid(comment: str) -> str:
+    """`docid = GX001 inc = ..` or the first word."""
+    words = comment.replace("=", " = ").split()
+    if len(words) >= 3 and words[0].lower() == "docid" and words[1] == "=":
+        return words[2]
+    return words[0] if words else ""
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,178 @@
+"""Who is asking, and may they: cookies, tokens against forgery, roles.
+
+What somebody may not know exists is not there for them (404).  Every change needs the login's
+own token: in the header `X-CSRF-Token`, or in a form's hidden field `csrf`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Header, HTTPException, Path, Request, Response
+from starlette.datastructures import FormData
+
+from firstpage.web.store import logins, projects
+from firstpage.web.store.connect import Store
+from firstpage.web.store.desk import Desk
+from firstpage.web.store.logins import Login
+from firstpage.web.store.people import Person
+from firstpage.web.store.projects import Member
+
+COOKIE = "firstpage_login"
+GUEST = "firstpage_guest"  # lets forms of people who are not logged in carry a token too
+FORGED = "This request did not come from our own pages; reload the page and try again."
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """How the application is served.
+
+    `open`: one person on this machine, no accounts; `token` lets their browser in, once.
+    `hosts`: names under which the server may be addressed, beside this machine's own.
+    `proxy`: believe the proxy in front about address and https.  Limits are bytes.
+    """
+
+    open: bool = False
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    proxy: bool = False
+    upload: int = 64 << 20
+    unpacked: int = 512 << 20
+    body: int = 1 << 20
+
+
+def store_of(request: Request) -> Store:
+    return cast(Store, request.app.state.store)
+
+
+def desk_of(request: Request) -> Desk:
+    return cast(Desk, request.app.state.desk)
+
+
+def settings_of(request: Request) -> ServeSettings:
+    return cast(ServeSettings, request.app.state.settings)
+
+
+def current_login(request: Request) -> Login | None:
+    """The session of the cookie, if it has one."""
+    token = request.cookies.get(COOKIE)
+    if not token or len(token) > 200:
+        return None
+    store = store_of(request)
+    with store.read() as tx:
+        found = logins.find(tx, token)
+    if found is not None and found.stale:
+        with store.write() as tx:
+            logins.touch(tx, found.id)
+    return found
+
+
+MaybeLogin = Annotated[Login | None, Depends(current_login)]
+
+
+def needed_login(login: MaybeLogin) -> Login:
+    if login is None:
+        raise HTTPException(401, "Please log in first.")
+    return login
+
+
+LoggedIn = Annotated[Login, Depends(needed_login)]
+
+
+def current_person(login: LoggedIn) -> Person:
+    """Who is logged in; 401 if nobody is."""
+    return login.person
+
+
+CurrentPerson = Annotated[Person, Depends(current_person)]
+
+
+def csrf_header(
+    login: LoggedIn, x_csrf_token: Annotated[str | None, Header(max_length=200)] = None
+) -> Login:
+    """For the JSON API: the login, if the header carries its token."""
+    if not _same(x_csrf_token or "", login.csrf):
+        raise HTTPException(403, FORGED)
+    return login
+
+
+def same_csrf(request: Request, login: Login) -> None:
+    """The same, where a login is there but not needed."""
+    csrf_header(login, request.headers.get("x-csrf-token"))
+
+
+def csrf_token(request: Request, login: MaybeLogin) -> str:
+    """For pages: what their forms and their meta tag must carry.
+
+    Without a login it belongs to a cookie of its own, which another site can neither read nor set.
+    """
+    if login is not None:
+        return login.csrf
+    guest = request.cookies.get(GUEST) or getattr(request.state, "guest", None)
+    if not guest:
+        guest = secrets.token_urlsafe(32)
+        request.state.guest = guest  # the middleware sets the cookie
+    return _guest_csrf(guest)
+
+
+async def csrf_form(request: Request, login: MaybeLogin) -> FormData:
+    """For pages: the form that was sent, if its field `csrf` is the right one."""
+    form = await request.form()
+    guest = request.cookies.get(GUEST)
+    want = login.csrf if login is not None else _guest_csrf(guest) if guest else ""
+    given = form.get("csrf")
+    if not want or not isinstance(given, str) or not _same(given, want):
+        raise HTTPException(403, FORGED)
+    return form
+
+
+SlugPath = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9\-]{0,63}$")]
+
+
+def member_of(request: Request, slug: SlugPath, person: CurrentPerson) -> Member:
+    """The asking person's place in the project; 404 if they have none."""
+    with store_of(request).read() as tx:
+        found = projects.member(tx, slug, person)
+    if found is None:
+        raise HTTPException(404, "There is no such project.")
+    return found
+
+
+def lead_of(member: Annotated[Member, Depends(member_of)]) -> Member:
+    """The same for leads only; an assessor knows the project, so 403."""
+    if not member.leads:
+        raise HTTPException(403, "Only a lead of this project may do this.")
+    return member
+
+
+Anyone = Annotated[Member, Depends(member_of)]
+Lead = Annotated[Member, Depends(lead_of)]
+
+
+def set_login_cookie(request: Request, response: Response, token: str) -> None:
+    """Out of reach of scripts and of other sites' forms; over https only, where we are."""
+    response.set_cookie(
+        COOKIE, token, max_age=logins.DAYS * 86400, httponly=True, samesite="lax",
+        secure=request.url.scheme == "https", path="/",
+    )  # fmt: skip
+
+
+def drop_login_cookie(response: Response) -> None:
+    response.delete_cookie(COOKIE, path="/")
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from, for limits."""
+    return request.client.host[:64] if request.client else "unknown"
+
+
+def _guest_csrf(guest: str) -> str:
+    return hashlib.sha256(f"guest:{guest}".encode("utf-8", "replace")).hexdigest()
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))

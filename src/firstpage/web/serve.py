@@ -1,0 +1,70 @@
+"""Run the application: one process on one address, until it is stopped."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from firstpage.errors import DataError
+from firstpage.web.security import ServeSettings
+from firstpage.web.store import invitations, people
+from firstpage.web.store.connect import Store
+
+
+def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> None:
+    """Open or make the project's store and serve it."""
+    import uvicorn
+
+    from firstpage.web.app import create_app, ready_for_one
+
+    store = Store(where).prepare()
+    taken = _listen(host, port)
+    address = f"http://{_shown(host)}:{taken.getsockname()[1]}"
+    if settings.open:
+        settings = replace(settings, token=secrets.token_urlsafe(32))
+        ready_for_one(store)
+        print(f"Open this address in your browser (once): {address}/open?token={settings.token}")
+    else:
+        print(f"Serving {store.shown} at {address}")
+        _invite_first(store, address)
+    sys.stdout.flush()
+    app = create_app(store, replace(settings, hosts=(*settings.hosts, host)))
+    config = uvicorn.Config(
+        app, log_level="warning", proxy_headers=False, server_header=False, access_log=False,
+        timeout_graceful_shutdown=5,
+    )  # fmt: skip
+    try:
+        uvicorn.Server(config).run(sockets=[taken])
+    finally:
+        store.close()
+
+
+def _invite_first(store: Store, address: str) -> None:
+    """Where nobody has an account, whoever starts the server hands out the first one."""
+    with store.write() as tx:
+        if not people.anybody(tx):
+            link = invitations.invite(tx, None, "lead", None)
+            print(f"Nobody has an account yet; the first lead comes in here: {address}{link.path}")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """The socket, taken before anything is printed; 0 takes any free port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+        found.listen(1024)
+    except OSError as error:
+        found.close()
+        raise DataError(
+            f"cannot listen on {host} port {port} ({error.strerror}); choose another --port."
+        ) from error
+    return found
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

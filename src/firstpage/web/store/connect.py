@@ -1,0 +1,195 @@
+"""Where things are kept: one store a database, short transactions, every commit durable.
+
+SQLite runs with a write-ahead log, `synchronous=FULL` and `BEGIN IMMEDIATE`: a transaction that
+will write takes the lock before it reads, so what it decided on cannot have changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Executable, RowMapping, Table, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, OperationalError
+
+from firstpage.errors import DataError, need
+
+Clock = Callable[[], datetime]
+FILE = "firstpage.db"
+WAIT = 30.0  # seconds to wait for another process's transaction
+MIGRATION_LOCK = 7_205_759  # any number, the same for all servers of one PostgreSQL database
+CONNECTIONS, MORE = 24, 40  # kept open, and for a rush
+
+
+def utc_now() -> datetime:
+    """The clock by default."""
+    return datetime.now(UTC)
+
+
+def iso(moment: datetime) -> str:
+    """Fixed width, so that text order is time order."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@dataclass
+class Tx:
+    """A transaction that is open; all services take one."""
+
+    connection: Connection
+    clock: Clock = utc_now
+    _now: str | None = field(default=None, repr=False)
+
+    @property
+    def now(self) -> str:
+        """The same moment for all that happens in this transaction."""
+        if self._now is None:
+            self._now = iso(self.clock())
+        return self._now
+
+    def later(self, **time: float) -> str:
+        """So much after now; minutes=5, say."""
+        return iso(datetime.fromisoformat(self.now) + timedelta(**time))
+
+    def all(self, what: Executable) -> Sequence[RowMapping]:
+        return self.connection.execute(what).mappings().all()
+
+    def first(self, what: Executable) -> RowMapping | None:
+        return self.connection.execute(what).mappings().first()
+
+    def value(self, what: Executable) -> Any:
+        """The first column of the first row; None without rows."""
+        return self.connection.execute(what).scalar()
+
+    def run(self, what: Executable) -> int:
+        """Do it; how many rows it changed."""
+        return int(self.connection.execute(what).rowcount)
+
+    def add(self, table: Table, **row: Any) -> int:
+        """One row; its id."""
+        done = self.connection.execute(table.insert().values(**row))
+        key = done.inserted_primary_key
+        return int(key[0]) if key and isinstance(key[0], int) else 0
+
+    def add_all(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            self.connection.execute(table.insert(), list(rows))
+
+
+class Store:
+    """A database, by its folder, file or URL."""
+
+    def __init__(self, where: str | Path, clock: Clock = utc_now) -> None:
+        self.url = database_url(where)
+        self.clock = clock
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        self._writing = threading.Lock()  # fairer than SQLite's own polling
+        self.engine = _engine(self.url)
+
+    @contextmanager
+    def read(self) -> Iterator[Tx]:
+        """A moment's picture; nothing is kept of what is written here."""
+        with self.engine.connect() as connection:
+            try:
+                yield Tx(connection, self.clock)
+            finally:
+                connection.rollback()
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """All or nothing; durable when the block is left."""
+        if not self.sqlite:
+            with self.engine.begin() as connection:
+                yield Tx(connection, self.clock)
+            return
+        with self._writing, self.engine.connect() as connection:
+            writing = connection.execution_options(firstpage_writes=True)
+            with writing.begin():
+                yield Tx(writing, self.clock)
+
+    def prepare(self) -> Store:
+        """Create or bring up to date the tables; the store itself."""
+        from firstpage.web.store.migrate import upgrade
+
+        try:
+            upgrade(self)
+        except OperationalError as error:
+            raise DataError(
+                f"{self.shown}: cannot open this database ({_short(error)}); "
+                "check its address, that it runs, and that you may write there."
+            ) from error
+        return self
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @property
+    def shown(self) -> str:
+        """The address without a password."""
+        return self.url.render_as_string(hide_password=True)
+
+
+def database_url(where: str | Path) -> URL:
+    """A folder (made if absent) holds `firstpage.db`; a URL is itself."""
+    text = str(where)
+    if "://" not in text:
+        folder = Path(where)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"{folder}: cannot be the project's folder ({error.strerror})."
+            ) from error
+        return URL.create("sqlite", database=str(folder / FILE))
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise DataError(
+            f"{text}: is no database URL; write postgresql://user@host/name."
+        ) from error
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise DataError(
+            f"{url.render_as_string()}: a project lives in SQLite or PostgreSQL; "
+            "give a folder or postgresql://user@host/name."
+        )
+    return url
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(
+            url, connect_args={"timeout": WAIT, "check_same_thread": False},
+            pool_size=CONNECTIONS, max_overflow=MORE,
+        )  # fmt: skip
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    try:
+        return create_engine(
+            url, connect_args={"options": "-c synchronous_commit=on"},
+            pool_size=CONNECTIONS, max_overflow=MORE, pool_pre_ping=True,
+        )  # fmt: skip
+    except ModuleNotFoundError as error:
+        raise need("psycopg", "postgres", "PostgreSQL") from error
+
+
+def _set_up_sqlite(raw: Any, record: object) -> None:
+    raw.isolation_level = None  # we say BEGIN ourselves, below
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        raw.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("firstpage_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _short(error: OperationalError) -> str:
+    return str(error.orig).strip().splitlines()[0]

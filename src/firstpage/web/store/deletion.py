@@ -1,0 +1,96 @@
+"""Forget a person: the account always, the judgments by choice."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlalchemy import delete, select, update
+
+from firstpage.web.store import audit, logins
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.people import Person
+from firstpage.web.store.tables import audit as audit_table
+from firstpage.web.store.tables import (
+    events,
+    invitations,
+    memberships,
+    people,
+    projects,
+    spans,
+    tasks,
+    trained,
+)
+
+Judgments = Literal["anonymise", "remove"]
+
+
+def may_manage(tx: Tx, by: Person, whom: Person) -> bool:
+    """May `by` reset the password or delete the data of `whom`?
+
+    An admin may.  A lead may where all that `whom` belongs to is led by this lead: otherwise
+    leading one project would open the others.
+    """
+    if by.admin:
+        return True
+    if whom.admin or by.id == whom.id:
+        return False
+    theirs = _projects(tx, whom.id)
+    return bool(theirs) and theirs <= _projects(tx, by.id, "lead")
+
+
+def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str, int]:
+    """Delete a person's data; how many tasks and judgments went or lost their name.
+
+    Anonymised judgments stay with an account that has no name, login or password any more, so
+    that agreement and truth stay what they were.  Comments are personal and go in any case.
+    """
+    mine = select(tasks.c.id).where(tasks.c.person == person.id)
+    count = {
+        "tasks": len(tx.all(mine)),
+        "judgments": len(tx.all(select(events.c.id).where(events.c.task.in_(mine)))),
+    }
+    logins.end_all(tx, person.id)
+    tx.run(delete(trained).where(trained.c.person == person.id))
+    if judgments == "remove":
+        _remove(tx, person)
+    else:
+        tx.run(update(events).where(events.c.person == person.id).values(comment=None))
+        tx.run(update(tasks).where(tasks.c.person == person.id).values(reason=None))
+    _unname(tx, person)
+    for project in _projects(tx, person.id):
+        audit.note(
+            tx, "data deleted", person=by.id, project=project, who=person.id,
+            judgments=judgments, **{"count": count},
+        )  # fmt: skip
+    left = memberships.c.left.is_(None) & (memberships.c.person == person.id)
+    tx.run(update(memberships).where(left).values(left=tx.now))
+    return count
+
+
+def _remove(tx: Tx, person: Person) -> None:
+    mine = select(tasks.c.id).where(tasks.c.person == person.id)
+    tx.run(delete(events).where(events.c.task.in_(mine)))
+    tx.run(delete(spans).where(spans.c.task.in_(mine)))
+    tx.run(delete(tasks).where(tasks.c.person == person.id))
+
+
+def _unname(tx: Tx, person: Person) -> None:
+    nobody = f"deleted-{person.id}"
+    tx.run(
+        update(people).where(people.c.id == person.id)
+        .values(login=nobody, name=nobody, password_hash=None, admin=False, deleted=tx.now)
+    )  # fmt: skip
+    tx.run(delete(invitations).where(invitations.c.person == person.id))
+    addresses = audit_table.c.action.in_(("logged in", "login failed"))
+    tx.run(update(audit_table).where(audit_table.c.person == person.id, addresses).values(what={}))
+
+
+def _projects(tx: Tx, person: int, role: str | None = None) -> set[int]:
+    found = (
+        select(projects.c.id)
+        .join(memberships, memberships.c.project == projects.c.id)
+        .where(memberships.c.person == person)
+    )
+    if role is not None:
+        found = found.where(memberships.c.role == role, memberships.c.left.is_(None))
+    return {row["id"] for row in tx.all(found)}

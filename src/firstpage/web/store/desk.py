@@ -1,0 +1,318 @@
+"""Where judging happens: sessions at hand, answers written down before they are acknowledged.
+
+A session is replay of its log, so it may be forgotten at any time; one that is at hand only saves
+the replay.  The log in the database decides: every write looks, inside its transaction, whether
+the session at hand is as long as the log, so several servers may work on one database.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from firstpage.errors import DataError
+from firstpage.labeling.events import Event, Judged, Revised, Switched, Undone
+from firstpage.labeling.extras import Gold
+from firstpage.labeling.left import Moment, questions_left
+from firstpage.labeling.session import OutOfStep, Session
+from firstpage.labeling.strategies.grades import GRADES
+from firstpage.web.store import assigning, audit, log, projects, tasks, texts, training
+from firstpage.web.store.connect import Store, Tx
+from firstpage.web.store.log import Timing
+from firstpage.web.store.people import Person
+from firstpage.web.store.state import Conflict, Doc, NotThere, State, doc, state_of, why_closed
+from firstpage.web.store.tasks import TaskRow
+
+KEPT = 1000  # sessions at hand at most
+SLOW = 0.05  # seconds to look ahead, and not again
+LATE = "This was answered already, perhaps in another window; here is where you are."
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer as it comes in; `seq` and `key` make a second coming harmless."""
+
+    seq: int
+    key: str
+    left: str
+    right: str | None
+    outcome: int
+    bad: tuple[str, ...] = ()
+    skipped: bool = False
+    timing: Timing = field(default_factory=Timing)
+
+
+@dataclass
+class Opened:
+    """A task with its session at hand."""
+
+    task: TaskRow
+    session: Session
+    docs: dict[str, Doc]
+    options: Mapping[str, Any]
+    barred: str | None = None
+
+    def state(self) -> State:
+        return state_of(self.task, self.session, self.docs, self.options, self.barred)
+
+
+@dataclass
+class Seat:
+    """One task at a time by one thread."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    opened: Opened | None = None
+    slow: bool = False  # to look ahead
+
+
+class Desk:
+    """All judging of one server process."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._seats: OrderedDict[int, Seat] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def state(self, task: int, person: Person) -> State:
+        with self._seated(task, person) as seat:
+            return _at(seat).state()
+
+    def answer(self, task: int, person: Person, given: Given) -> State:
+        """Write down an answer; the state after it, once it is durable."""
+
+        def event(session: Session) -> Event:
+            shown = session.question
+            kind = "judgment" if shown is None else shown.kind
+            return Judged(given.left, given.right, given.outcome, given.bad, kind, given.skipped)
+
+        with self._seated(task, person, given.key) as seat:
+            _check_outcome(_at(seat).task.tool, given.outcome, given.right is None)
+            return self._happen(seat, person, given.seq, given.key, event, given.timing)
+
+    def undo(self, task: int, person: Person, seq: int, key: str) -> State:
+        with self._seated(task, person, key) as seat:
+            return self._happen(seat, person, seq, key, lambda _: Undone())
+
+    def revise(
+        self, task: int, person: Person, seq: int, key: str, at: int, outcome: int,
+        bad: tuple[str, ...] = (),
+    ) -> State:  # fmt: skip
+        """Another answer to a judgment that stands."""
+        with self._seated(task, person, key) as seat:
+            old = _at(seat).session.judgments[at : at + 1]
+            _check_outcome(_at(seat).task.tool, outcome, bool(old) and old[0].right is None)
+            return self._happen(seat, person, seq, key, lambda _: Revised(at, outcome, bad))
+
+    def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> State:
+        """Another strategy or k from here on, by a lead."""
+        with self.store.read() as tx:
+            row = tasks.get(tx, task)
+        if row is None:
+            raise NotThere("there is no such task.")
+        with self._seated(task, replace(by, id=row.person), key) as seat:
+            session = _at(seat).session
+            setting = replace(session.setting, **changes)
+            state = self._happen(seat, by, len(session.events), key, lambda _: Switched(setting))
+        with self.store.write() as tx:
+            audit.note(tx, "task switched", person=by.id, project=row.project, task=task, **changes)
+        return state
+
+    def spend(self, task: int, person: Person, key: str, timing: Timing) -> None:
+        """Time that ended without an answer."""
+        with self.store.write() as tx:
+            _mine(tx, task, person)
+            log.add_spans(tx, task, key, timing)
+
+    def skip(self, task: int, person: Person, reason: str) -> State:
+        """Hand the whole query back."""
+        with self._seated(task, person) as seat:
+            with self.store.write() as tx:
+                row = _mine(tx, task, person)
+                if row.state != "skipped":
+                    tasks.skip(tx, row, reason, person.id)
+                    assigning.hand_on(tx, row)
+            seat.opened = None
+        return self.state(task, person)
+
+    def ahead(self, task: int, person: Person) -> list[str]:
+        """Addresses of the documents that may be shown after the open question.
+
+        A courtesy: where looking ahead takes long, as with strategies that think, it is left.
+        """
+        with self._seated(task, person) as seat:
+            opened = _at(seat)
+            shown = None if opened.barred else opened.session.question
+            if shown is None or seat.slow:
+                return []
+            keys: set[str] = set()
+            for outcome in (1, -1) if shown.right is not None else (0,):
+                start = time.perf_counter()
+                found = None if seat.slow else opened.session.peek(outcome)
+                seat.slow = seat.slow or time.perf_counter() - start > SLOW
+                keys |= {key for key in (found.left, found.right) if key} if found else set()
+            return sorted(opened.docs[key].url for key in keys - {shown.left, shown.right})
+
+    def left(self, task: TaskRow) -> tuple[int, int]:
+        """How many questions a task still has, about: for lists, where none is replayed."""
+        if task.state in ("done", "skipped") or task.n < 1:
+            return 0, 0
+        low, high = questions_left(task.setting.strategy, task.n, task.setting.k, Moment(0, 0))
+        return max(1, low - task.asked), max(1, high - task.asked)
+
+    def judgments(self, task: int, person: Person) -> list[tuple[Judged, Doc, Doc | None]]:
+        """One's own standing judgments with their documents, in order."""
+        with self._seated(task, person) as seat:
+            docs = _at(seat).docs
+            return [
+                (j, docs[j.left], None if j.right is None else docs[j.right])
+                for j in _at(seat).session.judgments
+            ]
+
+    @contextmanager
+    def _seated(self, task: int, person: Person, key: str | None = None) -> Iterator[Seat]:
+        """The task's seat with its session as long as the log, for one thread.
+
+        A seat may be forgotten between being found and being locked; then two threads have one
+        each, and the log decides between them as between two servers.
+        """
+        with self._guard:
+            seat = self._seats.setdefault(task, Seat())
+            self._seats.move_to_end(task)
+            while len(self._seats) > KEPT:
+                self._seats.popitem(last=False)
+        with seat.lock:
+            with self.store.read() as tx:
+                row = _mine(tx, task, person)
+                seat.opened = _caught_up(tx, row, seat.opened)
+                seat.opened.barred = why_closed(row) or training.barred(tx, row)
+                repeated = key is not None and log.has_key(tx, task, key)
+            if repeated:
+                raise Repeated(seat.opened.state())
+            yield seat
+
+    def _happen(
+        self, seat: Seat, person: Person, seq: int, key: str,
+        make: Callable[[Session], Event], timing: Timing | None = None,
+    ) -> State:  # fmt: skip
+        """Let an event happen to the session at hand, then to the log; both or neither."""
+        opened = _at(seat)
+        if opened.barred:
+            raise Conflict(opened.barred, opened.state())
+        if seq != len(opened.session.events):
+            raise Conflict(LATE, opened.state())
+        try:
+            opened.session.apply(make(opened.session))
+        except OutOfStep as error:
+            raise Conflict(f"{LATE} ({error})", opened.state()) from error
+        try:
+            state = opened.state()  # chooses the next question, outside the transaction
+            with self.store.write() as tx:
+                self._write(tx, opened, person, seq, key, timing or Timing())
+        except log.Taken:
+            seat.opened = None
+            raise self._too_late(opened.task, key) from None
+        except BaseException:
+            seat.opened = None  # it may be ahead of the log
+            raise
+        return state
+
+    def _write(
+        self, tx: Tx, opened: Opened, person: Person, seq: int, key: str, timing: Timing
+    ) -> None:
+        row = tasks.get(tx, opened.task.id, lock=True)
+        if row is None or why_closed(row) or log.length(tx, row.id) != seq:
+            raise log.Taken
+        session = opened.session
+        log.append(tx, row.id, seq, key, session.events[-1], person.id, timing)
+        tasks.set_state(
+            tx, row.id, "done" if session.done else "started", asked=len(session.judgments),
+            result=result_of(session),
+        )  # fmt: skip
+
+    def _too_late(self, task: TaskRow, key: str) -> Exception:
+        """What to say when another server was first: with this very answer, or another."""
+        with self.store.read() as tx:
+            row = tasks.get(tx, task.id)
+            if row is None:
+                return NotThere("there is no such task.")
+            opened = _caught_up(tx, row, None)
+            opened.barred = why_closed(row)
+            recorded = log.has_key(tx, row.id, key)
+        return Repeated(opened.state()) if recorded else Conflict(LATE, opened.state())
+
+
+class Repeated(Exception):
+    """The same key again: it was recorded before, so only the state is told."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__("recorded before")
+        self.state = state
+
+
+def _at(seat: Seat) -> Opened:
+    assert seat.opened is not None
+    return seat.opened
+
+
+def _mine(tx: Tx, task: int, person: Person) -> TaskRow:
+    row = tasks.get(tx, task)
+    if row is None or row.person != person.id:
+        raise NotThere("there is no such task.")
+    return row
+
+
+def _caught_up(tx: Tx, row: TaskRow, opened: Opened | None) -> Opened:
+    """The session at hand brought to the end of the log, or one replayed from its beginning."""
+    have = -1 if opened is None else len(opened.session.events)
+    if opened is None or have > log.length(tx, row.id):
+        opened, have = _opened(tx, row), 0
+    for event in log.since(tx, row.id, have):
+        opened.session.apply(event)
+    opened.task = row
+    return opened
+
+
+def _opened(tx: Tx, row: TaskRow) -> Opened:
+    """A session before its first event."""
+    options = projects.get(tx, row.project).options
+    found = texts.documents_of(tx, row.query)
+    golds = texts.golds_of(tx, row.project, "gold", row.query)
+    one = row.tool == "grades"  # gold questions fit the tool, or are not asked
+    fitting = [
+        Gold(g["left"], g["right"], g["outcome"]) for g in golds if (g["right"] is None) == one
+    ]
+    priors = [d["prior"] for d in found]
+    session = Session(
+        [d["key"] for d in found], row.setting, golds=fitting,
+        prior=None if None in priors else priors,
+    )  # fmt: skip
+    return Opened(row, session, {d["key"]: doc(d, options["rtl"]) for d in found}, options)
+
+
+def result_of(session: Session) -> dict[str, Any] | None:
+    """The top k by the names of documents, for keeping; None while questions are left."""
+    found = session.found
+    if found is None:
+        return None
+    names = session.documents
+    return {
+        "order": [names[d] for d in found.order],
+        "bad": sorted(names[d] for d in found.bad),
+        "tied": [[names[d] for d in group] for group in found.tied],
+        "confidence": None if found.confidence is None else list(found.confidence),
+        "set_confidence": found.set_confidence,
+        "membership": None
+        if found.membership is None
+        else {names[d]: share for d, share in enumerate(found.membership)},
+    }
+
+
+def _check_outcome(tool: str, outcome: int, graded: bool) -> None:
+    low, high = (0, len(GRADES) - 1) if graded else (-2, 2) if tool == "lists" else (-1, 1)
+    if not low <= outcome <= high:
+        raise DataError(f"the outcome must be from {low} to {high} here; got {outcome}.")

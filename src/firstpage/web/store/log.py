@@ -1,0 +1,83 @@
+"""The log of judgments: rows are added, each with its number in its task and its sender's key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import RowMapping, func, select
+from sqlalchemy.exc import IntegrityError
+
+from firstpage.labeling.events import Event, from_dict, to_dict
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.tables import events, spans
+
+SPAN_KINDS = ("active", "paused", "away")
+
+
+class Taken(Exception):
+    """The number or the key is in the log already: somebody else was first."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When a question was shown and answered, and how the time between was spent."""
+
+    shown_at: str | None = None
+    answered_at: str | None = None
+    spans: tuple[dict[str, Any], ...] = field(default=())
+    comment: str | None = None
+
+    def sums(self) -> dict[str, int | None]:
+        """Milliseconds of each kind; nothing is known without spans."""
+        return {
+            f"{kind}_ms": sum(int(s["ms"]) for s in self.spans if s["kind"] == kind)
+            if self.spans else None
+            for kind in SPAN_KINDS
+        }  # fmt: skip
+
+
+def length(tx: Tx, task: int) -> int:
+    """How many events a task has; so the next one's number."""
+    last = tx.value(select(func.max(events.c.seq)).where(events.c.task == task))
+    return 0 if last is None else int(last) + 1
+
+
+def has_key(tx: Tx, task: int, key: str) -> bool:
+    found = select(events.c.id).where(events.c.task == task, events.c.key == key)
+    return tx.value(found) is not None
+
+
+def since(tx: Tx, task: int, seq: int = 0) -> list[Event]:
+    """The events from a number on."""
+    rows = tx.all(
+        select(events.c.event).where(events.c.task == task, events.c.seq >= seq)
+        .order_by(events.c.seq)
+    )  # fmt: skip
+    return [from_dict(row["event"]) for row in rows]
+
+
+def append(
+    tx: Tx, task: int, seq: int, key: str, event: Event, person: int, timing: Timing
+) -> None:
+    """One more event; `Taken` where its number or key is used."""
+    try:
+        tx.add(
+            events, task=task, seq=seq, key=key, event=to_dict(event), person=person,
+            shown_at=timing.shown_at, answered_at=timing.answered_at, **timing.sums(),
+            spans=list(timing.spans) or None, comment=timing.comment, at=tx.now,
+        )  # fmt: skip
+    except IntegrityError as error:
+        raise Taken from error
+
+
+def add_spans(tx: Tx, task: int, key: str, timing: Timing) -> None:
+    """Time that ended without an answer; the same key once."""
+    if tx.value(select(spans.c.id).where(spans.c.task == task, spans.c.key == key)) is None:
+        tx.add(spans, task=task, key=key, spans=list(timing.spans), at=tx.now, **timing.sums())
+
+
+def rows(tx: Tx, task: int) -> Sequence[RowMapping]:
+    """The log of a task as it is kept."""
+    return tx.all(select(events).where(events.c.task == task).order_by(events.c.seq))

@@ -1,0 +1,261 @@
+"""The first tables."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "attempts",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("login", sa.String(length=100), nullable=False),
+        sa.Column("address", sa.String(length=64), nullable=False),
+        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_attempts")),
+    )
+    with op.batch_alter_table("attempts", schema=None) as batch_op:
+        batch_op.create_index("ix_attempts_address_at", ["address", "at"], unique=False)
+        batch_op.create_index("ix_attempts_login_at", ["login", "at"], unique=False)
+
+    op.create_table(
+        "images",
+        sa.Column("id", sa.String(length=64), nullable=False),
+        sa.Column("type", sa.String(length=32), nullable=False),
+        sa.Column("data", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_images")),
+    )
+    op.create_table(
+        "people",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("login", sa.String(length=100), nullable=False),
+        sa.Column("name", sa.String(length=200), nullable=False),
+        sa.Column("password_hash", sa.Text(), nullable=True),
+        sa.Column("admin", sa.Boolean(), nullable=False),
+        sa.Column("created", sa.String(length=32), nullable=False),
+        sa.Column("deleted", sa.String(length=32), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_people")),
+        sa.UniqueConstraint("login", name=op.f("uq_people_login")),
+    )
+    op.create_table(
+        "projects",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("slug", sa.String(length=64), nullable=False),
+        sa.Column("title", sa.String(length=300), nullable=False),
+        sa.Column("guidelines", sa.Text(), nullable=False),
+        sa.Column("tool", sa.String(length=16), nullable=False),
+        sa.Column("setting", sa.JSON(), nullable=False),
+        sa.Column("options", sa.JSON(), nullable=False),
+        sa.Column("state", sa.String(length=16), nullable=False),
+        sa.Column("created", sa.String(length=32), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
+        sa.UniqueConstraint("slug", name=op.f("uq_projects_slug")),
+    )
+    op.create_table(
+        "audit",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.Column("person", sa.Integer(), nullable=True),
+        sa.Column("project", sa.Integer(), nullable=True),
+        sa.Column("action", sa.String(length=64), nullable=False),
+        sa.Column("what", sa.JSON(), nullable=False),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_audit_person")),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_audit_project")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
+    )
+    with op.batch_alter_table("audit", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_audit_project"), ["project"], unique=False)
+
+    op.create_table(
+        "invitations",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("token_hash", sa.String(length=64), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("project", sa.Integer(), nullable=True),
+        sa.Column("role", sa.String(length=16), nullable=True),
+        sa.Column("person", sa.Integer(), nullable=True),
+        sa.Column("made_by", sa.Integer(), nullable=True),
+        sa.Column("created", sa.String(length=32), nullable=False),
+        sa.Column("expires", sa.String(length=32), nullable=False),
+        sa.Column("used_by", sa.Integer(), nullable=True),
+        sa.Column("used_at", sa.String(length=32), nullable=True),
+        sa.ForeignKeyConstraint(["made_by"], ["people.id"], name=op.f("fk_invitations_made_by")),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_invitations_person")),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_invitations_project")),
+        sa.ForeignKeyConstraint(["used_by"], ["people.id"], name=op.f("fk_invitations_used_by")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_invitations")),
+        sa.UniqueConstraint("token_hash", name=op.f("uq_invitations_token_hash")),
+    )
+    with op.batch_alter_table("invitations", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_invitations_project"), ["project"], unique=False)
+
+    op.create_table(
+        "logins",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("token_hash", sa.String(length=64), nullable=False),
+        sa.Column("person", sa.Integer(), nullable=False),
+        sa.Column("csrf", sa.String(length=64), nullable=False),
+        sa.Column("created", sa.String(length=32), nullable=False),
+        sa.Column("seen", sa.String(length=32), nullable=False),
+        sa.Column("expires", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_logins_person")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_logins")),
+        sa.UniqueConstraint("token_hash", name=op.f("uq_logins_token_hash")),
+    )
+    with op.batch_alter_table("logins", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_logins_person"), ["person"], unique=False)
+
+    op.create_table(
+        "memberships",
+        sa.Column("project", sa.Integer(), nullable=False),
+        sa.Column("person", sa.Integer(), nullable=False),
+        sa.Column("role", sa.String(length=16), nullable=False),
+        sa.Column("joined", sa.String(length=32), nullable=False),
+        sa.Column("left", sa.String(length=32), nullable=True),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_memberships_person")),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_memberships_project")),
+        sa.PrimaryKeyConstraint("project", "person", "role", name=op.f("pk_memberships")),
+    )
+    with op.batch_alter_table("memberships", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_memberships_person"), ["person"], unique=False)
+
+    op.create_table(
+        "queries",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("project", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=200), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("description", sa.Text(), nullable=False),
+        sa.Column("purpose", sa.String(length=16), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_queries_project")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_queries")),
+        sa.UniqueConstraint("project", "key", name=op.f("uq_queries_project_key")),
+    )
+    op.create_table(
+        "documents",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("query", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=200), nullable=False),
+        sa.Column("title", sa.Text(), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("fields", sa.JSON(), nullable=True),
+        sa.Column("url", sa.Text(), nullable=True),
+        sa.Column("image", sa.String(length=64), nullable=True),
+        sa.Column("prior", sa.Float(), nullable=True),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["image"], ["images.id"], name=op.f("fk_documents_image")),
+        sa.ForeignKeyConstraint(["query"], ["queries.id"], name=op.f("fk_documents_query")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_documents")),
+        sa.UniqueConstraint("query", "key", name=op.f("uq_documents_query_key")),
+    )
+    with op.batch_alter_table("documents", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_documents_image"), ["image"], unique=False)
+
+    op.create_table(
+        "golds",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("project", sa.Integer(), nullable=False),
+        sa.Column("query", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("left", sa.String(length=200), nullable=False),
+        sa.Column("right", sa.String(length=200), nullable=True),
+        sa.Column("outcome", sa.Integer(), nullable=False),
+        sa.Column("explanation", sa.Text(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_golds_project")),
+        sa.ForeignKeyConstraint(["query"], ["queries.id"], name=op.f("fk_golds_query")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_golds")),
+    )
+    with op.batch_alter_table("golds", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_golds_project"), ["project"], unique=False)
+        batch_op.create_index(batch_op.f("ix_golds_query"), ["query"], unique=False)
+
+    op.create_table(
+        "tasks",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("project", sa.Integer(), nullable=False),
+        sa.Column("query", sa.Integer(), nullable=False),
+        sa.Column("person", sa.Integer(), nullable=False),
+        sa.Column("tool", sa.String(length=16), nullable=False),
+        sa.Column("replicate", sa.Integer(), nullable=False),
+        sa.Column("state", sa.String(length=16), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("setting", sa.JSON(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("asked", sa.Integer(), nullable=False),
+        sa.Column("result", sa.JSON(), nullable=True),
+        sa.Column("started", sa.String(length=32), nullable=True),
+        sa.Column("finished", sa.String(length=32), nullable=True),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_tasks_person")),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_tasks_project")),
+        sa.ForeignKeyConstraint(["query"], ["queries.id"], name=op.f("fk_tasks_query")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_tasks")),
+        sa.UniqueConstraint("query", "person", "tool", name=op.f("uq_tasks_query_person_tool")),
+    )
+    with op.batch_alter_table("tasks", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_tasks_person"), ["person"], unique=False)
+        batch_op.create_index(batch_op.f("ix_tasks_project"), ["project"], unique=False)
+        batch_op.create_index(batch_op.f("ix_tasks_query"), ["query"], unique=False)
+
+    op.create_table(
+        "events",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("task", sa.Integer(), nullable=False),
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("event", sa.JSON(), nullable=False),
+        sa.Column("person", sa.Integer(), nullable=False),
+        sa.Column("shown_at", sa.String(length=32), nullable=True),
+        sa.Column("answered_at", sa.String(length=32), nullable=True),
+        sa.Column("active_ms", sa.BigInteger(), nullable=True),
+        sa.Column("paused_ms", sa.BigInteger(), nullable=True),
+        sa.Column("away_ms", sa.BigInteger(), nullable=True),
+        sa.Column("spans", sa.JSON(), nullable=True),
+        sa.Column("comment", sa.Text(), nullable=True),
+        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_events_person")),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"], name=op.f("fk_events_task")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
+        sa.UniqueConstraint("task", "key", name=op.f("uq_events_task_key")),
+        sa.UniqueConstraint("task", "seq", name=op.f("uq_events_task_seq")),
+    )
+    op.create_table(
+        "spans",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("task", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("active_ms", sa.BigInteger(), nullable=True),
+        sa.Column("paused_ms", sa.BigInteger(), nullable=True),
+        sa.Column("away_ms", sa.BigInteger(), nullable=True),
+        sa.Column("spans", sa.JSON(), nullable=False),
+        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"], name=op.f("fk_spans_task")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_spans")),
+        sa.UniqueConstraint("task", "key", name=op.f("uq_spans_task_key")),
+    )
+    op.create_table(
+        "trained",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("project", sa.Integer(), nullable=False),
+        sa.Column("person", sa.Integer(), nullable=False),
+        sa.Column("gold", sa.Integer(), nullable=False),
+        sa.Column("round", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("outcome", sa.Integer(), nullable=False),
+        sa.Column("right", sa.Boolean(), nullable=False),
+        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(["gold"], ["golds.id"], name=op.f("fk_trained_gold")),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_trained_person")),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_trained_project")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_trained")),
+        sa.UniqueConstraint("project", "person", "key", name=op.f("uq_trained_project_person_key")),
+        sa.UniqueConstraint(
+            "project", "person", "round", "gold", name=op.f("uq_trained_project_person_round_gold")
+        ),
+    )

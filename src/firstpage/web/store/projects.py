@@ -1,0 +1,220 @@
+"""Projects and who belongs to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import RowMapping, Select, and_, select, update
+
+from firstpage.errors import DataError
+from firstpage.labeling.events import DEFAULT_STRATEGY, Setting, setting_from
+from firstpage.labeling.strategies.names import strategy
+from firstpage.web.store import audit
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.options import DEFAULTS, checked_options
+from firstpage.web.store.people import Person
+from firstpage.web.store.tables import memberships, people, projects
+
+TOOLS = ("pairs", "grades", "lists")
+STRATEGY_OF = {"grades": "five-grade", "lists": "pairs"}  # tools with one way to ask
+STATES = ("draft", "open", "closed")
+ROLES = ("lead", "assessor")
+SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Project:
+    """One labelling project; `options` are filled up with what is usual."""
+
+    id: int
+    slug: str
+    title: str
+    guidelines: str
+    tool: str
+    setting: Setting
+    options: Mapping[str, Any]
+    state: str
+    created: str
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """All that its assessors use; one unless the options name several."""
+        return tuple(self.options.get("tools") or (self.tool,))
+
+
+@dataclass(frozen=True)
+class Member:
+    """Somebody in a project, with all roles there."""
+
+    person: Person
+    project: Project
+    roles: tuple[str, ...]
+
+    @property
+    def leads(self) -> bool:
+        return "lead" in self.roles or self.person.admin
+
+
+def create(
+    tx: Tx, slug: str, title: str = "", *, tool: str = "pairs", guidelines: str = "",
+    setting: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None,
+    by: Person | None = None,
+) -> Project:  # fmt: skip
+    """A new project in draft; who makes it leads it."""
+    if not SLUG.fullmatch(slug):
+        raise DataError(
+            f"a project's short name has 1 to 64 of a-z, 0-9 and -, not - first; got {slug[:70]!r}."
+        )
+    if tx.value(select(projects.c.id).where(projects.c.slug == slug)):
+        raise DataError(f"there is a project {slug!r} already; choose another short name.")
+    row = tx.add(
+        projects, slug=slug, title=title.strip()[:300] or slug, guidelines=guidelines,
+        tool=_tool(tool), setting=asdict(setting_of(setting or {})),
+        options=checked_options(options or {}), state="draft", created=tx.now,
+    )  # fmt: skip
+    made = get(tx, row)
+    audit.note(tx, "project created", person=by.id if by else None, project=row, slug=slug)
+    if by is not None:
+        join(tx, made, by, "lead", by=by)
+    return made
+
+
+def setting_of(record: Mapping[str, Any]) -> Setting:
+    """A setting whose strategy exists, checked before anybody works by it."""
+    try:
+        found = setting_from({"strategy": DEFAULT_STRATEGY, **record})
+    except TypeError as error:
+        raise DataError(f"this setting cannot be read ({error}).") from error
+    strategy(found.strategy)
+    return found
+
+
+def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> Project:
+    """Other title, guidelines, tool, setting or options; tool and setting only in draft."""
+    fixed = [name for name in ("tool", "setting") if changes.get(name) is not None]
+    if fixed and project.state != "draft":
+        raise DataError(
+            f"the {fixed[0]} of a project is fixed once it was opened; "
+            "switch single tasks, or make another project."
+        )
+    new: dict[str, Any] = {}
+    for name in ("title", "guidelines"):
+        if changes.get(name) is not None:
+            new[name] = str(changes[name])[: 300 if name == "title" else None]
+    if changes.get("tool") is not None:
+        new["tool"] = _tool(changes["tool"])
+    if changes.get("setting") is not None:
+        new["setting"] = asdict(setting_of({**asdict(project.setting), **changes["setting"]}))
+    if changes.get("options") is not None:
+        new["options"] = checked_options({**project.options, **changes["options"]})
+    if new:
+        tx.run(update(projects).where(projects.c.id == project.id).values(**new))
+        audit.note(tx, "project changed", person=by.id, project=project.id, **new)
+    return get(tx, project.id)
+
+
+def set_state(tx: Tx, project: Project, state: str, by: Person) -> Project:
+    assert state in STATES
+    tx.run(update(projects).where(projects.c.id == project.id).values(state=state))
+    audit.note(tx, f"project {state}", person=by.id, project=project.id)
+    return get(tx, project.id)
+
+
+def get(tx: Tx, project: int) -> Project:
+    row = tx.first(select(projects).where(projects.c.id == project))
+    assert row is not None, f"no project {project}"
+    return _project(row)
+
+
+def by_slug(tx: Tx, slug: str) -> Project | None:
+    row = tx.first(select(projects).where(projects.c.slug == slug))
+    return None if row is None else _project(row)
+
+
+def of_person(tx: Tx, person: Person) -> list[Member]:
+    """The projects that one may see, oldest first; an admin sees all."""
+    found: Select[Any] = select(projects, memberships.c.role).order_by(projects.c.id)
+    mine = and_(
+        memberships.c.project == projects.c.id,
+        memberships.c.person == person.id,
+        memberships.c.left.is_(None),
+    )
+    rows = tx.all(found.join(memberships, mine, isouter=person.admin))
+    roles: dict[int, list[str]] = {}
+    for row in rows:
+        roles.setdefault(row["id"], []).extend([row["role"]] if row["role"] else [])
+    kept = {row["id"]: row for row in rows}
+    return [Member(person, _project(row), tuple(sorted(roles[i]))) for i, row in kept.items()]
+
+
+def member(tx: Tx, slug: str, person: Person) -> Member | None:
+    """Somebody's place in a project; None where there is none, or no such project."""
+    project = by_slug(tx, slug)
+    if project is None:
+        return None
+    rows = tx.all(
+        select(memberships.c.role).where(
+            memberships.c.project == project.id,
+            memberships.c.person == person.id,
+            memberships.c.left.is_(None),
+        )
+    )
+    roles = tuple(sorted(row["role"] for row in rows))
+    return Member(person, project, roles) if roles or person.admin else None
+
+
+def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None = None) -> None:
+    """Somebody comes, or comes back."""
+    if role not in ROLES:
+        raise DataError(f"a role is one of {', '.join(ROLES)}; got {role!r}.")
+    key = {"project": project.id, "person": person.id, "role": role}
+    same = and_(*(memberships.c[name] == value for name, value in key.items()))
+    if not tx.run(update(memberships).where(same).values(left=None)):
+        tx.add(memberships, **key, joined=tx.now)
+    audit.note(
+        tx, "joined", person=by.id if by else person.id, project=project.id,
+        who=person.id, role=role,
+    )  # fmt: skip
+
+
+def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
+    """Somebody goes; what they judged stays.  False where they were not there."""
+    here = and_(
+        memberships.c.project == project.id,
+        memberships.c.person == person.id,
+        memberships.c.left.is_(None),
+    )
+    gone = tx.run(update(memberships).where(here).values(left=tx.now))
+    if gone:
+        audit.note(tx, "left", person=by.id, project=project.id, who=person.id)
+    return gone > 0
+
+
+def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMapping]:
+    """Rows of person, login, name, role, joined, left; in the order of coming."""
+    found = (
+        select(
+            memberships.c.person, people.c.login, people.c.name,
+            memberships.c.role, memberships.c.joined, memberships.c.left,
+        )
+        .join(people, people.c.id == memberships.c.person)
+        .where(memberships.c.project == project.id)
+        .order_by(memberships.c.joined, memberships.c.person, memberships.c.role)
+    )  # fmt: skip
+    return tx.all(found if role is None else found.where(memberships.c.role == role))
+
+
+def _tool(name: str) -> str:
+    if name not in TOOLS:
+        raise DataError(f"a tool is one of {', '.join(TOOLS)}; got {name!r}.")
+    return name
+
+
+def _project(row: RowMapping) -> Project:
+    return Project(
+        row["id"], row["slug"], row["title"], row["guidelines"], row["tool"],
+        setting_from(row["setting"]), {**DEFAULTS, **row["options"]}, row["state"], row["created"],
+    )  # fmt: skip

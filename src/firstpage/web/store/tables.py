@@ -1,0 +1,209 @@
+"""The tables.  Times are UTC in ISO form, so that they sort as text and read alike everywhere.
+
+`events` is the log that everything else about judgments is replayed from: rows are added and
+never changed, but for the person's name when somebody's data are deleted.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import TypeEngine
+
+NAMING = {
+    "ix": "ix_%(column_0_label)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+metadata = MetaData(naming_convention=NAMING)
+
+
+def _id() -> Column[int]:
+    return Column("id", Integer, primary_key=True, autoincrement=True)
+
+
+def _time(name: str, null: bool = False) -> Column[str]:
+    return Column(name, String(32), nullable=null)
+
+
+def _of(
+    name: str,
+    other: str,
+    null: bool = False,
+    index: bool = True,
+    column: type[TypeEngine[int]] = Integer,
+) -> Column[int]:
+    return Column(name, column, ForeignKey(f"{other}.id"), nullable=null, index=index)
+
+
+people = Table(
+    "people", metadata, _id(),
+    Column("login", String(100), nullable=False, unique=True),
+    Column("name", String(200), nullable=False),
+    Column("password_hash", Text),
+    Column("admin", Boolean, nullable=False, default=False),
+    _time("created"), _time("deleted", null=True),
+)  # fmt: skip
+
+projects = Table(
+    "projects", metadata, _id(),
+    Column("slug", String(64), nullable=False, unique=True),
+    Column("title", String(300), nullable=False),
+    Column("guidelines", Text, nullable=False, default=""),
+    Column("tool", String(16), nullable=False),
+    Column("setting", JSON, nullable=False),
+    Column("options", JSON, nullable=False),
+    Column("state", String(16), nullable=False),
+    _time("created"),
+)  # fmt: skip
+
+memberships = Table(
+    "memberships", metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("person", ForeignKey("people.id"), primary_key=True, index=True),
+    Column("role", String(16), primary_key=True),
+    _time("joined"), _time("left", null=True),
+)  # fmt: skip
+
+invitations = Table(
+    "invitations", metadata, _id(),
+    Column("token_hash", String(64), nullable=False, unique=True),
+    Column("kind", String(16), nullable=False),  # join a project, or reset a password
+    _of("project", "projects", null=True),
+    Column("role", String(16)),
+    _of("person", "people", null=True, index=False),  # whose password
+    _of("made_by", "people", null=True, index=False),
+    _time("created"), _time("expires"),
+    _of("used_by", "people", null=True, index=False), _time("used_at", null=True),
+)  # fmt: skip
+
+queries = Table(
+    "queries", metadata, _id(), _of("project", "projects", index=False),
+    Column("key", String(200), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("description", Text, nullable=False, default=""),
+    Column("purpose", String(16), nullable=False, default="work"),  # or training
+    Column("position", Integer, nullable=False),
+    UniqueConstraint("project", "key"),
+)  # fmt: skip
+
+documents = Table(
+    "documents", metadata, _id(), _of("query", "queries", index=False),
+    Column("key", String(200), nullable=False),
+    Column("title", Text, nullable=False, default=""),
+    Column("kind", String(16), nullable=False),
+    Column("body", Text, nullable=False, default=""),
+    Column("fields", JSON),
+    Column("url", Text),
+    Column("image", String(64), ForeignKey("images.id"), index=True),
+    Column("prior", Float),
+    Column("position", Integer, nullable=False),
+    UniqueConstraint("query", "key"),
+)  # fmt: skip
+
+images = Table(
+    "images", metadata,
+    Column("id", String(64), primary_key=True),  # SHA-256 of the data
+    Column("type", String(32), nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)  # fmt: skip
+
+golds = Table(
+    "golds", metadata, _id(), _of("project", "projects"), _of("query", "queries"),
+    Column("kind", String(16), nullable=False),  # gold or training
+    Column("left", String(200), nullable=False),
+    Column("right", String(200)),
+    Column("outcome", Integer, nullable=False),
+    Column("explanation", Text, nullable=False, default=""),
+    Column("position", Integer, nullable=False),
+)  # fmt: skip
+
+tasks = Table(
+    "tasks", metadata, _id(), _of("project", "projects"), _of("query", "queries"),
+    _of("person", "people"),
+    Column("tool", String(16), nullable=False),
+    Column("replicate", Integer, nullable=False, default=0),
+    Column("state", String(16), nullable=False),
+    Column("reason", Text),  # why it was skipped
+    Column("setting", JSON, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("asked", Integer, nullable=False, default=0),  # judgments that stand
+    Column("result", JSON),  # once done; replay of the events gives the same
+    _time("started", null=True), _time("finished", null=True),
+    UniqueConstraint("query", "person", "tool"),
+)  # fmt: skip
+
+events = Table(
+    "events", metadata, _id(), _of("task", "tasks", index=False),
+    Column("seq", Integer, nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("event", JSON, nullable=False),
+    _of("person", "people", index=False),
+    _time("shown_at", null=True), _time("answered_at", null=True),
+    Column("active_ms", BigInteger), Column("paused_ms", BigInteger),
+    Column("away_ms", BigInteger),
+    Column("spans", JSON),
+    Column("comment", Text),
+    _time("at"),
+    UniqueConstraint("task", "seq"), UniqueConstraint("task", "key"),
+)  # fmt: skip
+
+spans = Table(  # time that ended without an answer: a pause, a closed tab
+    "spans", metadata, _id(), _of("task", "tasks", index=False),
+    Column("key", String(64), nullable=False),
+    Column("active_ms", BigInteger), Column("paused_ms", BigInteger),
+    Column("away_ms", BigInteger),
+    Column("spans", JSON, nullable=False),
+    _time("at"),
+    UniqueConstraint("task", "key"),
+)  # fmt: skip
+
+trained = Table(
+    "trained", metadata, _id(), _of("project", "projects", index=False),
+    _of("person", "people", index=False), _of("gold", "golds", index=False),
+    Column("round", Integer, nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("outcome", Integer, nullable=False),
+    Column("right", Boolean, nullable=False),
+    _time("at"),
+    UniqueConstraint("project", "person", "round", "gold"),
+    UniqueConstraint("project", "person", "key"),
+)  # fmt: skip
+
+logins = Table(
+    "logins", metadata, _id(),
+    Column("token_hash", String(64), nullable=False, unique=True),
+    _of("person", "people"),
+    Column("csrf", String(64), nullable=False),
+    _time("created"), _time("seen"), _time("expires"),
+)  # fmt: skip
+
+attempts = Table(
+    "attempts", metadata, _id(),
+    Column("login", String(100), nullable=False),
+    Column("address", String(64), nullable=False),
+    _time("at"),
+    Index("ix_attempts_login_at", "login", "at"), Index("ix_attempts_address_at", "address", "at"),
+)  # fmt: skip
+
+audit = Table(
+    "audit", metadata, _id(), _time("at"),
+    _of("person", "people", null=True, index=False), _of("project", "projects", null=True),
+    Column("action", String(64), nullable=False),
+    Column("what", JSON, nullable=False),
+)  # fmt: skip

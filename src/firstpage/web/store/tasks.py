@@ -1,0 +1,129 @@
+"""Tasks: one query for one person under one tool, an engine session each."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, RowMapping, func, null, select, update
+
+from firstpage.labeling.events import Setting, setting_from
+from firstpage.web.store import audit
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.projects import STRATEGY_OF, Project
+from firstpage.web.store.tables import documents, projects, queries, tasks
+
+MOST_SEED = 2**31
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task with what one needs to know about its query and project."""
+
+    id: int
+    project: int
+    slug: str
+    project_state: str
+    query: int
+    query_key: str
+    query_text: str
+    description: str
+    person: int
+    tool: str
+    replicate: int
+    state: str
+    setting: Setting
+    asked: int
+    n: int  # documents
+    started: str | None
+    finished: str | None
+
+
+def setting_for(project: Project, tool: str, number: int) -> Setting:
+    """A task's own setting: the tool may fix the strategy, and every task has its own seed."""
+    setting = project.setting
+    return replace(
+        setting,
+        strategy=STRATEGY_OF.get(tool, setting.strategy),
+        seed=(setting.seed * 1_000_003 + number) % MOST_SEED,
+    )
+
+
+def add(
+    tx: Tx, project: Project, query: int, person: int, tool: str, replicate: int, position: int
+) -> int:
+    """A task that nobody has started."""
+    number = query * 31 + person  # any number that the three alone decide
+    return tx.add(
+        tasks, project=project.id, query=query, person=person, tool=tool, replicate=replicate,
+        state="open", position=position, setting=asdict(setting_for(project, tool, number)),
+    )  # fmt: skip
+
+
+def get(tx: Tx, task: int, lock: bool = False) -> TaskRow | None:
+    """One task; `lock` keeps other transactions off it until this one ends."""
+    if lock:  # SQLite's write transaction is the lock
+        tx.first(select(tasks.c.id).where(tasks.c.id == task).with_for_update())
+    rows = _rows(tx, tasks.c.id == task)
+    return rows[0] if rows else None
+
+
+def of_person(tx: Tx, project: Project, person: int) -> list[TaskRow]:
+    """Somebody's tasks in the order of work."""
+    return _rows(tx, tasks.c.project == project.id, tasks.c.person == person)
+
+
+def of_project(tx: Tx, project: int) -> list[TaskRow]:
+    return _rows(tx, tasks.c.project == project)
+
+
+def set_state(
+    tx: Tx, task: int, state: str, *, asked: int | None = None, reason: str | None = None,
+    result: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Started, done, skipped or open again, with the times of the first start and the last end."""
+    values: dict[str, object] = {"state": state, "reason": reason, "result": result or null()}
+    if state in ("started", "done"):
+        values["started"] = func.coalesce(tasks.c.started, tx.now)
+    values["finished"] = tx.now if state in ("done", "skipped") else None
+    if asked is not None:
+        values["asked"] = asked
+    tx.run(update(tasks).where(tasks.c.id == task).values(**values))
+
+
+def skip(tx: Tx, task: TaskRow, reason: str, by: int) -> None:
+    """The assessor hands the whole query back."""
+    set_state(tx, task.id, "skipped", reason=reason)
+    audit.note(
+        tx, "query handed back", person=by, project=task.project,
+        task=task.id, query=task.query_key, reason=reason,
+    )  # fmt: skip
+
+
+def sees_query(tx: Tx, person: int, query: int) -> bool:
+    """Has this person a task about the query?"""
+    found = select(tasks.c.id).where(tasks.c.person == person, tasks.c.query == query).limit(1)
+    return tx.value(found) is not None
+
+
+def _rows(tx: Tx, *where: ColumnElement[bool]) -> list[TaskRow]:
+    documents_of = select(func.count()).where(documents.c.query == tasks.c.query).scalar_subquery()
+    found = (
+        select(
+            tasks, projects.c.slug, projects.c.state.label("project_state"),
+            queries.c.key.label("query_key"), queries.c.text.label("query_text"),
+            queries.c.description, documents_of.label("n"),
+        )
+        .join(projects, projects.c.id == tasks.c.project)
+        .join(queries, queries.c.id == tasks.c.query)
+        .where(*where)
+        .order_by(tasks.c.position, tasks.c.id)
+    )  # fmt: skip
+    return [_task(row) for row in tx.all(found)]
+
+
+def _task(row: RowMapping) -> TaskRow:
+    names = TaskRow.__dataclass_fields__
+    return TaskRow(
+        **{n: row[n] for n in names if n != "setting"}, setting=setting_from(row["setting"])
+    )

@@ -1,0 +1,105 @@
+"""Queries, their documents, and questions with known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import RowMapping, func, select
+
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.tables import documents, golds, images, queries
+
+KINDS = ("text", "html", "image", "card", "list")
+SHOWN = ("id", "query", "key", "title", "kind", "fields", "prior", "position")  # all but the body
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document as it comes in; `body` is text or HTML, `image` the digest of a picture."""
+
+    key: str
+    title: str = ""
+    kind: str = "text"
+    body: str = ""
+    fields: Mapping[str, Any] | None = None
+    url: str | None = None
+    image: str | None = None
+    prior: float | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query as it comes in."""
+
+    key: str
+    text: str
+    description: str = ""
+    documents: tuple[Document, ...] = ()
+
+
+def add_query(tx: Tx, project: int, query: Query, position: int, purpose: str = "work") -> int:
+    """The query with its documents; its id."""
+    row = tx.add(
+        queries, project=project, key=query.key, text=query.text, description=query.description,
+        purpose=purpose, position=position,
+    )  # fmt: skip
+    add_documents(tx, row, query.documents)
+    return row
+
+
+def add_documents(tx: Tx, query: int, given: Sequence[Document], start: int = 0) -> None:
+    tx.add_all(documents, [
+        {
+            "query": query, "key": d.key, "title": d.title, "kind": d.kind, "body": d.body,
+            "fields": None if d.fields is None else dict(d.fields), "url": d.url,
+            "image": d.image, "prior": d.prior, "position": start + i,
+        }
+        for i, d in enumerate(given)
+    ])  # fmt: skip
+
+
+def of_project(tx: Tx, project: int, purpose: str = "work") -> Sequence[RowMapping]:
+    """Its queries in order, each with the number of its documents (`n`)."""
+    count = (
+        select(func.count()).where(documents.c.query == queries.c.id).scalar_subquery().label("n")
+    )
+    return tx.all(
+        select(queries, count)
+        .where(queries.c.project == project, queries.c.purpose == purpose)
+        .order_by(queries.c.position)
+    )
+
+
+def documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:
+    """In order, without their bodies."""
+    columns = [documents.c[name] for name in SHOWN]
+    return tx.all(select(*columns).where(documents.c.query == query).order_by(documents.c.position))
+
+
+def document(tx: Tx, document: int) -> RowMapping | None:
+    """One document with its body, and its query's project and purpose."""
+    return tx.first(
+        select(documents, queries.c.project, queries.c.purpose)
+        .join(queries, queries.c.id == documents.c.query)
+        .where(documents.c.id == document)
+    )
+
+
+def image(tx: Tx, digest: str) -> RowMapping | None:
+    return tx.first(select(images).where(images.c.id == digest))
+
+
+def keep_image(tx: Tx, digest: str, kind: str, data: bytes) -> None:
+    """Once, however many documents show it."""
+    if not tx.value(select(images.c.id).where(images.c.id == digest)):
+        tx.run(images.insert().values(id=digest, type=kind, data=data))
+
+
+def golds_of(tx: Tx, project: int, kind: str, query: int | None = None) -> Sequence[RowMapping]:
+    """Questions with known answers, in order; of one query, or of all."""
+    found = select(golds).where(golds.c.project == project, golds.c.kind == kind)
+    if query is not None:
+        found = found.where(golds.c.query == query)
+    return tx.all(found.order_by(golds.c.position))

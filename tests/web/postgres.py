@@ -1,0 +1,82 @@
+"""A PostgreSQL of our own: started where its programs are installed, on a free loopback port."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/bin")
+
+
+def programs() -> Path | None:
+    """The folder of `initdb` and `pg_ctl`; None where PostgreSQL is not installed."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).parent
+    for place in PLACES:
+        for folder in sorted(Path("/").glob(place.lstrip("/")), reverse=True):
+            if (folder / "initdb").exists():
+                return folder
+    return None
+
+
+@contextmanager
+def cluster() -> Iterator[str]:
+    """The URL of a running server with all its data in a folder that goes away."""
+    folder = programs()
+    assert folder is not None
+    root = Path(tempfile.mkdtemp(prefix="firstpage-pg-"))
+    root.chmod(0o777)
+    data, port = root / "data", _free_port()
+    try:
+        _run(folder / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "-N")
+        _run(
+            folder / "pg_ctl", "-D", data, "-w", "-l", root / "log", "start",
+            "-o", f"-p {port} -h 127.0.0.1 -k {root} -c max_connections=200",
+        )  # fmt: skip
+        yield f"postgresql://postgres@127.0.0.1:{port}"
+    finally:
+        subprocess.run(_as_user(folder / "pg_ctl", "-D", data, "-m", "immediate", "stop"),
+                       capture_output=True, check=False)  # fmt: skip
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def new_database(server: str) -> str:
+    """An empty database on the server; its URL."""
+    import psycopg
+
+    name = f"t{uuid4().hex}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return f"{server}/{name}"
+
+
+def _run(*command: object) -> None:
+    """Quietly; what went wrong is in the error.  The log file must not keep our pipes open."""
+    done = subprocess.run(
+        _as_user(*command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, check=False, cwd="/",
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command} failed with {done.returncode}"
+
+
+def _as_user(*command: object) -> list[str]:
+    """PostgreSQL will not run as root."""
+    words = [str(word) for word in command]
+    if os.geteuid() != 0:
+        return words
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", *words]
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port

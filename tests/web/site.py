@@ -1,0 +1,153 @@
+"""A whole application in memory, with people, a project and texts: what web tests begin with."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from fastapi import FastAPI
+
+from firstpage.web.app import create_app
+from firstpage.web.security import COOKIE, ServeSettings
+from firstpage.web.store import logins, people, projects, tasks, texts
+from firstpage.web.store.connect import Store
+from firstpage.web.store.people import Person
+from firstpage.web.store.projects import Project
+from firstpage.web.store.texts import Document, Query
+
+with warnings.catch_warnings():  # it would rather have another HTTP library
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+HOST = "testserver"
+PASSWORD = "correct horse battery"
+
+
+class Clock:
+    """Stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@dataclass
+class Site:
+    """`store` and `app`; people come by name and are logged in at the database."""
+
+    store: Store
+    clock: Clock
+    settings: ServeSettings = field(default_factory=lambda: ServeSettings(hosts=(HOST,)))
+    app: FastAPI = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.app = create_app(self.store, self.settings)
+
+    def person(self, login: str, admin: bool = False) -> Person:
+        with self.store.write() as tx:
+            return people.ensure(tx, login, login.title(), admin=admin)
+
+    def client(self, login: str | None = None) -> Client:
+        """A browser; logged in where a login is given."""
+        client = Client(self.app, base_url=f"http://{HOST}", raise_server_exceptions=True)
+        if login is not None:
+            person = self.person(login)
+            with self.store.write() as tx:
+                token, row = logins.start(tx, person)
+            client.cookies.set(COOKIE, token)
+            client.headers["X-CSRF-Token"] = row.csrf
+        return client
+
+    def project(
+        self, slug: str = "books", *, lead: str = "lena", assessors: tuple[str, ...] = ("ada",),
+        queries: int = 2, documents: int = 6, tool: str = "pairs", opened: bool = True,
+        setting: dict[str, Any] | None = None, options: dict[str, Any] | None = None,
+    ) -> Project:  # fmt: skip
+        """Every assessor has every query."""
+        chief, team = self.person(lead), [self.person(name) for name in assessors]
+        with self.store.write() as tx:
+            made = projects.create(
+                tx, slug, tool=tool, setting=setting or {"k": 3, "strategy": "heap"},
+                options=options, by=chief,
+            )  # fmt: skip
+            for number in range(queries):
+                row = texts.add_query(tx, made.id, query(number, documents), number)
+                for person in team:
+                    tasks.add(tx, made, row, person.id, tool, 0, number)
+            for person in team:
+                projects.join(tx, made, person, "assessor")
+            if opened:
+                made = projects.set_state(tx, made, "open", chief)
+        return made
+
+    def task(self, slug: str, login: str, number: int = 0) -> int:
+        """The id of somebody's task."""
+        person = self.person(login)
+        with self.store.read() as tx:
+            project = projects.by_slug(tx, slug)
+            assert project is not None
+            return tasks.of_person(tx, project, person.id)[number].id
+
+
+class Client(TestClient):
+    """With the few calls that judging takes."""
+
+    def state(self, task: int) -> dict[str, Any]:
+        found = self.get(f"/api/v1/tasks/{task}")
+        assert found.status_code == 200, found.text
+        state: dict[str, Any] = found.json()
+        return state
+
+    def answer(self, state: dict[str, Any], outcome: int = 1, **more: Any) -> Any:
+        """Answer what a state asks."""
+        return self.post(
+            f"/api/v1/tasks/{state['task']}/answers", json=body(state, outcome, **more)
+        )
+
+    def judge(self, task: int, better: Any = None) -> dict[str, Any]:
+        """A whole query; `better(left, right)` gives outcomes, or the smaller key wins."""
+        state = self.state(task)
+        while state["question"] is not None:
+            left, right = state["question"]["left"], state["question"]["right"]
+            outcome = _outcome(left["key"], right and right["key"], better)
+            reply = self.answer(state, outcome)
+            assert reply.status_code == 200, reply.text
+            state = reply.json()
+        return state
+
+
+def body(state: dict[str, Any], outcome: int = 1, **more: Any) -> dict[str, Any]:
+    question = state["question"]
+    return {
+        "seq": state["seq"], "key": uuid4().hex, "left": question["left"]["key"],
+        "right": question["right"] and question["right"]["key"], "outcome": outcome, **more,
+    }  # fmt: skip
+
+
+def query(number: int, documents: int = 6) -> Query:
+    """Its documents are d0, d1, .. from best to worst, if one likes."""
+    return Query(
+        f"q{number}", f"query {number}", "what is wanted",
+        tuple(Document(f"d{i}", f"Title {i}", body=f"Body {i} of {number}") for i in range(documents)),
+    )  # fmt: skip
+
+
+def jsonl(*rows: dict[str, Any]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def _outcome(left: str, right: str | None, better: Any) -> int:
+    if better is not None:
+        return int(better(left, right))
+    if right is None:
+        return max(0, 4 - int(left.removeprefix("d")))
+    return 1 if left < right else -1

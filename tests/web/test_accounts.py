@@ -1,0 +1,259 @@
+"""Coming in: passwords, sessions, invitations, resets, deletion."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from sqlalchemy import select, text
+
+from firstpage.web import entry
+from firstpage.web.security import COOKIE
+from firstpage.web.store import attempts, invitations, people, projects
+from firstpage.web.store.tables import audit, events, logins, tasks
+from tests.web.site import PASSWORD, Client, Site
+
+NEW = "another fine password"
+
+
+def with_password(site: Site, login: str) -> None:
+    person = site.person(login)
+    with site.store.write() as tx:
+        people.set_password(tx, person, people.hashed(PASSWORD))
+
+
+def log_in(client: Client, login: str, password: str = PASSWORD):
+    return client.post("/api/v1/login", json={"login": login, "password": password})
+
+
+def test_log_in_and_out(both: Site) -> None:
+    with_password(both, "ada")
+    client = both.client()
+    assert client.get("/api/v1/me").status_code == 401
+    reply = log_in(client, "Ada")
+    assert reply.status_code == 200
+    cookie = reply.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert "secure" not in cookie
+    client.headers["X-CSRF-Token"] = reply.json()["csrf"]
+    assert client.get("/api/v1/me").json()["login"] == "ada"
+    assert client.post("/api/v1/logout").status_code == 204
+    assert client.get("/api/v1/me").status_code == 401
+
+
+def test_the_token_is_not_in_the_database(site: Site) -> None:
+    with_password(site, "ada")
+    client = site.client()
+    log_in(client, "ada")
+    with site.store.read() as tx:
+        kept = tx.all(select(logins))
+    token = client.cookies[COOKIE]
+    assert len(kept) == 1
+    assert token not in str([dict(row) for row in kept])
+
+
+def test_a_session_from_before_login_is_not_kept(site: Site) -> None:
+    """Fixation: whoever planted a cookie does not come in with it."""
+    with_password(site, "ada")
+    attacker = site.client("eve")
+    planted = attacker.cookies[COOKIE]
+    victim = site.client()
+    victim.cookies.set(COOKIE, planted)
+    reply = log_in(victim, "ada")
+    assert COOKIE in reply.headers["set-cookie"]
+    assert planted not in reply.headers["set-cookie"]
+    with site.store.read() as tx:
+        assert len(tx.all(select(logins))) == 1, "the planted session ended"
+    assert attacker.get("/api/v1/me").status_code == 401
+
+
+def test_a_login_ends_after_its_time(site: Site) -> None:
+    ada = site.client("ada")
+    site.clock.pass_(days=29)
+    assert ada.get("/api/v1/me").status_code == 200
+    site.clock.pass_(days=29)
+    assert ada.get("/api/v1/me").status_code == 200, "being there prolongs it"
+    site.clock.pass_(days=31)
+    assert ada.get("/api/v1/me").status_code == 401
+
+
+def test_guessing_is_limited_by_login(both: Site) -> None:
+    with_password(both, "ada")
+    client = both.client()
+    codes = [log_in(client, "ada", "wrong password").status_code for _ in range(11)]
+    assert codes == [401] * attempts.BY_LOGIN + [429]
+    assert log_in(client, "ada").status_code == 429, "also with the right one"
+    both.clock.pass_(minutes=16)
+    assert log_in(client, "ada").status_code == 200
+
+
+def test_guessing_is_limited_by_address(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "BY_ADDRESS", 4)
+    client = site.client()
+    codes = [log_in(client, f"nobody{i}", "wrong password").status_code for i in range(5)]
+    assert codes == [401] * 4 + [429]
+
+
+def test_the_right_password_starts_the_count_anew(site: Site) -> None:
+    with_password(site, "ada")
+    client = site.client()
+    for _ in range(2):
+        for _ in range(attempts.BY_LOGIN - 1):
+            assert log_in(client, "ada", "wrong password").status_code == 401
+        assert log_in(client, "ada").status_code == 200
+
+
+def test_an_unknown_login_takes_as_long(site: Site, real_passwords: None) -> None:
+    people._nobodys.cache_clear()  # another test's may be quick
+    people.fits("x", None)
+    with_password(site, "ada")
+    entry_times = []
+    for login in ("ada", "nobody"):
+        start = time.perf_counter()
+        with pytest.raises(entry.WrongLogin):
+            entry.log_in(site.store, login, "wrong password", "here")
+        entry_times.append(time.perf_counter() - start)
+    assert 0.3 < entry_times[0] / entry_times[1] < 3
+
+
+def test_changing_the_password_ends_other_sessions(both: Site) -> None:
+    with_password(both, "ada")
+    here, there = both.client("ada"), both.client("ada")
+    wrong = here.post("/api/v1/password", json={"old": "not this one", "new": NEW})
+    assert wrong.status_code == 400
+    done = here.post("/api/v1/password", json={"old": PASSWORD, "new": NEW})
+    assert done.status_code == 204
+    assert here.get("/api/v1/me").status_code == 200
+    assert there.get("/api/v1/me").status_code == 401
+    assert log_in(both.client(), "ada").status_code == 401
+    assert log_in(both.client(), "ada", NEW).status_code == 200
+
+
+@pytest.mark.parametrize("password", ["short", "x" * 501])
+def test_passwords_have_bounds(site: Site, password: str) -> None:
+    with_password(site, "ada")
+    reply = site.client("ada").post("/api/v1/password", json={"old": PASSWORD, "new": password})
+    assert reply.status_code == 400
+    assert "10 to 500" in reply.json()["detail"]
+
+
+def test_an_invitation_works_once(both: Site) -> None:
+    both.project()
+    lena = both.client("lena")
+    made = lena.post("/api/v1/projects/books/invitations", json={"role": "assessor"}).json()
+    given = {"token": made["token"], "login": "bob", "name": "Bob", "password": PASSWORD}
+    bob = both.client()
+    reply = bob.post("/api/v1/invitations/accept", json=given)
+    assert reply.status_code == 200
+    assert reply.json() == {"project": "books"}
+    assert bob.get("/api/v1/projects/books").json()["roles"] == ["assessor"]
+    again = both.client().post("/api/v1/invitations/accept", json={**given, "login": "mallory"})
+    assert again.status_code == 400
+    with both.store.read() as tx:
+        assert people.by_login(tx, "mallory") is None
+
+
+def test_an_invitation_ends_and_can_be_revoked(site: Site) -> None:
+    site.project()
+    lena = site.client("lena")
+    old = lena.post("/api/v1/projects/books/invitations", json={"days": 1}).json()
+    site.clock.pass_(days=2)
+    new = lena.post("/api/v1/projects/books/invitations", json={"days": 1}).json()
+    listed = lena.get("/api/v1/projects/books/invitations")
+    assert new["token"] not in listed.text
+    assert lena.delete(f"/api/v1/projects/books/invitations/{new['id']}").status_code == 204
+    for made in (old, new):
+        given = {"token": made["token"], "login": "bob", "password": PASSWORD}
+        assert site.client().post("/api/v1/invitations/accept", json=given).status_code == 400
+
+
+def test_somebody_logged_in_takes_up_an_invitation(site: Site) -> None:
+    site.project()
+    with site.store.write() as tx:
+        project = projects.by_slug(tx, "books")
+        link = invitations.invite(tx, project, "lead", None)
+    bob = site.client("bob")
+    csrf = bob.headers.pop("X-CSRF-Token")
+    assert bob.post("/api/v1/invitations/accept", json={"token": link.token}).status_code == 403
+    bob.headers["X-CSRF-Token"] = csrf
+    assert bob.post("/api/v1/invitations/accept", json={"token": link.token}).status_code == 200
+    assert bob.get("/api/v1/projects/books").json()["leads"]
+
+
+def test_the_first_lead_comes_in_by_a_link(site: Site) -> None:
+    with site.store.write() as tx:
+        link = invitations.invite(tx, None, "lead", None)
+    client = site.client()
+    given = {"token": link.token, "login": "chief", "password": PASSWORD}
+    assert client.post("/api/v1/invitations/accept", json=given).json() == {"project": None}
+    assert client.get("/api/v1/me").json()["admin"]
+
+
+def test_reset_by_a_link(both: Site) -> None:
+    both.project()
+    with_password(both, "ada")
+    ada, lena = both.client("ada"), both.client("lena")
+    number = both.person("ada").id
+    first = lena.post(f"/api/v1/people/{number}/reset").json()
+    second = lena.post(f"/api/v1/people/{number}/reset").json()
+    stale = {"token": first["token"], "password": NEW}
+    assert both.client().post("/api/v1/reset", json=stale).status_code == 400
+    given = {"token": second["token"], "password": NEW}
+    assert both.client().post("/api/v1/reset", json=given).status_code == 204
+    assert both.client().post("/api/v1/reset", json=given).status_code == 400
+    assert ada.get("/api/v1/me").status_code == 401, "all sessions end"
+    assert log_in(both.client(), "ada", NEW).status_code == 200
+
+
+def test_a_lead_manages_only_their_own_people(site: Site) -> None:
+    """Else the lead of one project could take over another by resetting a password."""
+    site.project("books")
+    site.project("films", lead="fred", assessors=("ada", "carl"))
+    site.person("root", admin=True)
+    lena = site.client("lena")
+    for other in ("ada", "carl", "fred", "root"):
+        number = site.person(other).id
+        assert lena.post(f"/api/v1/people/{number}/reset").status_code == 404
+        reply = lena.request(
+            "DELETE", f"/api/v1/people/{number}/data", json={"judgments": "remove"}
+        )
+        assert reply.status_code == 404
+
+
+@pytest.mark.parametrize("choice", ["anonymise", "remove"])
+def test_deletion_of_a_persons_data(both: Site, choice: str) -> None:
+    both.project()
+    with_password(both, "ada")
+    ada = both.client("ada")
+    task, number = both.task("books", "ada"), both.person("ada").id
+    ada.answer(ada.state(task), comment="my private thought")
+    ada.judge(task)
+    lena = both.client("lena")
+    reply = lena.request("DELETE", f"/api/v1/people/{number}/data", json={"judgments": choice})
+    assert reply.status_code == 200
+    assert reply.json()["tasks"] == 2
+    assert ada.get("/api/v1/me").status_code == 401
+    with both.store.read() as tx:
+        kept = tx.all(select(events))
+        assert bool(kept) == (choice == "anonymise")
+        assert all(row["comment"] is None for row in kept)
+        assert bool(tx.all(select(tasks))) == (choice == "anonymise")
+        everything = str([dict(r) for r in tx.all(text("SELECT * FROM people"))])
+        everything += str([dict(r) for r in tx.all(select(audit))])
+    assert "ada" not in everything.lower()
+    assert "data deleted" in everything
+    if choice == "anonymise":
+        assert f"deleted-{number}" in lena.get("/api/v1/projects/books/export/log.jsonl").text
+
+
+def test_changes_are_audited(site: Site) -> None:
+    site.project(opened=False)
+    lena = site.client("lena")
+    lena.patch("/api/v1/projects/books", json={"title": "Books"})
+    lena.post("/api/v1/projects/books/open")
+    lena.post("/api/v1/projects/books/invitations", json={})
+    found = lena.get("/api/v1/projects/books/audit").json()["audit"]
+    actions = [row["action"] for row in found]
+    assert actions[:3] == ["invitation made", "project open", "project changed"]
+    assert {row["person_name"] for row in found[:3]} == {"Lena"}

@@ -1,0 +1,152 @@
+"""What every request passes: host, origin, size; what every response carries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import select
+
+from firstpage.web.guard import PAGE_POLICY
+from firstpage.web.security import ServeSettings
+from firstpage.web.store.tables import people
+from tests.web.site import HOST, Site, body
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "", "[::1", "testserver.evil"])
+def test_a_strange_host_is_refused(site: Site, host: str) -> None:
+    reply = site.client("ada").get("/api/v1/me", headers={"Host": host})
+    assert reply.status_code == 421
+
+
+@pytest.mark.parametrize("host", ["localhost:8210", "127.0.0.1", "[::1]:80", "TESTSERVER"])
+def test_our_own_hosts(site: Site, host: str) -> None:
+    assert site.client("ada").get("/api/v1/me", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": f"http://{HOST}.evil.example"},
+        {"Origin": "http://[::1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_changes_from_other_sites_are_refused(site: Site, headers: dict[str, str]) -> None:
+    """Even to /login, which needs no token: nobody is logged in as somebody else."""
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    sent = body(ada.state(task))
+    reply = ada.post(f"/api/v1/tasks/{task}/answers", json=sent, headers=headers)
+    assert reply.status_code == 403
+    login = site.client().post("/api/v1/login", json={}, headers=headers)
+    assert login.status_code == 403
+
+
+def test_our_own_origin(site: Site) -> None:
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    sent = body(ada.state(task))
+    own = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
+    reply = ada.post(f"/api/v1/tasks/{task}/answers", json=sent, headers=own)
+    assert reply.status_code == 200
+
+
+def test_every_response_carries_the_policy(site: Site) -> None:
+    for path in ("/api/v1/me", "/nothing", "/api/v1/openapi.json"):
+        headers = site.client().get(path).headers
+        assert headers["content-security-policy"] == PAGE_POLICY
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+
+def test_a_body_that_says_its_size_is_refused_at_once(site: Site) -> None:
+    ada = site.client("ada")
+    reply = ada.post("/api/v1/logout", content=b"x" * ((1 << 20) + 1))
+    assert reply.status_code == 413
+    assert ada.get("/api/v1/me").status_code == 200
+
+
+def test_a_body_that_does_not_say_its_size_is_stopped(site: Site) -> None:
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+
+    def stream():
+        for _ in range(20):
+            yield b"x" * (1 << 17)
+
+    reply = ada.post(
+        f"/api/v1/tasks/{task}/answers", content=stream(), headers={"content-type": "text/json"}
+    )
+    assert reply.status_code == 413
+    assert ada.state(task)["seq"] == 0
+
+
+def test_uploads_have_their_own_limit(site: Site) -> None:
+    site.project(opened=False)
+    small = Site(site.store, site.clock, ServeSettings(hosts=(HOST,), upload=2000))
+    lena = small.client("lena")
+    files = {"documents": ("d.jsonl", b"x" * 3000)}
+    assert lena.post("/api/v1/projects/books/import", files=files).status_code == 413
+
+
+def test_a_proxy_is_believed_only_if_told_so(site: Site) -> None:
+    """Its last address counts: those before it came from the client."""
+    forwarded = {"X-Forwarded-For": "6.6.6.6, 9.9.9.9", "X-Forwarded-Proto": "https"}
+    given = {"login": "nobody", "password": "wrong password"}
+    for proxy, want in ((False, "testclient"), (True, "9.9.9.9")):
+        found = Site(site.store, site.clock, replace(site.settings, proxy=proxy))
+        found.client().post("/api/v1/login", json=given, headers=forwarded)
+        with site.store.read() as tx:
+            from firstpage.web.store.tables import attempts
+
+            last = tx.all(select(attempts.c.address).order_by(attempts.c.id))[-1]
+        assert last["address"] == want
+
+
+def test_the_cookie_is_secure_behind_https(site: Site) -> None:
+    from firstpage.web.store import people as accounts
+
+    person = site.person("ada")
+    with site.store.write() as tx:
+        accounts.set_password(tx, person, accounts.hashed("a fine password"))
+    found = Site(site.store, site.clock, replace(site.settings, proxy=True))
+    reply = found.client().post(
+        "/api/v1/login", json={"login": "ada", "password": "a fine password"},
+        headers={"X-Forwarded-Proto": "https"},
+    )  # fmt: skip
+    assert "secure" in reply.headers["set-cookie"].lower()
+
+
+INJECTIONS = [
+    "' OR '1'='1", "ada'--", "'; DROP TABLE people;--", "../../etc/passwd", "%00", "..%2f..%2f",
+    "{{7*7}}", "${jndi:x}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_injections_find_nothing(both: Site, text: str) -> None:
+    both.project()
+    lena = both.client("lena")
+    login = both.client().post("/api/v1/login", json={"login": text, "password": text})
+    assert login.status_code in (401, 422)
+    for path in (f"/api/v1/projects/{text}", f"/api/v1/tasks/{text}", f"/documents/{text}"):
+        assert lena.get(path).status_code in (404, 422)
+    assert lena.get(f"/api/v1/projects/books/export/{text}").status_code in (404, 422)
+    made = lena.post("/api/v1/projects", json={"slug": "other", "title": text})
+    assert made.status_code == 201
+    with both.store.read() as tx:
+        assert {row["login"] for row in tx.all(select(people))} == {"ada", "lena"}
+
+
+@pytest.mark.parametrize("sign", ["\\ud800", "\\u0000"])
+def test_what_no_database_keeps_is_refused(both: Site, sign: str) -> None:
+    both.project()
+    reply = both.client("lena").patch(
+        "/api/v1/projects/books", content=f'{{"title": "{sign}"}}'.encode(),
+        headers={"content-type": "application/json"},
+    )  # fmt: skip
+    assert reply.status_code == 422

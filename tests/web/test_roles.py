@@ -1,0 +1,186 @@
+"""Every route against every role: who may, who may not, and who must not even know.
+
+The table is checked against the OpenAPI description, so a new route without a row fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.web.site import Client, Site
+
+# What anonymous, a stranger (assessor elsewhere), the assessor, the lead of another project and
+# the lead get.  "ok" is any 2xx, or a 4xx that only somebody who may do it can get (400, 409, 422).
+OPEN = ("ok", "ok", "ok", "ok", "ok")
+ANYONE = (401, "ok", "ok", "ok", "ok")
+MEMBER = (401, 404, "ok", 404, "ok")
+LEAD = (401, 404, 403, 404, "ok")
+OWN = (401, 404, "ok", 404, 404)  # a task is its assessor's alone
+MANAGED = (401, 404, 404, 404, "ok")
+
+ROLES = ("anonymous", "stranger", "ada", "other lead", "lena")
+ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
+    ("POST", "/login"): OPEN,
+    ("POST", "/reset"): OPEN,
+    ("POST", "/invitations/accept"): OPEN,
+    ("GET", "/me"): ANYONE,
+    ("POST", "/logout"): ANYONE,
+    ("POST", "/password"): ANYONE,
+    ("POST", "/people/{person}/reset"): MANAGED,
+    ("DELETE", "/people/{person}/data"): MANAGED,
+    ("GET", "/projects"): ANYONE,
+    ("POST", "/projects"): (401, 403, 403, "ok", "ok"),
+    ("GET", "/projects/{slug}"): MEMBER,
+    ("PATCH", "/projects/{slug}"): LEAD,
+    ("POST", "/projects/{slug}/import"): LEAD,
+    ("POST", "/projects/{slug}/open"): LEAD,
+    ("POST", "/projects/{slug}/close"): LEAD,
+    ("GET", "/projects/{slug}/work"): MEMBER,
+    ("GET", "/projects/{slug}/training"): MEMBER,
+    ("POST", "/projects/{slug}/training"): MEMBER,
+    ("GET", "/projects/{slug}/people"): LEAD,
+    ("POST", "/projects/{slug}/people"): LEAD,
+    ("DELETE", "/projects/{slug}/people/{person}"): LEAD,
+    ("GET", "/projects/{slug}/invitations"): LEAD,
+    ("POST", "/projects/{slug}/invitations"): LEAD,
+    ("DELETE", "/projects/{slug}/invitations/{invitation}"): LEAD,
+    ("GET", "/projects/{slug}/audit"): LEAD,
+    ("GET", "/projects/{slug}/assignment"): LEAD,
+    ("POST", "/projects/{slug}/assignment"): LEAD,
+    ("GET", "/projects/{slug}/progress"): LEAD,
+    ("GET", "/projects/{slug}/effort"): LEAD,
+    ("GET", "/projects/{slug}/agreement"): LEAD,
+    ("GET", "/projects/{slug}/disagreements"): LEAD,
+    ("GET", "/projects/{slug}/consensus"): LEAD,
+    ("GET", "/projects/{slug}/export/{name}"): LEAD,
+    ("GET", "/tasks/{task}"): OWN,
+    ("POST", "/tasks/{task}/answers"): OWN,
+    ("POST", "/tasks/{task}/undo"): OWN,
+    ("POST", "/tasks/{task}/revise"): OWN,
+    ("POST", "/tasks/{task}/spans"): OWN,
+    ("POST", "/tasks/{task}/skip"): OWN,
+    ("POST", "/tasks/{task}/switch"): (401, 404, 403, 404, "ok"),
+    ("GET", "/tasks/{task}/ahead"): OWN,
+    ("GET", "/tasks/{task}/judgments"): OWN,
+}
+BODIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/login"): {"login": "ada", "password": "not the right one"},
+    ("POST", "/reset"): {"token": "none", "password": "a new long password"},
+    ("POST", "/invitations/accept"): {"token": "none"},
+    ("POST", "/password"): {"old": "not the right one", "new": "a new long password"},
+    ("DELETE", "/people/{person}/data"): {"judgments": "anonymise"},
+    ("POST", "/projects"): {"slug": "new"},
+    ("PATCH", "/projects/{slug}"): {"title": "Other"},
+    ("POST", "/projects/{slug}/training"): {"seq": 0, "key": "k", "left": "d0", "right": "d1"},
+    ("POST", "/projects/{slug}/people"): {"login": "zoe"},
+    ("POST", "/projects/{slug}/invitations"): {},
+    ("POST", "/tasks/{task}/answers"): {"seq": 0, "key": "k", "left": "d0", "right": "d1"},
+    ("POST", "/tasks/{task}/undo"): {"seq": 0, "key": "k"},
+    ("POST", "/tasks/{task}/revise"): {"seq": 0, "key": "k", "at": 0, "outcome": 1},
+    ("POST", "/tasks/{task}/spans"): {"key": "k", "spans": []},
+    ("POST", "/tasks/{task}/skip"): {"reason": "I know the author"},
+    ("POST", "/tasks/{task}/switch"): {"k": 2},
+}
+THEIRS = (400, 409, 422)  # said only to those who may
+
+
+def described(site: Site) -> set[tuple[str, str]]:
+    spec = site.client().get("/api/v1/openapi.json").json()
+    return {
+        (method.upper(), path.removeprefix("/api/v1"))
+        for path, methods in spec["paths"].items()
+        for method in methods
+    }
+
+
+def test_the_table_has_every_route(site: Site) -> None:
+    assert described(site) == set(ROUTES)
+
+
+def client_of(site: Site, role: str) -> Client:
+    names = {"anonymous": None, "stranger": "carl", "other lead": "fred"}
+    return site.client(names.get(role, role))
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda r: " ".join(r))
+def test_roles(site: Site, route: tuple[str, str]) -> None:
+    method, pattern = route
+    for role, want in zip(ROLES, ROUTES[route], strict=True):
+        slug = f"books-{ROLES.index(role)}"  # each role finds a project that nobody has touched
+        site.project(slug, queries=1, documents=3)
+        site.project(f"films-{ROLES.index(role)}", lead="fred", assessors=("carl",), queries=1)
+        task, other = site.task(slug, "ada"), site.person("ada").id
+        with site.store.write() as tx:  # the one whom leads may manage is in this project alone
+            from firstpage.web.store import invitations, people, projects
+
+            eva = people.ensure(tx, f"eva{ROLES.index(role)}")
+            project = projects.by_slug(tx, slug)
+            assert project is not None
+            projects.join(tx, project, eva, "assessor")
+            invited = invitations.invite(tx, project, "assessor", None)
+            other = eva.id
+        path = pattern.format(
+            slug=slug, task=task, person=other, invitation=invited.id, name="log.jsonl"
+        )
+        client = client_of(site, role)
+        sent: dict[str, Any] = {"json": BODIES[route]} if route in BODIES else {}
+        if pattern == "/projects" and method == "POST":
+            sent = {"json": {"slug": f"new-{ROLES.index(role)}"}}
+        if pattern.endswith("/people") and method == "POST":
+            sent = {"json": {"login": f"zoe{ROLES.index(role)}"}}
+        if pattern.endswith("/import"):
+            sent = {"files": {"documents": ("d.jsonl", b'{"query":"n","document":"1","text":"x"}')}}
+        got = client.request(method, f"/api/v1{path}", **sent).status_code
+        if want == "ok":
+            fine = 200 <= got < 300 or got in THEIRS or (route[1] == "/login" and got == 401)
+            assert fine, f"{role}: {got}"
+        else:
+            assert got == want, f"{role}: {got}, not {want}"
+
+
+@pytest.mark.parametrize(
+    "route", [r for r in ROUTES if r[0] != "GET" and ROUTES[r] != OPEN], ids=lambda r: " ".join(r)
+)
+def test_changes_need_the_token(site: Site, route: tuple[str, str]) -> None:
+    """Without it, or with somebody else's, nothing may happen even to those who may."""
+    site.project()
+    method, pattern = route
+    owner = "ada" if ROUTES[route] == OWN else "lena"
+    client = site.client(owner)
+    path = pattern.format(
+        slug="books", task=site.task("books", "ada"), person=site.person("ada").id, invitation=1
+    )
+    for token in (None, "x", site.client("carl").headers["X-CSRF-Token"]):
+        client.headers.pop("X-CSRF-Token", None)
+        if token is not None:
+            client.headers["X-CSRF-Token"] = token
+        sent: dict[str, Any] = {"json": BODIES[route]} if route in BODIES else {}
+        if pattern.endswith("/import"):
+            sent = {"files": {"documents": ("d.jsonl", b'{"query":"n","document":"1","text":"x"}')}}
+        assert client.request(method, f"/api/v1{path}", **sent).status_code == 403
+
+
+def test_documents_are_for_those_who_judge_them(site: Site) -> None:
+    site.project("books", queries=1)
+    site.project("films", lead="fred", assessors=("carl",))
+    with site.store.write() as tx:  # somebody in the project without a task about this query
+        from firstpage.web.store import people, projects
+
+        project = projects.by_slug(tx, "books")
+        assert project is not None
+        projects.join(tx, project, people.ensure(tx, "bob"), "assessor")
+    url = site.client("ada").state(site.task("books", "ada"))["question"]["left"]["url"]
+    want = {"ada": 200, "lena": 200, "bob": 404, "carl": 404, "fred": 404, None: 401}
+    for login, code in want.items():
+        assert site.client(login).get(url).status_code == code, login
+
+
+def test_who_left_sees_nothing_any_more(site: Site) -> None:
+    site.project()
+    ada = site.client("ada")
+    url = ada.state(site.task("books", "ada"))["question"]["left"]["url"]
+    site.client("lena").delete(f"/api/v1/projects/books/people/{site.person('ada').id}")
+    assert ada.get("/api/v1/projects/books").status_code == 404
+    assert ada.get(url).status_code == 404

@@ -1,0 +1,97 @@
+"""The store: tables, transactions, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import text
+
+from firstpage.errors import DataError
+from firstpage.web.store import audit, people
+from firstpage.web.store.connect import FILE, Store, database_url
+from firstpage.web.store.tables import metadata
+from tests.web.site import Site
+
+
+def test_the_migrations_give_the_tables(both: Site) -> None:
+    with both.store.read() as tx:
+        context = MigrationContext.configure(tx.connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_preparing_twice_changes_nothing(where: str) -> None:
+    store = Store(where).prepare()
+    with store.write() as tx:
+        people.create(tx, "ada")
+    again = Store(where).prepare()
+    with again.read() as tx:
+        assert people.by_login(tx, "ADA") is not None
+    store.close()
+    again.close()
+
+
+def test_tables_of_a_newer_version_are_refused(where: str) -> None:
+    store = Store(where).prepare()
+    with store.write() as tx:
+        tx.connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(DataError, match="newer Firstpage"):
+        store.prepare()
+    store.close()
+
+
+def test_a_judgment_survives_losing_power(site: Site) -> None:
+    """What SQLite must be told for that."""
+    with site.store.read() as tx:
+        assert tx.value(text("PRAGMA journal_mode")) == "wal"
+        assert tx.value(text("PRAGMA synchronous")) == 2
+        assert tx.value(text("PRAGMA foreign_keys")) == 1
+
+
+def test_postgresql_acknowledges_only_what_is_durable(both: Site) -> None:
+    if both.store.sqlite:
+        pytest.skip("a question about PostgreSQL")
+    with both.store.read() as tx:
+        assert tx.value(text("SHOW synchronous_commit")) == "on"
+
+
+def test_a_write_is_all_or_nothing(both: Site) -> None:
+    with pytest.raises(RuntimeError), both.store.write() as tx:
+        people.create(tx, "ada")
+        raise RuntimeError
+    with both.store.read() as tx:
+        assert people.by_login(tx, "ada") is None
+
+
+def test_nothing_is_kept_of_a_read(both: Site) -> None:
+    with both.store.read() as tx:
+        audit.note(tx, "nothing")
+    with both.store.read() as tx:
+        assert tx.value(text("SELECT count(*) FROM audit")) == 0
+
+
+def test_a_folder_is_made(tmp_path: Path) -> None:
+    found = database_url(tmp_path / "a" / "b")
+    assert found.database == str(tmp_path / "a" / "b" / FILE)
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+@pytest.mark.parametrize("given", ["postgresql://u@h/d", "postgres://u@h/d"])
+def test_postgresql_by_its_usual_names(given: str) -> None:
+    assert database_url(given).drivername == "postgresql+psycopg"
+
+
+@pytest.mark.parametrize("given", ["mysql://u@h/d", "x://", "://"])
+def test_other_databases_are_refused(given: str) -> None:
+    with pytest.raises(DataError):
+        database_url(given)
+
+
+def test_a_password_is_not_shown(tmp_path: Path) -> None:
+    store = Store("postgresql://ada:secret@127.0.0.1:1/nothing")
+    assert "secret" not in store.shown
+    with pytest.raises(DataError, match="cannot open") as error:
+        store.prepare()
+    assert "secret" not in str(error.value)
