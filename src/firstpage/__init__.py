@@ -50,6 +50,13 @@ if TYPE_CHECKING:
     from firstpage.errors import FirstpageError as FirstpageError
     from firstpage.errors import FirstpageWarning as FirstpageWarning
     from firstpage.errors import MeasureError as MeasureError
+    from firstpage.labeling.assessors import Chat as Chat
+    from firstpage.labeling.assessors import Function as Function
+    from firstpage.labeling.events import Setting as Setting
+    from firstpage.labeling.machine import label as label
+    from firstpage.labeling.planning.assignment import make_assignment as make_assignment
+    from firstpage.labeling.session import Session as Session
+    from firstpage.labeling.statistics.study import study as study
     from firstpage.losses.names import loss as loss
     from firstpage.measures.base import Measure as Measure
     from firstpage.measures.compare import Comparison as Comparison
@@ -101,6 +108,12 @@ _ROOMS = {
     "data.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],
     "data.truth": ["Truth"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
+    "labeling.assessors": ["Chat", "Function"],
+    "labeling.events": ["Setting"],
+    "labeling.machine": ["label"],
+    "labeling.planning.assignment": ["make_assignment"],
+    "labeling.session": ["Session"],
+    "labeling.statistics.study": ["study"],
     "losses.names": ["loss"],
     "measures.base": ["Measure"],
     "measures.compare": ["Comparison", "compare"],

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import combinations
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
@@ -52,7 +55,24 @@ def example(tmp_path: Path) -> Path:
     fp.write_scores(good, tmp_path / "scores.txt")
     fp.write_run(run_of(data, good, "ours"), tmp_path / "ours.run")
     fp.write_run(run_of(data, other, "bm25"), tmp_path / "bm25.run")
+    for_labelling(tmp_path)
     return tmp_path
+
+
+def for_labelling(folder: Path) -> None:
+    """Queries, documents and votes."""
+    texts = [f"document {i} " + "word " * i for i in range(5)]
+    queries = [{"query": q, "text": f"words of {q}"} for q in ("q1", "q2", "q3")]
+    documents = [
+        {"query": row["query"], "document": f"d{i}", "text": text}
+        for row in queries
+        for i, text in enumerate(texts)
+    ]
+    for name, rows in (("queries", queries), ("documents", documents)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines)
+    votes = [f"t,d{a},d{b},a1" for a, b in combinations(range(6), 2)]
+    (folder / "votes.csv").write_text("\n".join(["topic,arg1,arg2,vote", *votes, ""]))
 
 
 @pytest.mark.parametrize("text", blocks("console"))
@@ -92,3 +112,7 @@ def test_every_verb_and_extra_is_documented() -> None:
     manual = "\n".join(page.read_text() for page in [*PAGES, ROOT / "CHANGELOG.md"])
     for verb in app.commands:
         assert f"firstpage {verb}" in manual or f"`{verb}`" in manual, verb
+    group = app.commands["label"]
+    assert isinstance(group, click.Group)
+    for verb in group.commands:
+        assert f"label {verb}" in manual, verb

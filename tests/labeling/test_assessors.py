@@ -157,7 +157,7 @@ def test_a_model_labels_a_whole_query(stub: Stub) -> None:
 def test_functions() -> None:
     best = Function(lambda query, left, right: "left" if len(left) > len(right or "") else "right")
     session = Session(["x", "xxx", "xx"], Setting("heap", k=2))
-    list(label(session, best, "q", lambda key: Text(key, key)))
+    list(label(session, best, "q", {"x": "x", "xxx": "xxx", "xx": "xx"}))
     assert session.order == ("xxx", "xx")
     assert Function(lambda q, a, b: 4).judge("q", A, None).outcome == 4
     session = Session(["x", "xxx", "xx"], Setting("heap", k=2))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firstpage.labeling.simulate import Simulation
+from firstpage.labeling.statistics.study import Study
 from firstpage.report.curves import curves
-from firstpage.report.page import figure, page
+from firstpage.report.page import figure, page, paragraph
 from firstpage.report.table import Table
 
 
@@ -26,3 +27,16 @@ def simulation_page(found: Sequence[tuple[int | None, Simulation]], table: Table
             figures.append(figure(drawing, f"{name}, over the questions asked."))
     lead = "Mean questions a query, and how much of the true top they find."
     return page("Labelling strategies", lead, [("Quality", figures), ("Numbers", [table.html()])])
+
+
+def study_page(title: str, study: Study) -> str:
+    """Effort and agreement in the tables of Niu et al. (2012)."""
+    sections = [
+        (table.title, [Table(table.head, table.rows, note=table.note).html()])
+        for table in study.tables()
+    ]
+    if study.caution:
+        sections.append(("A word of caution", [paragraph(study.caution)]))
+    return page(
+        title, "How long judging took, how far people agree, how steady they are.", sections
+    )

@@ -1,0 +1,76 @@
+"""`firstpage label stats`: effort, agreement and consistency of a project's assessors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options, shared
+
+if TYPE_CHECKING:
+    from firstpage.labeling.statistics.study import Study
+
+
+@click.command("stats")
+@click.argument("project", required=False)
+@click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
+@click.option(
+    "--records", type=options.FILE, help="Instead of PROJECT: judgments of your own (JSON lines)."
+)
+@click.option("--results", type=options.FILE, help="With --records: final labels (JSON lines).")
+@click.option("--symmetrise", is_flag=True, help="Count every pair in both orientations.")
+@options.as_json
+@click.option("-o", "--output", type=options.FILE, help="Write here; .html makes a page.")
+def command(
+    project: str | None, name: str | None, records: Path | None, results: Path | None,
+    symmetrise: bool, as_json: bool, output: Path | None,
+) -> None:  # fmt: skip
+    """Tell how long judging took, how far people agree, and how steady they are.
+
+    PROJECT is a folder or a database URL.
+    """
+    if (project is None) == (records is None):
+        raise click.UsageError("give a project, or --records.")
+    if records is None:
+        assert project is not None
+        found, people = _of_project(project, name, symmetrise)
+    else:
+        found, people = _of_files(records, results, symmetrise)
+    if as_json:
+        shared.deliver(json.dumps({**found.to_dict(), "assessors": people}, indent=2), output)
+    elif output is not None and output.suffix.lower() in (".html", ".htm"):
+        from firstpage.report.labelling import study_page
+
+        shared.deliver(study_page(project or str(records), found), output)
+    else:
+        shared.deliver(str(found), output)
+
+
+def _of_project(project: str, name: str | None, symmetrise: bool) -> tuple[Study, list[Any]]:
+    from firstpage.cli.label.stores import opened
+
+    with opened(project) as store, store.read() as tx:
+        from firstpage.web.findings.records import records, results, sittings
+        from firstpage.web.store.choose import the_project
+
+        chosen = the_project(tx, name)
+        found = sittings(tx, chosen)
+        return _studied(records(tx, chosen, found), results(tx, chosen, found), symmetrise)
+
+
+def _of_files(records: Path, results: Path | None, symmetrise: bool) -> tuple[Study, list[Any]]:
+    from firstpage.labeling.statistics.records import read_records, read_results
+
+    ends = {} if results is None else read_results(results)
+    return _studied(read_records(records), ends, symmetrise)
+
+
+def _studied(records: Any, results: Any, symmetrise: bool) -> tuple[Study, list[Any]]:
+    from firstpage.labeling.statistics.profiles import assessor_profiles
+    from firstpage.labeling.statistics.study import study
+
+    people = [profile.to_dict() for profile in assessor_profiles(records, results)]
+    return study(records, results, symmetrise=symmetrise), people
