@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -115,6 +115,7 @@ class Sessions(RuleBasedStateMachine):
 
 
 TestSessions = Sessions.TestCase
+TestSessions.settings = settings(max_examples=25, stateful_step_count=25)
 
 
 @given(steps=st.integers(0, 25), back=st.integers(1, 25), name=st.sampled_from(STRATEGIES))

@@ -1,12 +1,15 @@
 """Which question next: the one that is expected to tell most about the first k places.
 
-What is not known of an order is summed up by its cuts: of each document, whether it belongs to
-the top c, for c = 1 .. k.  The cost is the sum of these entropies, the cut at k weighing most.
-An answer about documents a and b moves the mean of every u_i by cov(u_i, u_a - u_b) times a
-number whose mean square is known (`information`); to second order, this lowers the entropy of
-p = P(u_i above the cut) by phi(z)^2 / (p (1 - p)) times the share of its variance that goes, z
-being the distance to the cut in standard deviations.  Summed over documents and cuts, that is a
-quadratic form, (e_a - e_b)' V L V (e_a - e_b): all pairs at the price of two matrix products.
+What is not known is summed up by cuts: p_ic is the chance that document i is among the top c.  The
+cost is the entropy of all p_ik, which makes the set; and, for the order, the sum over c < k of
+w / c times p_ik p_ic (1 - p_ic): only who is in the set has a place there, people read from the
+top, and w grows as the set gets known (`order_weight`).
+
+An answer about documents a and b moves the mean of every u_i by cov(u_i, u_a - u_b) times a number
+whose mean square is known (`information`).  To second order, this lowers the entropy of p by half
+of phi(z)^2 / (p (1 - p)), and p (1 - p) by phi(z)^2, times the share of u_i's variance that goes; z
+is the distance to the cut in standard deviations.  Summed over documents and cuts that is a
+quadratic form, (e_a - e_b)' V L V (e_a - e_b): all pairs at the price of a few matrix products.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from firstpage.labeling.utilities import Utilities
 from firstpage.types import Floats, Ints
 
 Pair = tuple[int, int]
-ORDER = 0.3  # weight of cut c < k: 0.3 / c, as people read from the top
+ORDER = 1.0  # more of it finds the order sooner and the set later
 STALE = 0.5  # the gain of a question each time that it was asked before: one person, one opinion
 CANDIDATES = 128  # documents of which pairs are formed, where there are more
 HALVINGS = 26
@@ -69,10 +72,10 @@ def next_pair(
 def pair_gains(belief: Utilities, k: int) -> tuple[Ints, Floats]:
     """Documents, and how much each question about two of them is expected to tell."""
     cov, variance = belief.covariance, belief.variance
-    form = _cost_form(cuts(belief, k))
-    chosen = _candidates(cov, form)
+    found = cuts(belief, k)
+    chosen = _candidates(cov, found)
     rows = cov[chosen]
-    square = rows @ form @ rows.T
+    square = _quadratic(rows, found)
     own = np.diagonal(square)
     told = own[:, None] + own - 2.0 * square
     spread = variance[chosen][:, None] + variance[chosen] - 2.0 * rows[:, chosen]
@@ -94,9 +97,22 @@ def cuts(belief: Utilities, k: int) -> Cuts:
     with_edge = belief.covariance @ edge
     variance = belief.variance[:, None] - 2.0 * with_edge + (edge * with_edge).sum(axis=0)
     z = apart / np.sqrt(np.maximum(variance, BLUNT))
-    chance = np.maximum(ndtr(-np.abs(z)), BLUNT)  # of being on the other side than believed
-    sharp = np.exp(-z * z) / (chance * (1.0 - chance) * np.maximum(variance, BLUNT))
-    return Cuts(sharp * cut_weights(k), edge)
+    urgency = np.exp(-z * z) / np.maximum(variance, BLUNT)
+    wrong = np.maximum(ndtr(-np.abs(z[:, -1])), BLUNT)  # side of the last cut than believed
+    urgency[:, -1] /= 2.0 * wrong * (1.0 - wrong)
+    member = ndtr(z[:, -1:])
+    urgency[:, :-1] *= member * order_weight(member) / np.arange(1, k)
+    return Cuts(urgency, edge)
+
+
+def order_weight(member: Floats) -> float:
+    """ORDER times the square of how far the set is known, 0 at the beginning and 1 at the end.
+
+    That is 1 - sum of p (1 - p), as a share of what it is where all have the same chance.
+    """
+    share = float(member.mean())
+    unknown = float((member * (1.0 - member)).mean()) / max(share * (1.0 - share), BLUNT)
+    return ORDER * max(1.0 - unknown, 0.0) ** 2
 
 
 def cut_points(belief: Utilities, k: int) -> Floats:
@@ -113,27 +129,29 @@ def cut_points(belief: Utilities, k: int) -> Floats:
     return found
 
 
-def cut_weights(k: int) -> Floats:
-    """1 for the cut at k, which makes the set; ORDER / c for the others, which make the order."""
-    weights = ORDER / np.arange(1.0, k + 1)
-    weights[-1] = 1.0
-    return weights
+def _quadratic(rows: Floats, found: Cuts) -> Floats:
+    """rows L rows', L being the sum over cuts and documents i of urgency (e_i - edge)(e_i - edge)'.
+
+    L is a diagonal and three products of thin matrices; it is never formed.
+    """
+    urgent, edge = rows @ found.urgency, rows @ found.edge
+    crossed = urgent @ edge.T
+    own = (rows * found.urgency.sum(axis=1)) @ rows.T
+    square: Floats = own + (edge * found.urgency.sum(axis=0)) @ edge.T - crossed - crossed.T
+    return square
 
 
-def _cost_form(found: Cuts) -> Floats:
-    """L: the sum over cuts and documents i of urgency (e_i - edge)(e_i - edge)'."""
-    crossed = found.urgency @ found.edge.T
-    form: Floats = (found.edge * found.urgency.sum(axis=0)) @ found.edge.T - crossed - crossed.T
-    form[np.diag_indices_from(form)] += found.urgency.sum(axis=1)
-    return form
+def _candidates(cov: Floats, found: Cuts) -> Ints:
+    """All documents, or those about whom alone an answer would tell most.
 
-
-def _candidates(cov: Floats, form: Floats) -> Ints:
-    """All documents, or those about whom alone an answer would tell most."""
+    That is the diagonal of `_quadratic`, over all rows.
+    """
     if len(cov) <= CANDIDATES:
         return np.arange(len(cov))
-    own = np.einsum("ij,ij->i", cov @ form, cov)
-    best: Ints = np.sort(np.argsort(-own, kind="stable")[:CANDIDATES])
+    urgent, edge = cov @ found.urgency, cov @ found.edge
+    told = (cov * cov) @ found.urgency.sum(axis=1)
+    told += (edge * (edge * found.urgency.sum(axis=0) - 2.0 * urgent)).sum(axis=1)
+    best: Ints = np.sort(np.argsort(-told, kind="stable")[:CANDIDATES])
     return best
 
 

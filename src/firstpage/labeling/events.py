@@ -11,7 +11,7 @@ from firstpage.errors import DataError
 
 Kind = Literal["judgment", "repeat", "gold", "training"]
 KINDS = ("judgment", "repeat", "gold", "training")
-DEFAULT_STRATEGY = "heap-closure"
+DEFAULT_STRATEGY = "adaptive"
 
 
 @dataclass(frozen=True)

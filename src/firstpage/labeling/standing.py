@@ -11,6 +11,7 @@ from firstpage.labeling.utilities import Utilities
 from firstpage.types import Floats, Ints
 
 SAMPLES = 2000  # a chance is then known to about .01
+FEW = 400  # to see whether it is time to stop, which is asked after every answer
 SEED = 20120812
 
 
@@ -31,7 +32,11 @@ class Standing:
 
 
 def standing(
-    belief: Utilities, k: int, among: Ints | None = None, order: Ints | None = None
+    belief: Utilities,
+    k: int,
+    among: Ints | None = None,
+    samples: int = SAMPLES,
+    order: Ints | None = None,
 ) -> Standing:
     """From samples of the utilities of documents `among` (all); the others have no chance.
 
@@ -42,7 +47,7 @@ def standing(
     k = min(k, len(among)) if order is None else len(order)
     if order is None:
         order = among[np.argsort(-belief.mean[among], kind="stable")][:k]
-    tops = sampled_tops(belief, k, among)
+    tops = sampled_tops(belief, k, among, samples)
     places = np.zeros((n, k))
     for place in range(k):
         places[:, place] = np.bincount(tops[:, place], minlength=n)
@@ -68,10 +73,10 @@ def surer_than(confidence: float, belief: Utilities, k: int, among: Ints) -> boo
     variance = variance - 2.0 * belief.covariance[np.ix_(top, rest)]
     if ndtr((apart / np.sqrt(np.maximum(variance, 1e-12))).min()) < confidence:
         return False
-    return standing(belief, k, among).set_confidence >= confidence
+    return standing(belief, k, among, FEW).set_confidence >= confidence
 
 
-def sampled_tops(belief: Utilities, k: int, among: Ints, samples: int = SAMPLES) -> Ints:
+def sampled_tops(belief: Utilities, k: int, among: Ints, samples: int) -> Ints:
     """The top k, best first, in samples of the utilities; always the same samples.
 
     Documents that four standard deviations would not bring near the k-th are left out.

@@ -21,8 +21,8 @@ from firstpage.labeling.moments import moments
 from firstpage.types import Array, Floats
 
 MARGIN = 0.4  # of differences that look equal, in errors of one answer: 3 in 10 of equal pairs
-SPREADS = (1.0, 0.7, 1.4, 2.0)  # standard deviations of utilities that are tried
-FORGOTTEN = 12.0  # a spread whose evidence is e^-12 of the best one's is given up
+SPREADS = (1.2, 0.7, 2.0)  # standard deviations of utilities that are tried
+CURIOUS = 1.2  # who believes in less asks too early about too few
 TRUST = 0.5  # correlation of a prior order with the truth, unless told otherwise
 SHARED = 0.5  # of the variance, what documents with like features have in common
 SWEEPS = 4  # passes over the answers; more change the third digit
@@ -39,6 +39,7 @@ class Utilities:
     covariance: Floats
     margin: float = MARGIN
     evidence: float = 0.0
+    spread: float = 1.0
 
     @property
     def variance(self) -> Floats:
@@ -88,7 +89,7 @@ def prior(
         mean = trust * spread * np.asarray(ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
         left *= 1.0 - trust * trust
     covariance = np.eye(n) if features is None else _alike(np.asarray(features, np.float64), n)
-    return Utilities(mean, left * covariance, margin)
+    return Utilities(mean, left * covariance, margin, spread=spread)
 
 
 def _alike(features: Floats, n: int) -> Floats:
@@ -133,11 +134,12 @@ def _again(
     chance, slope, bend = moments(root * alone, weight / precision, outcome, root * belief.margin)
     then_mean = alone + root * slope / precision
     then = max((1.0 + weight * bend / precision) / precision, 1e-12)
-    changed = Utilities(
-        belief.mean + along * ((then_mean - mean) / variance),
-        belief.covariance + np.multiply.outer(along * ((then - variance) / variance**2), along),
-        belief.margin,
-        belief.evidence + chance,
+    changed = replace(
+        belief,
+        mean=belief.mean + along * ((then_mean - mean) / variance),
+        covariance=belief.covariance
+        + np.multiply.outer(along * ((then - variance) / variance**2), along),
+        evidence=belief.evidence + chance,
     )
     return changed, (1.0 / then - precision, then_mean / then - alone * precision)
 
@@ -146,8 +148,8 @@ def _again(
 class Rivals:
     """The same answers under several spreads of the utilities: how clear-cut is this assessor?
 
-    The spread with the most evidence speaks.  Noisy answers and documents of one quality favour
-    small spreads, an assessor who never errs the largest.
+    Noisy answers and documents of one quality favour small spreads, an assessor who never errs
+    the largest.
     """
 
     beliefs: tuple[Utilities, ...]
@@ -161,12 +163,15 @@ class Rivals:
         return cls(tuple(prior(n, spread, scores, features, trust) for spread in SPREADS))
 
     def after(self, first: int, second: int, outcome: int) -> Rivals:
-        """Every belief after an answer, less those that it leaves far behind."""
-        beliefs = [belief.after(first, second, outcome) for belief in self.beliefs]
-        least = max(belief.evidence for belief in beliefs) - FORGOTTEN
-        return Rivals(tuple(belief for belief in beliefs if belief.evidence >= least))
+        """Every belief after an answer."""
+        return Rivals(tuple(belief.after(first, second, outcome) for belief in self.beliefs))
 
     @property
     def best(self) -> Utilities:
-        """The one with the most evidence; among equals the first."""
+        """The one with the most evidence, for results; among equals the first."""
         return max(self.beliefs, key=lambda b: b.evidence)
+
+    @property
+    def curious(self) -> Utilities:
+        """The one with the most evidence of those that expect much to be found, for questions."""
+        return max((b for b in self.beliefs if b.spread >= CURIOUS), key=lambda b: b.evidence)

@@ -69,7 +69,7 @@ class State:
 
     def next(self, k: int) -> Compare | None:
         """The question that tells most; None when none is left."""
-        pair = next_pair(self.belief, k, self.good, self.turn, self.asked, self.last)
+        pair = next_pair(self.rivals.curious, k, self.good, self.turn, self.asked, self.last)
         return None if pair is None else Compare(*pair)
 
     def sure(self, k: int, confidence: float | None) -> bool:
