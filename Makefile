@@ -43,9 +43,12 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/boost.py
 	$(BIN)/python benchmarks/svm.py
+	$(BIN)/python benchmarks/label.py
 
-soak: $(VENV)/.ready  ## long fuzzing of the readers, by hand
+soak: $(VENV)/.ready  ## long fuzzing of the readers, and killing the labelling server, by hand
 	$(BIN)/python tests/soak/fuzz_readers.py
+	$(BIN)/python tests/soak/kill_server.py --kills 200 --database sqlite
+	$(BIN)/python tests/soak/kill_server.py --kills 200 --database postgres
 
 docs: $(VENV)/.ready  ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py

@@ -83,18 +83,22 @@ class Answering(threading.Thread):
 
 
 def soak(
-    where: str, kills: int, workers: int = 8, seed: int = 0, longest: float = 1.0
-) -> dict[str, Any]:
+    where: str, kills: int, workers: int = 8, seed: int = 0, longest: float = 1.0,
+    minutes: float = 1e6,
+) -> dict[str, Any]:  # fmt: skip
     """Kill so many times; what was acknowledged, what was kept, and all that is wrong."""
-    people = prepare(where, workers, queries=max(4, kills // 2), documents=30)
+    people = prepare(where, workers, queries=max(20, 2 * kills), documents=14, k=5)
     server, stop, tally = Server(where), threading.Event(), Tally()
-    rng = random.Random(seed)
+    rng, end = random.Random(seed), time.monotonic() + 60 * minutes
     server.start()
     threads = [Answering(worker, server.address, stop, tally) for worker in people]
     for thread in threads:
         thread.start()
     try:
         for number in range(kills):
+            if time.monotonic() > end:
+                kills = number
+                break
             time.sleep(rng.uniform(0.05, longest))
             server.kill()
             server.start()
@@ -126,9 +130,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=1e6, help="Stop killing after this time.")
     given = parser.parse_args()
     with database(given.database) as where:
-        found = soak(where, given.kills, given.workers, given.seed)
+        found = soak(where, given.kills, given.workers, given.seed, minutes=given.minutes)
     problems = found.pop("problems")
     print(f"{given.database}: " + ", ".join(f"{name} {value}" for name, value in found.items()))
     for problem in problems[:20]:

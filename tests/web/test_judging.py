@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.web.site import Site, body
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from firstpage.web.store import log, people, projects, tasks
+from firstpage.web.store.connect import Store
+from tests.web.site import Client, Site, body, jsonl
 
 
 def test_a_whole_query_is_judged(site: Site) -> None:
@@ -52,3 +60,304 @@ def test_an_answer_to_a_question_that_is_not_open(site: Site) -> None:
     wrong = ada.post(f"/api/v1/tasks/{task}/answers", json={**body(state), "left": other})
     assert wrong.status_code == 409
     assert ada.state(task)["seq"] == 0
+
+
+def post(client: Client, task: int, verb: str, **given: Any) -> Any:
+    return client.post(f"/api/v1/tasks/{task}/{verb}", json=given)
+
+
+def test_undo_and_go_on(both: Site) -> None:
+    both.project()
+    ada, task = both.client("ada"), both.task("books", "ada")
+    first = ada.state(task)
+    assert not first["can_undo"]
+    assert post(ada, task, "undo", seq=0, key="none").status_code == 409
+    second = ada.answer(first).json()
+    back = post(ada, task, "undo", seq=second["seq"], key="u1")
+    assert back.status_code == 200
+    assert back.json()["question"] == first["question"]
+    assert back.json()["asked"] == 0
+    assert back.json()["seq"] == 2, "the log keeps both"
+    assert post(ada, task, "undo", seq=second["seq"], key="u1").json() == back.json()
+
+
+def test_an_undone_query_is_not_done(site: Site) -> None:
+    site.project(documents=3)
+    ada, task = site.client("ada"), site.task("books", "ada")
+    done = ada.judge(task)
+    with site.store.read() as tx:
+        assert tasks.get(tx, task).state == "done"
+    back = post(ada, task, "undo", seq=done["seq"], key="u").json()
+    assert not back["done"]
+    with site.store.read() as tx:
+        assert tasks.get(tx, task).state == "started"
+        assert tx.value(text(f"SELECT result FROM tasks WHERE id = {task}")) is None
+
+
+def test_revise_ones_own_judgment(both: Site) -> None:
+    both.project()
+    ada, task = both.client("ada"), both.task("books", "ada")
+    state = ada.answer(ada.answer(ada.state(task), 1).json(), 1).json()
+    found = ada.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"]
+    assert [j["outcome"] for j in found] == [1, 1]
+    reply = post(ada, task, "revise", seq=state["seq"], key="r", at=0, outcome=-1)
+    assert reply.status_code == 200
+    found = ada.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"]
+    assert [j["outcome"] for j in found] == [-1, 1]
+    assert post(ada, task, "revise", seq=3, key="r2", at=9, outcome=1).status_code == 409
+
+
+def test_bad_documents_must_be_shown(site: Site) -> None:
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.state(task)
+    assert ada.answer(state, 1, bad=["nothing"]).status_code == 400
+    right = state["question"]["right"]["key"]
+    after = ada.answer(state, 1, bad=[right])
+    assert after.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("tool", "outcome", "code"),
+    [("pairs", 2, 400), ("pairs", -1, 200), ("lists", 2, 200), ("lists", 3, 400),
+     ("grades", 4, 200), ("grades", -1, 400)],
+)  # fmt: skip
+def test_outcomes_fit_the_tool(site: Site, tool: str, outcome: int, code: int) -> None:
+    strategy = {"grades": "five-grade", "lists": "pairs"}.get(tool, "heap")
+    site.project(tool=tool, setting={"k": 3, "strategy": strategy})
+    ada, task = site.client("ada"), site.task("books", "ada")
+    assert ada.answer(ada.state(task), outcome).status_code == code
+
+
+def test_grades_show_one_document(site: Site) -> None:
+    site.project(tool="grades")
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.state(task)
+    assert state["tool"] == "grades"
+    assert state["question"]["right"] is None
+    done = ada.judge(task)
+    assert done["asked"] == 6
+
+
+def test_times_are_kept(both: Site) -> None:
+    both.project()
+    ada, task = both.client("ada"), both.task("books", "ada")
+    spans = [
+        {"kind": "active", "ms": 1500, "start": "2026-03-01T12:00:00Z"},
+        {"kind": "paused", "ms": 60_000},
+        {"kind": "active", "ms": 500},
+    ]
+    sent = {
+        "shown_at": "2026-03-01T12:00:00+01:00", "answered_at": "2026-03-01T12:01:02Z",
+        "spans": spans, "comment": "hard", "reason": None,
+    }  # fmt: skip
+    assert ada.answer(ada.state(task), 1, **sent).status_code == 200
+    with both.store.read() as tx:
+        row = log.rows(tx, task)[0]
+    assert (row["active_ms"], row["paused_ms"], row["away_ms"]) == (2000, 60_000, 0)
+    assert row["shown_at"] == "2026-03-01T11:00:00.000000Z"
+    assert row["comment"] == "hard"
+    assert len(row["spans"]) == 3
+
+
+def test_time_without_an_answer_is_kept_once(both: Site) -> None:
+    both.project()
+    ada, task = both.client("ada"), both.task("books", "ada")
+    for _ in range(2):
+        reply = post(ada, task, "spans", key="closed", spans=[{"kind": "away", "ms": 5000}])
+        assert reply.status_code == 204
+    with both.store.read() as tx:
+        assert tx.value(text("SELECT sum(away_ms) FROM spans")) == 5000
+
+
+def test_a_query_handed_back_goes_to_somebody_else(both: Site) -> None:
+    both.project(queries=1, assessors=("ada",))
+    with both.store.write() as tx:
+        project = projects.by_slug(tx, "books")
+        projects.join(tx, project, people.ensure(tx, "bob"), "assessor")
+    ada, task = both.client("ada"), both.task("books", "ada")
+    state = post(ada, task, "skip", reason="I wrote one of them").json()
+    assert state["question"] is None
+    assert "handed" in state["message"]
+    assert (
+        ada.answer(
+            {**ada.state(task), "question": {"left": {"key": "d0"}, "right": {"key": "d1"}}}
+        ).status_code
+        == 409
+    )
+    work = both.client("bob").get("/api/v1/projects/books/work").json()
+    assert len(work["tasks"]) == 1
+    assert work["next"] == work["tasks"][0]["id"]
+    post(ada, task, "skip", reason="again")
+    with both.store.read() as tx:
+        assert len(tasks.of_project(tx, project.id)) == 2
+
+
+@pytest.mark.parametrize("state", ["draft", "closed"])
+def test_nothing_is_answered_in_a_project_that_is_not_open(site: Site, state: str) -> None:
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    open_, lena = ada.state(task), site.person("lena")
+    with site.store.write() as tx:
+        projects.set_state(tx, projects.by_slug(tx, "books"), state, lena)
+    late = ada.answer(open_)
+    assert late.status_code == 409
+    assert late.json()["state"]["question"] is None
+    assert ada.get("/api/v1/projects/books/work").json()["next"] is None
+
+
+def test_the_work_of_a_person(site: Site) -> None:
+    site.project(queries=3)
+    ada = site.client("ada")
+    first, second = site.task("books", "ada", 0), site.task("books", "ada", 1)
+    work = ada.get("/api/v1/projects/books/work").json()
+    assert [t["state"] for t in work["tasks"]] == ["open"] * 3
+    assert work["next"] == first
+    assert work["training"] == {"needed": False, "passed": True}
+    ada.answer(ada.state(second))
+    assert ada.get("/api/v1/projects/books/work").json()["next"] == second, "begun work first"
+    ada.judge(second)
+    assert ada.get("/api/v1/projects/books/work").json()["next"] == first
+
+
+def test_hidden_questions_look_like_any_other(site: Site) -> None:
+    site.project(documents=12, setting={"k": 5, "strategy": "heap", "repeats": 0.5})
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.state(task)
+    while state["question"]:
+        assert state["question"]["kind"] == "judgment"
+        left, right = (state["question"][s]["key"] for s in ("left", "right"))
+        state = ada.answer(state, 1 if left < right else -1).json()
+    with site.store.read() as tx:
+        kinds = {row["event"]["kind"] for row in log.rows(tx, task)}
+    assert kinds == {"judgment", "repeat"}
+
+
+def test_what_may_come_next(site: Site) -> None:
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.state(task)
+    ahead = set(ada.get(f"/api/v1/tasks/{task}/ahead").json()["documents"])
+    after = ada.answer(state, 1).json()["question"]
+    shown = {after[side]["url"] for side in ("left", "right")}
+    before = {state["question"][side]["url"] for side in ("left", "right")}
+    assert shown - before <= ahead
+    assert not ahead & before
+
+
+def test_a_lead_switches_the_strategy_in_mid_query(both: Site) -> None:
+    both.project(documents=12)
+    ada, lena, task = both.client("ada"), both.client("lena"), both.task("books", "ada")
+    ada.answer(ada.state(task))
+    reply = post(lena, task, "switch", strategy="insertion", k=2)
+    assert reply.status_code == 200
+    assert post(lena, task, "switch", strategy="nonsense").status_code == 400
+    ada.judge(task)
+    with both.store.read() as tx:
+        kept = log.rows(tx, task)
+        row = tasks.get(tx, task)
+    assert kept[1]["event"]["event"] == "switched"
+    assert row.state == "done"
+
+
+def test_two_servers_on_one_database(both: Site) -> None:
+    """Each has its own sessions at hand; the log decides."""
+    both.project()
+    other = Site(
+        Store(both.store.url.render_as_string(hide_password=False), both.clock), both.clock
+    )
+    task = both.task("books", "ada")
+    here, there = both.client("ada"), other.client("ada")
+    old = here.state(task)
+    assert there.answer(old).status_code == 200
+    late = here.answer(old)
+    assert late.status_code == 409
+    assert late.json()["state"]["seq"] == 1
+    state = late.json()["state"]
+    while state["question"]:
+        here, there = there, here
+        reply = here.answer(state)
+        assert reply.status_code == 200
+        state = reply.json()
+    assert there.state(task) == here.state(task)
+    other.store.close()
+
+
+def test_many_at_once_on_one_task(both: Site) -> None:
+    """Double clicks and two tabs: of many answers with one number, one is recorded."""
+    both.project()
+    task = both.task("books", "ada")
+    ada = both.client("ada")
+    state = ada.state(task)
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(lambda _: ada.answer(state).status_code, range(8)))
+    assert sorted(codes) == [200] + [409] * 7
+    sent = body(ada.state(task))
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(
+            pool.map(lambda _: ada.post(f"/api/v1/tasks/{task}/answers", json=sent), range(8))
+        )
+    assert {r.status_code for r in replies} == {200}
+    assert ada.state(task)["seq"] == 2
+
+
+def test_a_failed_write_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session at hand must not run ahead of the log."""
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    before = ada.state(task)
+
+    def full(*given: Any, **more: Any) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "append", full)
+        with pytest.raises(OSError, match="no space"):
+            ada.answer(before)
+    assert ada.state(task) == before
+    assert ada.answer(before).status_code == 200
+
+
+def training(site: Site, share: float = 0.7) -> None:
+    rows = [
+        {"text": "cats", "left": f"about cats {i}", "right": {"html": "<p>dogs</p>"}, "outcome": "left",
+         "explanation": "It is about cats."}
+        for i in range(2)
+    ]  # fmt: skip
+    lena = site.client("lena")
+    lena.patch("/api/v1/projects/books", json={"options": {"training_pass": share}})
+    reply = lena.post(
+        "/api/v1/projects/books/import", files={"training": ("t.jsonl", jsonl(*rows))}
+    )
+    assert reply.json()["training"] == 2, reply.text
+
+
+def test_training_comes_first(both: Site) -> None:
+    both.project()
+    training(both)
+    ada, task = both.client("ada"), both.task("books", "ada")
+    assert "training" in ada.state(task)["message"]
+    assert ada.get("/api/v1/projects/books/work").json()["next"] is None
+    state = ada.get("/api/v1/projects/books/training").json()
+    assert state["question"]["kind"] == "training"
+    assert ada.get(state["question"]["right"]["url"]).status_code == 200
+
+    def lesson(outcome: int) -> dict[str, Any]:
+        state = ada.get("/api/v1/projects/books/training").json()
+        sent = body(state, outcome)
+        reply = ada.post("/api/v1/projects/books/training", json=sent)
+        assert reply.status_code == 200
+        again = ada.post("/api/v1/projects/books/training", json=sent).json()
+        assert again == reply.json(), "the same key again"
+        return reply.json()
+
+    wrong = lesson(-1)
+    assert (wrong["right"], wrong["explanation"]) == (False, "It is about cats.")
+    assert lesson(1)["right"]
+    assert "once more" in ada.get("/api/v1/projects/books/training").json()["message"]
+    lesson(1)
+    assert lesson(1)["done"]
+    assert ada.get("/api/v1/projects/books/work").json()["training"] == {
+        "needed": True, "passed": True,
+    }  # fmt: skip
+    assert ada.answer(ada.state(task)).status_code == 200

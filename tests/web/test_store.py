@@ -10,7 +10,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from firstpage.errors import DataError
-from firstpage.web.store import audit, people
+from firstpage.web.store import audit, migrate, people
 from firstpage.web.store.connect import FILE, Store, database_url
 from firstpage.web.store.tables import metadata
 from tests.web.site import Site
@@ -20,6 +20,15 @@ def test_the_migrations_give_the_tables(both: Site) -> None:
     with both.store.read() as tx:
         context = MigrationContext.configure(tx.connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
+
+
+def test_files_are_named_by_their_versions() -> None:
+    """So that Alembic is loaded only where there is something to do."""
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(migrate.settings())
+    assert scripts.get_current_head() == migrate.newest()
+    assert {s.revision for s in scripts.walk_revisions()} == set(migrate.versions())
 
 
 def test_preparing_twice_changes_nothing(where: str) -> None:

@@ -10,6 +10,7 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse
+from sqlalchemy.exc import IntegrityError
 
 from firstpage import __version__
 from firstpage.errors import FirstpageError
@@ -20,7 +21,7 @@ from firstpage.web.guard import Guard
 from firstpage.web.security import ServeSettings, set_login_cookie, store_of
 from firstpage.web.store import logins, people
 from firstpage.web.store.attempts import TooMany
-from firstpage.web.store.connect import Store
+from firstpage.web.store.connect import Busy, Store
 from firstpage.web.store.desk import Desk, Repeated
 from firstpage.web.store.state import Conflict, NotThere
 
@@ -30,6 +31,7 @@ STATUS: dict[type[Exception], int] = {
     NotThere: 404,
     WrongLogin: 401,
     TooMany: 429,
+    Busy: 503,
 }  # any other mistake of a user is a 400
 
 
@@ -56,6 +58,7 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     app.add_exception_handler(FirstpageError, _say)
     app.add_exception_handler(Repeated, _say)
     app.add_exception_handler(RequestValidationError, _say_invalid)
+    app.add_exception_handler(IntegrityError, _say_late)
     app.add_middleware(Guard, settings=given)
     return app
 
@@ -100,3 +103,8 @@ def _say_invalid(request: Request, error: Exception) -> JSONResponse:
     found = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:20]]
     detail = "; ".join(found).encode("utf-8", "replace").decode()
     return JSONResponse({"detail": detail}, 422)
+
+
+def _say_late(request: Request, error: Exception) -> JSONResponse:
+    """Two people made the same thing at once, and the database took the other's."""
+    return JSONResponse({"detail": "Somebody was just faster; look again, and try again."}, 409)

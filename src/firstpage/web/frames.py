@@ -30,10 +30,18 @@ HEADERS = {
     "cache-control": "private, max-age=600",
     "x-frame-options": "SAMEORIGIN",
 }
-STYLE = (
-    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:1rem;"
-    "overflow-wrap:anywhere}img{max-width:100%;height:auto}pre{white-space:pre-wrap;font:inherit}"
-    "dt{font-weight:600}dd{margin:0 0 .5rem}"
+STYLE = (  # HTML keeps its own looks; our renderings take the colours of the pages
+    ":root{color-scheme:light dark}body{overflow-wrap:anywhere}img{max-width:100%;height:auto}"
+    ".html body{font:1rem/1.5 system-ui,sans-serif;margin:1rem}"
+    ".own body{font:1.05rem/1.6 -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',"
+    "system-ui,sans-serif;margin:1.1rem 1.3rem;max-width:68ch;"
+    "background:light-dark(#fffdfa,#1c2226);color:light-dark(#1e2428,#e9e6df)}"
+    ".own h1{font-size:1.3rem;line-height:1.3;margin:0 0 .8rem}"
+    ".own p{margin:0 0 1em}.own p img{border-radius:.5rem;max-height:60vh}"
+    ".own dl{display:grid;grid-template-columns:auto 1fr;gap:.35rem 1.2rem;margin:1rem 0}"
+    ".own dt{color:light-dark(#56606a,#a9b1b8)}.own dd{margin:0}"
+    ".own ol{padding-inline-start:1.6rem}.own li{margin-block-end:.9rem}"
+    ".own li::marker{color:light-dark(#56606a,#a9b1b8)}"
 )
 router = APIRouter(include_in_schema=False)
 
@@ -74,8 +82,9 @@ def _allowed(tx: Tx, document: int, person: Person) -> RowMapping:
 
 def _page(row: RowMapping) -> str:
     title = escape(row["title"] or row["key"])
+    looks = "html" if row["kind"] == "html" else "own"
     return (
-        '<!doctype html><html dir="auto"><head><meta charset="utf-8">'
+        f'<!doctype html><html dir="auto" class="{looks}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{STYLE}</style></head><body>{_body(row)}</body></html>"
     )

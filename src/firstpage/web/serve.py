@@ -53,7 +53,8 @@ def _invite_first(store: Store, address: str) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     """The socket, taken before anything is printed; 0 takes any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends at once only on sockets that say they are TCP; else answers wait 40 ms
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))

@@ -47,12 +47,18 @@ def sittings(tx: Tx, project: Project) -> list[Sitting]:
     )  # fmt: skip
     return [
         Sitting(
-            row["id"], row["key"], row["query"], row["login"], row["tool"], row["setting"]["k"],
+            row["id"], row["key"], row["query"], row["login"], row["tool"], _k(row),
             row["result"], tuple(standing(logs[row["id"]])),
         )
         for row in found
         if row["id"] in logs
     ]  # fmt: skip
+
+
+def _k(row: RowMapping) -> int:
+    """The k asked for at first; a lead may have switched to a greater one."""
+    found = row["result"] or {"order": ()}
+    return max(int(row["setting"]["k"]), len(found["order"]))
 
 
 def standing(log: Sequence[RowMapping]) -> list[tuple[Judged, RowMapping]]:
@@ -97,8 +103,6 @@ def results(
             {j.left: float(j.outcome) for j, _ in sitting.judgments if j.kind == "judgment"}
             if sitting.tool == "grades"
             else dict(top_labels(sitting.result["order"], keys[sitting.query_id], sitting.k))
-            if len(sitting.result["order"]) <= sitting.k
-            else {}
         )
         made[sitting.query, sitting.assessor, sitting.tool] = labels
     return made

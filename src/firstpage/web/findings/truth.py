@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 
-from firstpage.labeling.standing import standing
+from firstpage.labeling.standing import Standing, standing
 from firstpage.labeling.utilities import fit, prior
 from firstpage.web.findings.records import Sitting, keys_by_query, sittings
 from firstpage.web.store import texts
@@ -90,11 +91,9 @@ def _consensus(keys: tuple[str, ...], done: Sequence[Sitting], k: int) -> Found:
     number = {key: i for i, key in enumerate(keys)}
     called = Counter(key for s in done for key in (s.result or {})["bad"])
     bad = tuple(key for key in keys if 2 * called[key] > len(done))
-    firsts, seconds, outcomes, weights = _answers(done, number)
-    belief = fit(prior(len(keys)), (firsts, seconds, outcomes), weights)
-    good = np.array([i for i, key in enumerate(keys) if key not in bad], np.int64)
-    found = standing(belief, k, good)
-    last = sorted((number[key] for key in bad), key=lambda i: -belief.mean[i])
+    good = tuple(i for i, key in enumerate(keys) if key not in bad)
+    found, mean = _fitted(len(keys), k, good, tuple(_answers(done, number)))
+    last = sorted((number[key] for key in bad), key=lambda i: -mean[i])
     order = [*found.order.tolist(), *last][: min(k, len(keys))]
     sure = (*found.confidence.tolist(), *([1.0] * len(last)))[: len(order)]
     return (
@@ -103,11 +102,22 @@ def _consensus(keys: tuple[str, ...], done: Sequence[Sitting], k: int) -> Found:
     )  # fmt: skip
 
 
-def _answers(
-    done: Sequence[Sitting], number: dict[str, int]
-) -> tuple[list[int], list[int], list[int], list[float]]:
+Answer = tuple[int, int, int, float]  # first, second, outcome, weight
+
+
+@lru_cache(maxsize=1000)
+def _fitted(
+    n: int, k: int, good: tuple[int, ...], answers: tuple[Answer, ...]
+) -> tuple[Standing, tuple[float, ...]]:
+    """Where the fit leaves the documents; kept, since a dashboard asks again and again."""
+    firsts, seconds, outcomes, weights = zip(*answers, strict=True) if answers else ((),) * 4
+    belief = fit(prior(n), (firsts, seconds, outcomes), weights)
+    return standing(belief, k, np.array(good, np.int64)), tuple(belief.mean.tolist())
+
+
+def _answers(done: Sequence[Sitting], number: dict[str, int]) -> list[Answer]:
     """Every comparison; n grades are n(n-1)/2 comparisons that count n together."""
-    rows: list[tuple[int, int, int, float]] = []
+    rows: list[Answer] = []
     for sitting in done:
         counted = [j for j, _ in sitting.judgments if j.kind != "gold" and not j.skipped]
         for judged in counted:
@@ -117,5 +127,4 @@ def _answers(
         graded = [(number[j.left], j.outcome) for j in counted if j.right is None]
         for (one, high), (other, low) in combinations(graded, 2):
             rows.append((one, other, (high > low) - (high < low), 2 / len(graded)))
-    firsts, seconds, outcomes, weights = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return list(firsts), list(seconds), list(outcomes), list(weights)
+    return rows

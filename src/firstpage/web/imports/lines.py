@@ -77,20 +77,23 @@ def json_rows(name: str, stream: IO[bytes], limit: Limit) -> Iterator[Row]:
 
 def csv_rows(name: str, stream: IO[bytes], limit: Limit) -> Iterator[Row]:
     """A table with a header; commas, or tabs where the name ends in .tsv."""
-    text = (line + "\n" for _, line in lines(name, stream, limit))
+    at = 0
+
+    def text() -> Iterator[str]:
+        nonlocal at
+        for at, line in lines(name, stream, limit):  # noqa: B007 (told in errors)
+            yield line + "\n"
+
     tab = name.lower().removesuffix(".gz").endswith(".tsv")
     csv.field_size_limit(LONGEST_LINE)
-    reader = csv.DictReader(text, delimiter="\t" if tab else ",", strict=True)
+    reader = csv.DictReader(text(), delimiter="\t" if tab else ",", strict=True)
     try:
         for row in reader:
-            where = f"{name}:{reader.line_num}"
             if None in row:
-                raise DataError(f"{where}: has more cells than the header.")
-            yield where, {k.strip(): v for k, v in row.items() if v not in (None, "")}
+                raise DataError(f"{name}:{at}: has more cells than the header.")
+            yield f"{name}:{at}", {k.strip(): v for k, v in row.items() if v not in (None, "")}
     except csv.Error as error:
-        raise DataError(
-            f"{name}:{reader.line_num}: cannot be read as a table ({error})."
-        ) from error
+        raise DataError(f"{name}:{at}: cannot be read as a table ({error}).") from error
 
 
 def parquet_rows(name: str, stream: IO[bytes], limit: Limit) -> Iterator[Row]:

@@ -18,13 +18,17 @@ from sqlalchemy import Connection, Engine, Executable, RowMapping, Table, create
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 
-from firstpage.errors import DataError, need
+from firstpage.errors import DataError, FirstpageError, need
 
 Clock = Callable[[], datetime]
 FILE = "firstpage.db"
 WAIT = 30.0  # seconds to wait for another process's transaction
 MIGRATION_LOCK = 7_205_759  # any number, the same for all servers of one PostgreSQL database
 CONNECTIONS, MORE = 24, 40  # kept open, and for a rush
+
+
+class Busy(FirstpageError):
+    """Others write without end."""
 
 
 def utc_now() -> datetime:
@@ -56,19 +60,20 @@ class Tx:
         """So much after now; minutes=5, say."""
         return iso(datetime.fromisoformat(self.now) + timedelta(**time))
 
-    def all(self, what: Executable) -> Sequence[RowMapping]:
-        return self.connection.execute(what).mappings().all()
+    def all(self, what: Executable, **given: Any) -> Sequence[RowMapping]:
+        """All rows; `given` fills the places that a prepared statement leaves."""
+        return self.connection.execute(what, given).mappings().all()
 
-    def first(self, what: Executable) -> RowMapping | None:
-        return self.connection.execute(what).mappings().first()
+    def first(self, what: Executable, **given: Any) -> RowMapping | None:
+        return self.connection.execute(what, given).mappings().first()
 
-    def value(self, what: Executable) -> Any:
+    def value(self, what: Executable, **given: Any) -> Any:
         """The first column of the first row; None without rows."""
-        return self.connection.execute(what).scalar()
+        return self.connection.execute(what, given).scalar()
 
-    def run(self, what: Executable) -> int:
+    def run(self, what: Executable, **given: Any) -> int:
         """Do it; how many rows it changed."""
-        return int(self.connection.execute(what).rowcount)
+        return int(self.connection.execute(what, given).rowcount)
 
     def add(self, table: Table, **row: Any) -> int:
         """One row; its id."""
@@ -107,10 +112,20 @@ class Store:
             with self.engine.begin() as connection:
                 yield Tx(connection, self.clock)
             return
-        with self._writing, self.engine.connect() as connection:
+        with self._alone(), self.engine.connect() as connection:
             writing = connection.execution_options(firstpage_writes=True)
             with writing.begin():
                 yield Tx(writing, self.clock)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One writer of this process at a time; who waits too long is told, not hung."""
+        if not self._writing.acquire(timeout=WAIT):
+            raise Busy("the database is busy; please try again in a moment.")
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     def prepare(self) -> Store:
         """Create or bring up to date the tables; the store itself."""

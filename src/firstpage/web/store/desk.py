@@ -211,8 +211,9 @@ class Desk:
             raise Conflict(f"{LATE} ({error})", opened.state()) from error
         try:
             state = opened.state()  # chooses the next question, outside the transaction
+            result = result_of(opened.session)
             with self.store.write() as tx:
-                self._write(tx, opened, person, seq, key, timing or Timing())
+                self._write(tx, opened, person, seq, key, timing or Timing(), result)
         except log.Taken:
             seat.opened = None
             raise self._too_late(opened.task, key) from None
@@ -222,16 +223,17 @@ class Desk:
         return state
 
     def _write(
-        self, tx: Tx, opened: Opened, person: Person, seq: int, key: str, timing: Timing
-    ) -> None:
-        row = tasks.get(tx, opened.task.id, lock=True)
+        self, tx: Tx, opened: Opened, person: Person, seq: int, key: str, timing: Timing,
+        result: dict[str, Any] | None,
+    ) -> None:  # fmt: skip
+        row = tasks.locked(tx, opened.task.id)
         if row is None or why_closed(row) or log.length(tx, row.id) != seq:
             raise log.Taken
         session = opened.session
         log.append(tx, row.id, seq, key, session.events[-1], person.id, timing)
         tasks.set_state(
-            tx, row.id, "done" if session.done else "started", asked=len(session.judgments),
-            result=result_of(session),
+            tx, row.id, "started" if result is None else "done", asked=len(session.judgments),
+            result=result,
         )  # fmt: skip
 
     def _too_late(self, task: TaskRow, key: str) -> Exception:
@@ -268,11 +270,12 @@ def _mine(tx: Tx, task: int, person: Person) -> TaskRow:
 
 def _caught_up(tx: Tx, row: TaskRow, opened: Opened | None) -> Opened:
     """The session at hand brought to the end of the log, or one replayed from its beginning."""
-    have = -1 if opened is None else len(opened.session.events)
-    if opened is None or have > log.length(tx, row.id):
-        opened, have = _opened(tx, row), 0
-    for event in log.since(tx, row.id, have):
-        opened.session.apply(event)
+    end = log.length(tx, row.id)
+    if opened is None or len(opened.session.events) > end:
+        opened = _opened(tx, row)
+    if len(opened.session.events) < end:
+        for event in log.since(tx, row.id, len(opened.session.events)):
+            opened.session.apply(event)
     opened.task = row
     return opened
 
@@ -296,10 +299,9 @@ def _opened(tx: Tx, row: TaskRow) -> Opened:
 
 def result_of(session: Session) -> dict[str, Any] | None:
     """The top k by the names of documents, for keeping; None while questions are left."""
-    found = session.found
-    if found is None:
+    if not session.done:
         return None
-    names = session.documents
+    found, names = session.result, session.documents
     return {
         "order": [names[d] for d in found.order],
         "bad": sorted(names[d] for d in found.bad),

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import RowMapping, func, select
+from sqlalchemy import RowMapping, bindparam, func, select
 from sqlalchemy.exc import IntegrityError
 
 from firstpage.labeling.events import Event, from_dict, to_dict
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import events, spans
 
+_MINE = events.c.task == bindparam("task")
+LAST = select(func.max(events.c.seq)).where(_MINE)
+KEY = select(events.c.id).where(_MINE, events.c.key == bindparam("key"))
+SINCE = select(events.c.event).where(_MINE, events.c.seq >= bindparam("seq")).order_by(events.c.seq)
 SPAN_KINDS = ("active", "paused", "away")
 
 
@@ -40,22 +44,17 @@ class Timing:
 
 def length(tx: Tx, task: int) -> int:
     """How many events a task has; so the next one's number."""
-    last = tx.value(select(func.max(events.c.seq)).where(events.c.task == task))
+    last = tx.value(LAST, task=task)
     return 0 if last is None else int(last) + 1
 
 
 def has_key(tx: Tx, task: int, key: str) -> bool:
-    found = select(events.c.id).where(events.c.task == task, events.c.key == key)
-    return tx.value(found) is not None
+    return tx.value(KEY, task=task, key=key) is not None
 
 
 def since(tx: Tx, task: int, seq: int = 0) -> list[Event]:
     """The events from a number on."""
-    rows = tx.all(
-        select(events.c.event).where(events.c.task == task, events.c.seq >= seq)
-        .order_by(events.c.seq)
-    )  # fmt: skip
-    return [from_dict(row["event"]) for row in rows]
+    return [from_dict(row["event"]) for row in tx.all(SINCE, task=task, seq=seq)]
 
 
 def append(

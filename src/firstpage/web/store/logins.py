@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
@@ -14,6 +14,16 @@ from firstpage.web.store.tables import logins, people
 
 DAYS = 30  # how long one stays logged in without being seen
 STALE = 3600.0  # seconds after which being seen is written down again
+
+FOUND = (
+    select(logins, people.c.login, people.c.name, people.c.admin)
+    .join(people, people.c.id == logins.c.person)
+    .where(
+        logins.c.token_hash == bindparam("token"),
+        logins.c.expires > bindparam("now"),
+        people.c.deleted.is_(None),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -44,15 +54,7 @@ def start(tx: Tx, person: Person) -> tuple[str, Login]:
 
 def find(tx: Tx, token: str) -> Login | None:
     """The session of a token, unless it is over."""
-    row = tx.first(
-        select(logins, people.c.login, people.c.name, people.c.admin)
-        .join(people, people.c.id == logins.c.person)
-        .where(
-            logins.c.token_hash == token_hash(token),
-            logins.c.expires > tx.now,
-            people.c.deleted.is_(None),
-        )
-    )
+    row = tx.first(FOUND, token=token_hash(token), now=tx.now)
     if row is None:
         return None
     person = Person(row["person"], row["login"], row["name"], row["admin"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from sqlalchemy import RowMapping
 from firstpage.errors import FirstpageError
 from firstpage.labeling.session import Session, Shown
 from firstpage.web.store.tasks import TaskRow
+
+REHEARSAL = threading.Lock()
 
 
 class NotThere(FirstpageError):
@@ -107,9 +110,15 @@ def state_of(
     message = barred or ("This query is done. Thank you." if session.done else None)
     return State(
         task.id, task.slug, task.tool, QueryText(task.query_text, task.description),
-        len(session.events), _asked(shown, docs), len(session.judgments), session.left,
+        len(session.events), _asked(shown, docs), len(session.judgments), _left(session),
         session.done, bool(session.judgments) and not barred, shown_options(options), message,
     )  # fmt: skip
+
+
+def _left(session: Session) -> tuple[int, int]:
+    """One at a time: the first for a strategy rehearses it, and all others then know."""
+    with REHEARSAL:
+        return session.left
 
 
 def _asked(shown: Shown | None, docs: Mapping[str, Doc]) -> Asked | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, func, null, select, update
+from sqlalchemy import ColumnElement, RowMapping, bindparam, func, null, select, update
 
 from firstpage.labeling.events import Setting, setting_from
 from firstpage.web.store import audit
@@ -14,6 +14,22 @@ from firstpage.web.store.projects import STRATEGY_OF, Project
 from firstpage.web.store.tables import documents, projects, queries, tasks
 
 MOST_SEED = 2**31
+
+
+# Prepared once: building a statement takes longer than running it.
+WHOLE = (
+    select(
+        tasks, projects.c.slug, projects.c.state.label("project_state"),
+        queries.c.key.label("query_key"), queries.c.text.label("query_text"),
+        queries.c.description,
+        select(func.count()).where(documents.c.query == tasks.c.query).scalar_subquery().label("n"),
+    )
+    .join(projects, projects.c.id == tasks.c.project)
+    .join(queries, queries.c.id == tasks.c.query)
+    .order_by(tasks.c.position, tasks.c.id)
+)  # fmt: skip
+ONE = WHOLE.where(tasks.c.id == bindparam("task"))
+LOCK = select(tasks.c.id).where(tasks.c.id == bindparam("task")).with_for_update()
 
 
 @dataclass(frozen=True)
@@ -60,12 +76,17 @@ def add(
     )  # fmt: skip
 
 
-def get(tx: Tx, task: int, lock: bool = False) -> TaskRow | None:
-    """One task; `lock` keeps other transactions off it until this one ends."""
-    if lock:  # SQLite's write transaction is the lock
-        tx.first(select(tasks.c.id).where(tasks.c.id == task).with_for_update())
-    rows = _rows(tx, tasks.c.id == task)
-    return rows[0] if rows else None
+def get(tx: Tx, task: int) -> TaskRow | None:
+    """One task."""
+    row = tx.first(ONE, task=task)
+    return None if row is None else _task(row)
+
+
+def locked(tx: Tx, task: int) -> TaskRow | None:
+    """The same, and no other transaction touches it until this one ends."""
+    if tx.first(LOCK, task=task) is None:  # in SQLite the write transaction itself is the lock
+        return None
+    return get(tx, task)
 
 
 def of_person(tx: Tx, project: Project, person: int) -> list[TaskRow]:
@@ -107,19 +128,7 @@ def sees_query(tx: Tx, person: int, query: int) -> bool:
 
 
 def _rows(tx: Tx, *where: ColumnElement[bool]) -> list[TaskRow]:
-    documents_of = select(func.count()).where(documents.c.query == tasks.c.query).scalar_subquery()
-    found = (
-        select(
-            tasks, projects.c.slug, projects.c.state.label("project_state"),
-            queries.c.key.label("query_key"), queries.c.text.label("query_text"),
-            queries.c.description, documents_of.label("n"),
-        )
-        .join(projects, projects.c.id == tasks.c.project)
-        .join(queries, queries.c.id == tasks.c.query)
-        .where(*where)
-        .order_by(tasks.c.position, tasks.c.id)
-    )  # fmt: skip
-    return [_task(row) for row in tx.all(found)]
+    return [_task(row) for row in tx.all(WHOLE.where(*where))]
 
 
 def _task(row: RowMapping) -> TaskRow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import RowMapping, func, select
+from sqlalchemy import RowMapping, bindparam, func, select
 
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
@@ -13,6 +13,11 @@ from firstpage.web.store.state import Asked, QueryText, State, doc, shown_option
 from firstpage.web.store.tables import golds, queries, trained
 from firstpage.web.store.tasks import TaskRow
 
+ANY = (
+    select(golds.c.id)
+    .where(golds.c.project == bindparam("project"), golds.c.kind == "training")
+    .limit(1)
+)
 FIRST = "Please answer the training questions first."
 
 
@@ -51,8 +56,7 @@ def barred(tx: Tx, task: TaskRow) -> str | None:
     """Why a task must wait; a task that was begun need not."""
     if task.state != "open":
         return None
-    some = select(golds.c.id).where(golds.c.project == task.project, golds.c.kind == "training")
-    if tx.value(some.limit(1)) is None:
+    if tx.value(ANY, project=task.project) is None:
         return None
     return None if standing(tx, get(tx, task.project), task.person).passed else FIRST
 

@@ -1,0 +1,135 @@
+"""Who is in a project: invitations, leaving, passwords, deletion of data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from firstpage.web.api.bodies import Id
+from firstpage.web.pages.setup import ready
+from firstpage.web.pages.shell import Form, PageRoute, field, go, render
+from firstpage.web.security import Lead, store_of
+from firstpage.web.store import assigning, deletion, invitations, people, projects
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.invitations import Link
+from firstpage.web.store.people import Person
+from firstpage.web.store.projects import Member, Project
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+NOBODY = "There is no such person in this project."
+
+
+@router.get("/p/{slug}/people")
+def team_page(request: Request, member: Lead) -> Response:
+    return _team(request, member)
+
+
+@router.get("/p/{slug}/setup/people")
+def setup_page(request: Request, member: Lead) -> Response:
+    return _team(request, member, setting_up=True)
+
+
+@router.post("/p/{slug}/people/invite")
+def invite(request: Request, member: Lead, form: Form) -> Response:
+    """The link is shown once, on the page that answers."""
+    with store_of(request).write() as tx:
+        made = invitations.invite(tx, member.project, field(form, "role"), member.person)
+    link = _link(request, made, "Here is the invitation.")
+    return _team(request, member, setting_up=form.get("back") == "setup", link=link)
+
+
+@router.post("/p/{slug}/people/revoke")
+def revoke(request: Request, member: Lead, form: Form) -> Response:
+    number = field(form, "invitation")
+    with store_of(request).write() as tx:
+        if number.isdecimal() and len(number) < 10:
+            invitations.revoke(tx, member.project, int(number), member.person)
+    return go(f"/p/{member.project.slug}/people", "saved")
+
+
+@router.post("/p/{slug}/people/myself")
+def myself(request: Request, member: Lead, form: Form) -> Response:
+    """A lead who judges too."""
+    with store_of(request).write() as tx:
+        projects.join(tx, member.project, member.person, "assessor", by=member.person)
+    part = "setup/people" if form.get("back") == "setup" else "people"
+    return go(f"/p/{member.project.slug}/{part}", "saved")
+
+
+@router.get("/p/{slug}/people/{person}")
+def person_page(request: Request, member: Lead, person: Id) -> Response:
+    with store_of(request).read() as tx:
+        whom = _present(tx, member.project, person)
+        may = deletion.may_manage(tx, member.person, whom)
+    return render(request, "lead/person.html", member=member, whom=whom, manageable=may, link=None)
+
+
+@router.post("/p/{slug}/people/{person}/leave")
+def leave(request: Request, member: Lead, person: Id, form: Form) -> Response:
+    with store_of(request).write() as tx:
+        whom = _present(tx, member.project, person)
+        if projects.leave(tx, member.project, whom, member.person):
+            assigning.leave_project(tx, member.project, whom, member.person)
+    return go(f"/p/{member.project.slug}/people", "left")
+
+
+@router.post("/p/{slug}/people/{person}/reset")
+def reset(request: Request, member: Lead, person: Id, form: Form) -> Response:
+    with store_of(request).write() as tx:
+        whom = _managed(tx, member, person)
+        made = invitations.reset_link(tx, whom, member.person)
+    link = _link(request, made, "Here is the link to set a new password.")
+    return render(
+        request, "lead/person.html", member=member, whom=whom, manageable=True, link=link,
+        here=f"/p/{member.project.slug}/people/{person}",
+    )  # fmt: skip
+
+
+@router.post("/p/{slug}/people/{person}/delete")
+def delete(request: Request, member: Lead, person: Id, form: Form) -> Response:
+    with store_of(request).write() as tx:
+        whom = _managed(tx, member, person)
+        what = "remove" if form.get("judgments") == "remove" else "anonymise"
+        deletion.forget(tx, whom, what, member.person)  # type: ignore[arg-type]
+    return go(f"/p/{member.project.slug}/people", "deleted")
+
+
+def _team(
+    request: Request, member: Member, setting_up: bool = False, link: dict[str, str] | None = None
+) -> Response:
+    with store_of(request).read() as tx:
+        rows = projects.members(tx, member.project)
+        waiting = [i for i in invitations.of_project(tx, member.project) if i["used_at"] is None]
+    team: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        mine = team.setdefault(row["person"], {**row, "id": row["person"], "roles": []})
+        mine["roles"].append(row["role"])
+    judging = any(
+        r["person"] == member.person.id and r["role"] == "assessor" and not r["left"] for r in rows
+    )
+    base = f"/p/{member.project.slug}"
+    return render(
+        request, "lead/people.html", member=member, team=list(team.values()), waiting=waiting,
+        link=link, setting_up=setting_up, ready=ready(request, member), judging_too=judging,
+        here=f"{base}/{'setup/' if setting_up else ''}people",
+    )  # fmt: skip
+
+
+def _link(request: Request, made: Link, words: str) -> dict[str, str]:
+    url = str(request.base_url).rstrip("/") + made.path
+    return {"url": url, "expires": made.expires, "words": words}
+
+
+def _present(tx: Tx, project: Project, person: int) -> Person:
+    whom = people.get(tx, person)
+    if whom is None or all(r["person"] != person for r in projects.members(tx, project)):
+        raise HTTPException(404, NOBODY)
+    return whom
+
+
+def _managed(tx: Tx, member: Member, person: int) -> Person:
+    whom = _present(tx, member.project, person)
+    if whom.id == member.person.id or not deletion.may_manage(tx, member.person, whom):
+        raise HTTPException(404, NOBODY)
+    return whom

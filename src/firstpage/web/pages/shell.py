@@ -1,0 +1,151 @@
+"""What all pages share: templates, the frame around them, errors as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.datastructures import FormData
+
+from firstpage.errors import FirstpageError
+from firstpage.web.pages.static import address
+from firstpage.web.security import csrf_form, csrf_token, current_login, settings_of
+from firstpage.web.store.projects import Member
+from firstpage.web.store.state import NotThere
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+Form = Annotated[FormData, Depends(csrf_form)]
+
+# What a page says after it did something; the address carries the name, never the words.
+NOTES = {
+    "saved": "Saved.",
+    "password": "Your password is changed. Other devices are signed out.",
+    "imported": "Imported.",
+    "opened": "The project is open: assessors can start.",
+    "closed": "The project is closed.",
+    "dealt": "The queries are dealt out.",
+    "left": "They left the project; their finished work stays.",
+    "deleted": "The data of this person is deleted.",
+    "trained": "Well done: you passed the practice. Now the real queries.",
+    "out": "You are signed out.",
+    "reset": "Your new password is set; sign in with it.",
+}
+TITLES = {403: "Not for you", 404: "Not there", 413: "Too large", 429: "A moment, please"}
+
+
+@cache
+def templates() -> Environment:
+    """Everything shown is escaped; a name that a page forgot is an error, not a blank."""
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(
+    request: Request, name: str, *, member: Member | None = None, status: int = 200, **context: Any
+) -> HTMLResponse:
+    """A template inside the frame of all pages."""
+    login = current_login(request)
+    csrf = csrf_token(request, login)
+    field = Markup('<input type="hidden" name="csrf" value="{}">').format(csrf)
+    shared: dict[str, Any] = {
+        "request": request,
+        "here": request.url.path,
+        "person": login.person if login else None,
+        "csrf": csrf,
+        "static": address(),
+        "alone": settings_of(request).open,
+        "token": lambda: field,
+        "project": member.project if member else None,
+        "links": links(member) if member else [],
+        "note": NOTES.get(request.query_params.get("note", "")),
+        "note_kind": "good",
+        "problem": None,
+    }
+    page = templates().get_template(name).render({**shared, **context})
+    return HTMLResponse(page, status)
+
+
+def links(member: Member) -> list[tuple[str, str]]:
+    """The ways through a project, for this person."""
+    start = f"/p/{member.project.slug}"
+    found = []
+    if member.leads:
+        found += [
+            ("Dashboard", f"{start}/dashboard"),
+            ("Agreement", f"{start}/agreement"),
+            ("Truth", f"{start}/truth"),
+            ("People", f"{start}/people"),
+            ("Set up", f"{start}/setup"),
+            ("Audit", f"{start}/audit"),
+        ]
+    if "assessor" in member.roles:
+        found += [("My queries", start)]
+    return [*found, ("Guidelines", f"{start}/guidelines")]
+
+
+def go(path: str, note: str | None = None) -> RedirectResponse:
+    """To another page after a form, so that a reload sends nothing twice."""
+    return RedirectResponse(f"{path}?note={note}" if note else path, status_code=303)
+
+
+def here(path: object) -> str:
+    """An address to go on to, if it is one of ours; a foreign one leads home."""
+    text = path if isinstance(path, str) else ""
+    odd = any(sign in text for sign in "\\\r\n\t") or not text.isprintable()
+    return text if text.startswith("/") and not text.startswith("//") and not odd else "/"
+
+
+def field(form: FormData, name: str, default: str = "") -> str:
+    """A text of a form, without space around it."""
+    value = form.get(name, default)
+    return value.strip() if isinstance(value, str) else default
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are pages: signed out leads to the door, the rest says what is wrong."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await inner(request)
+            except RequestValidationError:
+                return failed(request, 404, "There is no such page.")
+            except HTTPException as error:
+                return failed(request, error.status_code, str(error.detail))
+            except FirstpageError as error:
+                return failed(request, 404 if isinstance(error, NotThere) else 400, str(error))
+            finally:
+                await request.close()  # files of a form
+
+        return handle
+
+
+def failed(request: Request, status: int, detail: str) -> Response:
+    """The page of an error."""
+    if status == 401:
+        path = request.url.path if request.method == "GET" else "/"
+        return RedirectResponse(f"/login?next={quote(path)}", status_code=303)
+    title = TITLES.get(status, "That did not work")
+    return render(request, "error.html", status=status, title=title, detail=sentence(detail))
+
+
+def sentence(error: object) -> str:
+    """An error as a sentence of a page."""
+    text = " ".join(str(error).split())
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,51 @@
+// Questions beside the question: pause, away, skip, comment, help.  Each is a <dialog> of the page.
+
+const one = (selector) => document.querySelector(selector);
+
+/** Opens a dialog; resolves with the value of the button that closed it, "" for Escape. */
+export function ask(name, keys = {}) {
+  const dialog = one(`#${name}`);
+  dialog.returnValue = "";
+  return new Promise((done) => {
+    const press = (event) => {
+      const value = keys[event.key.toLowerCase()];
+      if (value === undefined || event.target.closest("textarea, input[type='text']")) return;
+      event.preventDefault();
+      dialog.close(value);
+    };
+    // Leaving such a question unanswered is no answer.
+    const stay = (event) => dialog.hasAttribute("data-must") && event.preventDefault();
+    dialog.addEventListener("keydown", press);
+    dialog.addEventListener("cancel", stay);
+    dialog.addEventListener(
+      "close",
+      () => {
+        dialog.removeEventListener("keydown", press);
+        dialog.removeEventListener("cancel", stay);
+        done(dialog.returnValue);
+      },
+      { once: true },
+    );
+    dialog.showModal();
+  });
+}
+
+/** A reason for skipping: {reason, whole} or null. */
+export async function skip() {
+  const form = one("#skip form");
+  form.reset();
+  const value = await ask("skip");
+  if (value !== "one" && value !== "whole") return null;
+  const data = new FormData(form);
+  const said = String(data.get("words") ?? "").trim();
+  const reason = [data.get("reason"), said].filter(Boolean).join(": ");
+  return { reason: reason || "no reason given", whole: value === "whole" };
+}
+
+/** The comment as it now reads; what was typed stays if one cancels. */
+export async function comment(before) {
+  const box = one("#comment textarea");
+  box.value = before;
+  const value = await ask("comment");
+  return value === "keep" ? box.value.trim() : before;
+}

@@ -1,0 +1,54 @@
+// What a key or a button means in each tool.  `left` and `right` are the documents shown.
+
+/** Side by side: the four arrows of one hand do everything; up (or b) opens "which is bad?". */
+const PAIRS = {
+  plain: {
+    ArrowLeft: "left",
+    ArrowRight: "right",
+    ArrowDown: "tie",
+    ArrowUp: "bad",
+    b: "bad",
+  },
+  bad: {
+    ArrowLeft: "left-bad",
+    ArrowRight: "right-bad",
+    ArrowUp: "both-bad",
+    b: "both-bad",
+    ArrowDown: "cancel",
+    Escape: "cancel",
+  },
+};
+
+const FIVE = { 1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth" };
+const KEYS = { pairs: PAIRS, grades: { plain: FIVE }, lists: { plain: FIVE } };
+const COMMON = { s: "skip", c: "comment", u: "undo", p: "pause", "?": "help" };
+
+const ANSWERS = {
+  pairs: {
+    left: () => ({ outcome: 1, bad: [], side: "left" }),
+    right: () => ({ outcome: -1, bad: [], side: "right" }),
+    tie: () => ({ outcome: 0, bad: [], side: "both" }),
+    "left-bad": ({ left }) => ({ outcome: -1, bad: [left.key], side: "right" }),
+    "right-bad": ({ right }) => ({ outcome: 1, bad: [right.key], side: "left" }),
+    "both-bad": ({ left, right }) => ({ outcome: 0, bad: [left.key, right.key], side: "none" }),
+  },
+  grades: five([0, 1, 2, 3, 4], () => "left"),
+  lists: five([2, 1, 0, -1, -2], (outcome) => (outcome > 0 ? "left" : outcome < 0 ? "right" : "both")),
+};
+
+function five(outcomes, side) {
+  const names = Object.values(FIVE);
+  return Object.fromEntries(
+    names.map((name, i) => [name, () => ({ outcome: outcomes[i], bad: [], side: side(outcomes[i]) })]),
+  );
+}
+
+/** The action that a key stands for, or undefined. */
+export function action(tool, mode, key) {
+  return KEYS[tool][mode]?.[key] ?? (mode === "plain" ? COMMON[key] : undefined);
+}
+
+/** The answer that an action gives to a question, or undefined where it is not an answer. */
+export function answer(tool, name, question) {
+  return ANSWERS[tool][name]?.(question);
+}

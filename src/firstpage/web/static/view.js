@@ -1,0 +1,96 @@
+// What the judging page shows, apart from the documents.
+
+const one = (selector) => document.querySelector(selector);
+
+function range([low, high]) {
+  if (high <= 0) return "the last one";
+  return low === high ? `${low} to go` : `${low} to ${high} to go`;
+}
+
+/** "23 judged, 40 to 60 to go", and the same as a bar: done, surely left, perhaps left. */
+export function progress({ asked, left }) {
+  one("#progress").textContent = `${asked} judged, ${range(left)}`;
+  const all = Math.max(asked + left[1], 1);
+  const ends = { part: asked, sure: asked + left[0], some: asked + left[1] };
+  for (const [name, end] of Object.entries(ends)) one(`#bar .${name}`).setAttribute("width", (100 * end) / all);
+}
+
+/** Saved, saving, or not yet: said to eyes and ears. `kind` is a class. */
+export function status(text, kind = "") {
+  const line = one("#status");
+  line.textContent = text;
+  line.className = `status ${kind}`;
+}
+
+/** A message that stays until the next answer; null takes it away. */
+export function notice(text, link = null) {
+  const box = one("#notice");
+  box.replaceChildren();
+  box.hidden = !text;
+  if (!text) return;
+  box.append(text);
+  if (link) {
+    const a = document.createElement("a");
+    [a.href, a.textContent] = link;
+    box.append(" ", a);
+  }
+}
+
+export function question(state) {
+  const { query, question: q } = state;
+  one("#query").textContent = query.text;
+  one("#description").textContent = query.description ?? "";
+  one("#description").hidden = !query.description;
+  for (const side of ["left", "right"]) {
+    const title = one(`#${side}-title`);
+    if (title) title.textContent = q[side]?.title || "";
+  }
+}
+
+/** Tells a screen reader what is open now. */
+export function announce(state, tool) {
+  const { left, right } = state.question;
+  const what = tool === "grades"
+    ? `Document: ${left.title || left.key}.`
+    : `Left: ${left.title || left.key}. Right: ${right.title || right.key}.`;
+  one("#announce").textContent = `Question ${state.asked + 1}. ${what}`;
+}
+
+/** Which buttons can be pressed: all answers wait while one is being saved.  They are not
+ * truly disabled, for that would take the focus from those who go by Tab and Enter. */
+export function enable(open, canUndo) {
+  for (const button of document.querySelectorAll("[data-action]")) {
+    const name = button.dataset.action;
+    if (name === "help" || name === "pause") continue;
+    button.setAttribute("aria-disabled", String(!open || (name === "undo" && !canUndo)));
+  }
+}
+
+export function options({ ties, bad }) {
+  for (const part of document.querySelectorAll("[data-if='ties']")) part.hidden = !ties;
+  for (const part of document.querySelectorAll("[data-if='bad']")) part.hidden = !bad;
+}
+
+/** Plain answers, or "which one is bad?". */
+export function mode(name) {
+  const groups = document.querySelectorAll("[data-mode-group]");
+  const inside = [...groups].some((g) => g.contains(document.activeElement));
+  for (const group of groups) group.hidden = group.dataset.modeGroup !== name;
+  if (inside) one(`[data-mode-group='${name}'] button`)?.focus();
+}
+
+/** On a phone: brings the document that is new into view. */
+export function bring(side) {
+  const lane = one("#main");
+  lane.scrollTo({ left: side === "right" ? lane.scrollWidth : 0, behavior: "instant" });
+}
+
+/** Marks the side that won for a moment. */
+export function chosen(side) {
+  one("#main").dataset.chosen = side ?? "";
+}
+
+export function commented(yes) {
+  const button = one("[data-action='comment']");
+  if (button) button.setAttribute("aria-pressed", String(yes));
+}

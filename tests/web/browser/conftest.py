@@ -1,0 +1,58 @@
+"""The system's Chromium, one for a test process; a server and a store for each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from firstpage.web.store.connect import Store
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+MISSING = (
+    "chromium on the PATH"
+    if CHROMIUM is None
+    else next((p for p in ("playwright", "axe_playwright_python") if find_spec(p) is None), None)
+)
+if MISSING is not None:
+    os.write(2, f"\n*** NOT TESTED: tests/web/browser needs {MISSING} ***\n".encode())
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=20_000)  # a busy machine is no failure
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def live(tmp_path: Path, browser: object) -> Iterator[object]:
+    """The server; at the end, nothing may have left for elsewhere and no script have failed."""
+    from tests.web.browser.live import new_live
+
+    store = Store(tmp_path / "project").prepare()
+    found = new_live(store, browser)  # type: ignore[arg-type]
+    yield found
+    found.stop()
+    store.close()
+    assert not found.complaints
+    assert not found.strangers

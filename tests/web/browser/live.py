@@ -1,0 +1,111 @@
+"""A real server on a port of its own, with people and texts, for a real browser."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from firstpage.web.security import COOKIE
+from firstpage.web.store import log, logins, projects, tasks, texts
+from firstpage.web.store.connect import utc_now
+from firstpage.web.store.projects import Project
+from firstpage.web.store.texts import Query
+from tests.web.site import Site
+
+
+@dataclass
+class Live(Site):
+    """A `Site` that listens; `open` gives a browser's window for somebody."""
+
+    browser: Browser | None = None
+    contexts: list[BrowserContext] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.listen(64)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        config = uvicorn.Config(self.app, log_level="error", ws="none", lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
+        )
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        for context in self.contexts:
+            context.close()
+        self._server.should_exit = True
+        self._thread.join(10)
+        self._socket.close()
+
+    def context(self, login: str | None = "ada", **how: Any) -> BrowserContext:
+        """A browser's profile of its own, signed in at the database."""
+        assert self.browser is not None
+        made = self.browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **how})
+        made.set_default_timeout(30_000)
+        self.contexts.append(made)
+        made.on("requestfinished", self._left)
+        made.on("requestfailed", self._failed)
+        if login is not None:
+            person = self.person(login)
+            with self.store.write() as tx:
+                token, _ = logins.start(tx, person)
+            made.add_cookies([{"name": COOKIE, "value": token, "url": self.url}])
+        return made
+
+    def open(self, path: str, login: str | None = "ada", **how: Any) -> Page:
+        page = self.watched(self.context(login, **how).new_page())
+        page.goto(self.url + path)
+        return page
+
+    def watched(self, page: Page) -> Page:
+        """Errors of scripts and breaches of our own policy are remembered as complaints."""
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", self._heard)
+        return page
+
+    def _heard(self, message: Any) -> None:
+        text = message.text
+        ours = "/documents/" not in (message.location or {}).get("url", "")
+        if ours and ("Content Security Policy" in text or "Uncaught" in text):
+            self.complaints.append(text)
+
+    def _left(self, request: Any) -> None:
+        if not request.url.startswith((self.url, "data:", "blob:")):
+            self.strangers.append(request.url)
+
+    def _failed(self, request: Any) -> None:
+        """What our policy stopped never left; anything else was on its way."""
+        if request.failure != "csp":
+            self._left(request)
+
+    def own(self, slug: str, found: list[Query], **how: Any) -> Project:
+        """A project of one's own texts, all of it for ada."""
+        made = self.project(slug, queries=0, opened=False, **how)
+        person, chief = self.person("ada"), self.person("lena")
+        with self.store.write() as tx:
+            for number, query in enumerate(found):
+                row = texts.add_query(tx, made.id, query, number)
+                tasks.add(tx, made, row, person.id, made.tool, 0, number)
+            return projects.set_state(tx, made, "open", chief)
+
+    def logged(self, task: int) -> list[dict[str, Any]]:
+        """The rows of a task's log."""
+        with self.store.read() as tx:
+            return [dict(row) for row in log.rows(tx, task)]
+
+
+def new_live(store: Any, browser: Browser) -> Live:
+    return Live(store, utc_now, browser=browser)  # type: ignore[arg-type]

@@ -1,0 +1,238 @@
+"""A whole query by keyboard, in each of the three tools."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from firstpage.web.store import texts
+from firstpage.web.store.texts import Document, Query
+from tests.web.browser.hands import answer, better_by_title, ready, shown
+from tests.web.browser.live import Live
+
+
+def test_side_by_side_by_keyboard(live: Live) -> None:
+    live.project(queries=1, documents=6)
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    expect(page.get_by_role("heading", name="query 0")).to_be_visible()
+    expect(page.locator("#description")).to_have_text("what is wanted")
+    for _ in range(60):
+        ready(page)
+        answer(page, better_by_title(page))
+        if page.url.endswith("/done"):
+            break
+    expect(page.get_by_role("heading", name="This query is done")).to_be_visible()
+    log = live.logged(task)
+    assert log, "nothing was recorded"
+    for row in log:
+        best = min(row["event"]["left"], row["event"]["right"])
+        assert row["event"]["outcome"] == (1 if best == row["event"]["left"] else -1)
+        assert row["active_ms"] > 0
+        assert row["shown_at"] < row["answered_at"]
+
+
+def test_the_kept_document_stays_as_it_is(live: Live) -> None:
+    """Same side, same frame, never loaded again: even its scroll position stays."""
+    texts = tuple(Document(f"d{i}", f"Title {i}", body="word " * 4000) for i in range(6))
+    live.own(
+        "books", [Query("q0", "query 0", "", texts)], setting={"k": 3, "strategy": "tournament"}
+    )
+    page = live.open(f"/tasks/{live.task('books', 'ada')}")
+    kept = 0
+    for _ in range(5):
+        ready(page)
+        before = {side: shown(page, side) for side in ("left", "right")}
+        page.evaluate(
+            "for (const f of document.querySelectorAll('iframe:not(.veiled)')) {"
+            " f.mark = 'same'; f.contentWindow.scrollTo(0, 321) }"
+        )
+        answer(page, "ArrowLeft")
+        if page.url.endswith("/done"):
+            break
+        for side, title in before.items():
+            if shown(page, side) == title:
+                kept += 1
+                found = page.evaluate(
+                    "s => { const f = document.querySelector(`#${s} iframe:not(.veiled)`);"
+                    " return [f.mark, f.contentWindow.scrollY] }",
+                    side,
+                )
+                assert found == ["same", 321]
+    assert kept, "no document ever stayed; the test shows nothing"
+
+
+def test_what_comes_next_is_loaded_before(live: Live) -> None:
+    live.project(queries=1, documents=8)
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    ready(page)
+    for _ in range(3):
+        coming = page.request.get(f"{live.url}/api/v1/tasks/{task}/ahead").json()["documents"]
+        assert coming
+        page.wait_for_function(
+            "urls => urls.every(u => document.querySelectorAll(`iframe[src='${u}']`).length === 2)",
+            arg=coming,
+        )
+        page.evaluate(
+            "Promise.all([...document.querySelectorAll('iframe')].map(f => f.ready))"
+            ".then(() => document.querySelectorAll('iframe').forEach(f => { f.loadedBefore = true }))"
+        )
+        answer(page, "ArrowLeft")
+        assert page.evaluate(
+            "[...document.querySelectorAll('iframe:not(.veiled)')].map(f => f.loadedBefore)"
+        ) == [True, True]
+
+
+def test_bad_documents_with_one_hand(live: Live) -> None:
+    live.project(queries=1, documents=8, options={"ties": True})
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    ready(page)
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("button", name="Left is bad")).to_be_visible()
+    expect(page.locator("#status")).to_have_text("Which one is bad?")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Left is better")).to_be_visible()
+    answer(page, "ArrowUp", "ArrowLeft")
+    answer(page, "b", "ArrowRight")
+    answer(page, "b", "b")
+    answer(page, "ArrowDown")
+    events = [row["event"] for row in live.logged(task)]
+    assert [e["outcome"] for e in events] == [-1, 1, 0, 0]
+    assert [list(e["bad"]) for e in events] == [
+        [events[0]["left"]], [events[1]["right"]], [events[2]["left"], events[2]["right"]], [],
+    ]  # fmt: skip
+
+
+def test_five_grades_by_keyboard(live: Live) -> None:
+    live.project(queries=1, documents=5, tool="grades")
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    for key in "51423":
+        answer(page, key)
+    expect(page.get_by_role("heading", name="This query is done")).to_be_visible()
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [4, 0, 3, 1, 2]
+    assert {row["event"]["right"] for row in live.logged(task)} == {None}
+
+
+def test_two_lists_by_keyboard(live: Live) -> None:
+    lists = tuple(
+        Document(f"l{i}", f"List {i}", "list", fields={"items": [{"title": f"Result {i}.{j}", "text": "words"} for j in range(4)]})
+        for i in range(4)
+    )  # fmt: skip
+    live.own("books", [Query("q0", "green tea", "how to brew it", lists)], tool="lists")
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    ready(page)
+    expect(
+        page.frame_locator("#left iframe:not(.veiled)").get_by_text("Result", exact=False).first
+    ).to_be_visible()
+    for key in "123451":
+        answer(page, key)
+        if page.url.endswith("/done"):
+            break
+    expect(page.get_by_role("heading", name="This query is done")).to_be_visible()
+    outcomes = [row["event"]["outcome"] for row in live.logged(task)]
+    assert outcomes == [2, 1, 0, -1, -2, 2][: len(outcomes)]
+    assert len(outcomes) >= 2
+
+
+def test_keys_work_from_inside_a_document(live: Live) -> None:
+    live.project(queries=1, documents=6)
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    ready(page)
+    page.frame_locator("#right iframe:not(.veiled)").locator("body").click()
+    assert page.evaluate("document.activeElement.tagName") == "IFRAME"
+    answer(page, "ArrowRight")
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
+
+
+def test_buttons_alone_do(live: Live) -> None:
+    """Tab and Enter, as with a screen reader; the focus stays on the button."""
+    live.project(queries=1, documents=6)
+    page = live.open(f"/tasks/{live.task('books', 'ada')}")
+    ready(page)
+    button = page.get_by_role("button", name="Left is better")
+    button.focus()
+    for number in (1, 2):
+        page.keyboard.press("Enter")
+        expect(page.locator("#progress")).to_contain_text(f"{number} judged")
+        expect(button).to_be_focused()
+
+
+def test_skip_with_a_reason_and_comment(live: Live) -> None:
+    live.project(queries=1, documents=6)
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    ready(page)
+    page.keyboard.press("c")
+    page.get_by_label("It is stored with your next answer").fill("both are old ← b u p")
+    page.get_by_role("button", name="Keep").click()
+    ready(page)
+    page.keyboard.press("s")
+    page.get_by_label("A document does not display").check()
+    page.get_by_role("button", name="Skip this question").click()
+    expect(page.locator("#progress")).to_contain_text("1 judged")
+    (row,) = live.logged(task)
+    assert row["event"]["skipped"]
+    assert row["comment"] == "does not display\nboth are old ← b u p"
+
+
+def test_hand_the_whole_query_back(live: Live) -> None:
+    live.project(queries=1, documents=6)
+    page = live.open(f"/tasks/{live.task('books', 'ada')}")
+    ready(page)
+    page.keyboard.press("s")
+    page.get_by_role("button", name="Hand the whole query back").click()
+    expect(page.get_by_text("handed back")).to_be_visible()
+
+
+def test_single_keys_can_be_switched_off(live: Live) -> None:
+    live.project(queries=1, documents=6)
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    ready(page)
+    page.keyboard.press("?")
+    page.get_by_label("Single keys answer").uncheck()
+    page.get_by_role("button", name="Close").click()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(200)
+    assert live.logged(task) == []
+    page.get_by_role("button", name="Left is better").click()
+    expect(page.locator("#progress")).to_contain_text("1 judged")
+
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360606060000000050001a5f64540"
+    "0000000049454e44ae426082"
+)
+
+
+def test_cards_pictures_and_html(live: Live) -> None:
+    """Each kind of document is drawn in its frame."""
+    with live.store.write() as tx:
+        texts.keep_image(tx, "abc", "image/png", PIXEL)
+    documents = (
+        Document("card", "Kettle", "card", fields={"price": "29.90", "colour": "red"}, image="abc"),
+        Document("picture", "A picture", "image", image="abc"),
+        Document("page", "A page", "html", "<h2>Heading</h2><p style='color: #123456'>words</p>"),
+    )
+    live.own("books", [Query("q0", "kettle", "", documents)], tool="grades")
+    page = live.open(f"/tasks/{live.task('books', 'ada')}")
+    seen = set()
+    while not page.url.endswith("/done"):
+        ready(page)
+        frame = page.frame_locator("#left iframe:not(.veiled)")
+        title = page.locator("#left-title").inner_text()
+        seen.add(title)
+        if title == "A page":
+            expect(frame.get_by_role("heading", name="Heading")).to_be_visible()
+            expect(frame.get_by_text("words")).to_have_css("color", "rgb(18, 52, 86)")
+        else:
+            assert frame.locator("img").evaluate("i => i.complete && i.naturalWidth") == 1
+        if title == "Kettle":
+            expect(frame.get_by_text("29.90")).to_be_visible()
+        answer(page, "3")
+    assert seen == {"Kettle", "A picture", "A page"}

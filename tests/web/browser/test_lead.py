@@ -1,0 +1,178 @@
+"""A lead's whole way by clicks: from a new project to the exported truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.web.browser.hands import answer, better_by_title, ready
+from tests.web.browser.live import Live
+from tests.web.site import jsonl
+
+
+def texts(folder: Path, documents: int = 4) -> dict[str, Path]:
+    """Files as somebody has them at hand."""
+    queries = [{"query": f"q{q}", "text": f"query {q}", "description": "wanted"} for q in range(2)]
+    rows = [
+        {"query": f"q{q}", "document": f"d{i}", "title": f"Title {i}", "text": f"Body {i}"}
+        for q in range(2)
+        for i in range(documents)
+    ]
+    training = [
+        {"text": "tea", "left": "about tea", "right": "about cars", "outcome": "left",
+         "explanation": "Cars are not tea."}
+    ]  # fmt: skip
+    made = {}
+    for name, found in (("queries", queries), ("documents", rows), ("training", training)):
+        made[name] = folder / f"{name}.jsonl"
+        made[name].write_bytes(jsonl(*found))
+    return made
+
+
+def import_files(page: Page, files: dict[str, Path]) -> None:
+    """Choose, look at the preview, import; then the practice questions."""
+    page.get_by_label("Documents", exact=True).set_input_files(files["documents"])
+    page.get_by_label("Queries", exact=True).set_input_files(files["queries"])
+    expect(page.locator("#preview")).to_contain_text("2 queries with 8 documents")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("heading", name="2 queries, 8 documents")).to_be_visible()
+    page.get_by_role("radio", name="Known answers").check()
+    page.get_by_label("Practice questions", exact=True).set_input_files(files["training"])
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("heading", name="1 practice question")).to_be_visible()
+
+
+def judge_all(page: Page, queries: int) -> None:
+    """Practice first, then every query by keyboard."""
+    page.get_by_role("link", name="Start the practice").click()
+    ready(page)
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("heading", name="Not quite")).to_be_visible()
+    expect(page.get_by_text("Cars are not tea.")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#notice")).to_contain_text("try once more")
+    ready(page)
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("heading", name="That is right")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("you passed the practice")).to_be_visible()
+    for number in range(queries):
+        page.locator("a.main").first.click()
+        while not page.url.endswith("/done"):
+            ready(page)
+            answer(page, better_by_title(page))
+        expect(page.get_by_role("heading", name="This query is done")).to_be_visible()
+        assert f"{queries - number - 1} of your queries" in page.inner_text("main")
+
+
+def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
+    live.person("chief", admin=True)
+    page = live.open("/", login="chief")
+    page.get_by_role("link", name="New project").click()
+    page.get_by_label("Title").fill("Green Tea & Co")
+    page.get_by_role("button", name="Create project").click()
+    expect(page).to_have_url(f"{live.url}/p/green-tea-co/setup/texts")
+    import_files(page, texts(tmp_path))
+    page.get_by_role("link", name="Go on").click()
+    page.get_by_label("Places to find (k)").fill("2")
+    page.get_by_label("Strategy").select_option("heap-closure")
+    page.get_by_label("Assessors a query").fill("2")
+    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Judge too").click()
+    page.get_by_role("button", name="Make an invitation link").click()
+    link = page.get_by_label("Link", exact=True).input_value()
+    page.get_by_role("link", name="Go on").click()
+    expect(page.get_by_text("need at least 2 assessors")).to_be_visible()  # nobody came yet
+
+    guest = live.open(link.removeprefix(live.url), login=None)
+    guest.get_by_label("Login").fill("ada")
+    guest.get_by_label("Name").fill("Ada")
+    guest.get_by_label("Password").fill("a long password")
+    guest.get_by_role("button", name="Create account and join").click()
+    expect(guest.get_by_text("has not been opened yet")).to_be_visible()
+
+    page.reload()
+    expect(page.get_by_text("Every query is covered")).to_be_visible()
+    expect(page.get_by_text("hours in all")).to_be_visible()
+    page.get_by_role("button", name="Deal out and open the project").click()
+    expect(page.get_by_text("The project is open")).to_be_visible()
+
+    guest.reload()
+    judge_all(guest, 2)
+    page.goto(f"{live.url}/p/green-tea-co")
+    judge_all(page, 2)
+    page.goto(f"{live.url}/p/green-tea-co/dashboard")
+    expect(page.get_by_text("4 of 4")).to_be_visible()
+    with page.expect_download() as coming:
+        page.get_by_role("link", name="Top-k truth, qrels").click()
+    lines = Path(coming.value.path()).read_text().splitlines()
+    assert lines[:4] == ["q0 0 d0 2", "q0 0 d1 1", "q0 0 d2 0", "q0 0 d3 0"]
+    with page.expect_download() as coming:
+        page.get_by_role("link", name="Raw log, JSON lines").click()
+    log = [json.loads(line) for line in Path(coming.value.path()).read_text().splitlines()]
+    assert {row["assessor"] for row in log} == {"ada", "chief"}
+    page.get_by_role("link", name="Agreement").click()
+    expect(page.get_by_text("100.0 %").first).to_be_visible()
+
+
+def test_a_bad_file_says_where(live: Live, tmp_path: Path) -> None:
+    live.project(opened=False)
+    page = live.open("/p/books/setup/texts", login="lena")
+    bad = tmp_path / "docs.jsonl"
+    bad.write_text('{"query": "q9", "document": "d1", "text": "a"}\n{"query": "q9"}\n')
+    page.get_by_label("Documents", exact=True).set_input_files(bad)
+    expect(page.locator("#preview").get_by_role("alert")).to_contain_text("ocs.jsonl:2")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("alert").first).to_contain_text("ocs.jsonl:2")
+
+
+def test_the_dashboard_is_live(live: Live) -> None:
+    live.project(queries=1, documents=5)
+    task = live.task("books", "ada")
+    page = live.open("/p/books/dashboard", login="lena")
+    expect(page.locator("[data-live] dd").first).to_have_text("0")
+    other = live.open(f"/tasks/{task}")
+    answer(other, "ArrowLeft")
+    expect(page.locator("[data-live] dd").first).to_have_text("1")
+
+
+def test_people_are_managed(live: Live) -> None:
+    live.project(assessors=("ada", "bo"))
+    page = live.open("/p/books/people", login="lena")
+    page.get_by_role("link", name="Manage Bo").click()
+    page.get_by_role("button", name="Make a link to set a new one").click()
+    link = page.get_by_label("Link", exact=True).input_value()
+    guest = live.open(link.removeprefix(live.url), login=None)
+    guest.get_by_label("New password").fill("another password")
+    guest.get_by_role("button", name="Set password").click()
+    guest.get_by_label("Login").fill("bo")
+    guest.get_by_label("Password").fill("not this one")
+    guest.get_by_role("button", name="Sign in").click()
+    expect(guest.get_by_role("alert")).to_contain_text("do not fit together")
+    guest.get_by_label("Password").fill("another password")
+    guest.get_by_role("button", name="Sign in").click()
+    expect(guest.get_by_role("heading", name="My queries")).to_be_visible()
+
+    page.get_by_role("button", name="Delete the data of Bo").click()
+    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Delete the data of Bo").click()
+    page.get_by_role("button", name="Yes, delete").click()
+    expect(page.get_by_text("The data of this person is deleted")).to_be_visible()
+    assert page.get_by_text("Bo", exact=True).count() == 0
+    guest.reload()
+    expect(guest.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_others_see_nothing(live: Live) -> None:
+    live.project()
+    page = live.open("/", login="eve")
+    for path in ("/p/books", "/p/books/dashboard", f"/tasks/{live.task('books', 'ada')}"):
+        page.goto(live.url + path)
+        expect(page.get_by_role("heading", name="Not there")).to_be_visible()
+    page = live.open("/p/books/dashboard", login="ada")
+    expect(page.get_by_role("heading", name="Not for you")).to_be_visible()
+    page = live.open("/p/books", login=None)
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert page.url.endswith("/login?next=/p/books")

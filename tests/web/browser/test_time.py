@@ -1,0 +1,121 @@
+"""The clock: active, paused and away apart; nobody's time is capped behind their back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.web.browser.hands import answer, ready
+from tests.web.browser.live import Live
+
+MINUTE = 60_000
+
+
+def opened(live: Live) -> tuple[Page, int]:
+    """A judging page whose clock the test can move on."""
+    live.project(queries=1, documents=6)
+    task = live.task("books", "ada")
+    page = live.watched(live.context("ada").new_page())
+    page.clock.install()
+    page.goto(f"{live.url}/tasks/{task}")
+    ready(page)
+    return page, task
+
+
+def spent(live: Live, task: int) -> dict[str, int]:
+    (row,) = live.logged(task)
+    return {kind: row[f"{kind}_ms"] for kind in ("active", "paused", "away")}
+
+
+def about(ms: int, minutes: float) -> bool:
+    """Up to the seconds that the test itself takes."""
+    return minutes * MINUTE <= ms < minutes * MINUTE + 45_000
+
+
+def test_pause_hides_the_documents_and_stops_the_clock(live: Live) -> None:
+    page, task = opened(live)
+    page.keyboard.press("p")
+    expect(page.get_by_role("heading", name="Paused")).to_be_visible()
+    expect(page.locator("#left iframe:not(.veiled)")).to_be_hidden()
+    page.keyboard.press("ArrowLeft")
+    page.clock.fast_forward(10 * MINUTE)
+    page.keyboard.press("p")
+    expect(page.locator("#left iframe:not(.veiled)")).to_be_visible()
+    answer(page, "ArrowLeft")
+    found = spent(live, task)
+    assert about(found["paused"], 10)
+    assert about(found["active"], 0)
+    assert found["away"] == 0
+
+
+def test_reading_for_long_counts_as_work(live: Live) -> None:
+    page, task = opened(live)
+    page.clock.fast_forward(3 * MINUTE)
+    expect(page.get_by_role("heading", name="Are you still working?")).to_be_visible()
+    page.keyboard.press("Escape")  # no answer: the question stays
+    expect(page.get_by_role("heading", name="Are you still working?")).to_be_visible()
+    page.get_by_role("button", name="Yes, I was reading").click()
+    answer(page, "ArrowLeft")
+    found = spent(live, task)
+    assert about(found["active"], 3)
+    assert found["away"] == 0
+
+
+def test_being_away_counts_from_the_last_input_on(live: Live) -> None:
+    page, task = opened(live)
+    page.clock.fast_forward(MINUTE)
+    page.mouse.move(300, 300)
+    page.mouse.move(310, 310)
+    page.clock.fast_forward(5 * MINUTE)
+    page.get_by_role("button", name="No, I was away").click()
+    answer(page, "ArrowLeft")
+    found = spent(live, task)
+    assert about(found["active"], 1)
+    assert about(found["away"], 5)
+    (row,) = live.logged(task)
+    assert [s["kind"] for s in row["spans"]] == ["active", "away", "active"]
+
+
+HIDE = (
+    "h => { Object.defineProperty(document, 'hidden', { value: h, configurable: true });"
+    " document.dispatchEvent(new Event('visibilitychange')) }"
+)
+
+
+def test_another_tab_for_a_minute_is_asked_about(live: Live) -> None:
+    page, task = opened(live)
+    page.evaluate(HIDE, True)
+    page.clock.fast_forward(MINUTE)
+    page.evaluate(HIDE, False)
+    page.keyboard.press("n")
+    answer(page, "ArrowLeft")
+    assert about(spent(live, task)["away"], 1)
+
+
+def test_a_glance_at_another_tab_is_not(live: Live) -> None:
+    page, task = opened(live)
+    page.evaluate(f"() => {{ const hide = {HIDE}; hide(true); hide(false) }}")
+    answer(page, "ArrowLeft")
+    assert spent(live, task)["away"] == 0
+
+
+def spans_of(live: Live, task: int) -> list[Any]:
+    from sqlalchemy import select
+
+    from firstpage.web.store.tables import spans
+
+    with live.store.read() as tx:
+        return [row["spans"] for row in tx.all(select(spans).where(spans.c.task == task))]
+
+
+def test_closing_the_tab_hands_its_time_in(live: Live) -> None:
+    page, task = opened(live)
+    page.clock.fast_forward(MINUTE)
+    page.goto(f"{live.url}/p/books")
+    expect(page.get_by_role("heading", name="My queries")).to_be_visible()
+    page.wait_for_timeout(200)
+    (found,) = spans_of(live, task)
+    assert [s["kind"] for s in found] == ["active"]
+    assert about(found[0]["ms"], 1)
+    assert live.logged(task) == []

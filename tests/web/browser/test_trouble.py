@@ -1,0 +1,212 @@
+"""Undo, reload, two tabs, a lost network, a lost login: no judgment is lost, none comes twice."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, Route, expect
+
+from firstpage.web.store import logins
+from tests.web.browser.hands import answer, ready, shown
+from tests.web.browser.live import Live
+
+
+def begun(live: Live) -> tuple[Page, int]:
+    live.project(queries=1, documents=6)
+    task = live.task("books", "ada")
+    page = live.open(f"/tasks/{task}")
+    ready(page)
+    return page, task
+
+
+def pair(page: Page) -> tuple[str, str]:
+    return shown(page, "left"), shown(page, "right")
+
+
+def test_undo_brings_the_question_back(live: Live) -> None:
+    page, task = begun(live)
+    first = pair(page)
+    page.keyboard.press("u")
+    expect(page.locator("#status")).to_have_text("There is nothing to undo.")
+    answer(page, "ArrowLeft")
+    second = pair(page)
+    answer(page, "ArrowRight")
+    answer(page, "u")
+    assert pair(page) == second
+    answer(page, "u")
+    assert pair(page) == first
+    expect(page.locator("#progress")).to_contain_text("0 judged")
+    assert [row["event"]["event"] for row in live.logged(task)] == [
+        "judged",
+        "judged",
+        "undone",
+        "undone",
+    ]
+
+
+def test_reload_and_another_device_resume(live: Live) -> None:
+    page, task = begun(live)
+    answer(page, "ArrowLeft")
+    answer(page, "ArrowRight")
+    here = pair(page)
+    page.reload()
+    ready(page)
+    assert pair(page) == here
+    expect(page.locator("#progress")).to_contain_text("2 judged")
+    other = live.open(f"/tasks/{task}")
+    ready(other)
+    assert pair(other) == here
+
+
+def test_two_tabs_and_a_gentle_word(live: Live) -> None:
+    page, task = begun(live)
+    other = live.watched(page.context.new_page())
+    other.goto(page.url)
+    ready(other)
+    answer(page, "ArrowLeft")
+    other.keyboard.press("ArrowRight")
+    expect(other.locator("#notice")).to_contain_text("answered already")
+    ready(other)
+    assert pair(other) == pair(page)
+    assert len(live.logged(task)) == 1
+    answer(other, "ArrowRight")
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [1, -1]
+
+
+def test_a_double_click_answers_once(live: Live) -> None:
+    page, task = begun(live)
+    page.get_by_role("button", name="Left is better").dblclick()
+    page.keyboard.down("ArrowLeft")
+    for _ in range(5):
+        page.keyboard.down("ArrowLeft")  # held: the browser repeats it
+    page.keyboard.up("ArrowLeft")
+    expect(page.locator("#status")).to_have_text("Saved")
+    ready(page)
+    page.wait_for_timeout(150)
+    assert 1 <= len(live.logged(task)) <= 2
+    assert [row["seq"] for row in live.logged(task)] == list(range(len(live.logged(task))))
+
+
+def test_a_lost_network_loses_nothing(live: Live) -> None:
+    page, task = begun(live)
+    page.context.set_offline(True)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#status")).to_have_text("Not saved yet")
+    expect(page.locator("#notice")).to_contain_text("Your answer is kept")
+    assert live.logged(task) == []
+    page.keyboard.press("ArrowRight")  # nothing can be answered on top of it
+    page.context.set_offline(False)
+    expect(page.locator("#status")).to_have_text("Saved")
+    expect(page.locator("#notice")).to_be_hidden()
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [1]
+    assert page.evaluate("Object.keys(localStorage).filter(k => k.includes('outbox')).length") == 0
+
+
+def test_a_document_that_did_not_come_is_asked_for_again(live: Live) -> None:
+    live.project(queries=1, documents=6)
+    page = live.watched(live.context("ada").new_page())
+    tried: set[str] = set()
+
+    def stumble(route: Route) -> None:
+        if route.request.url in tried:
+            route.continue_()
+        else:
+            tried.add(route.request.url)
+            route.abort()
+
+    page.route("**/documents/*", stumble)
+    page.goto(f"{live.url}/tasks/{live.task('books', 'ada')}")
+    ready(page)
+    expect(page.frame_locator("#left iframe:not(.veiled)").locator("p").first).to_be_visible()
+    assert len(tried) >= 2
+
+
+def test_an_answer_kept_too_long_is_let_go_with_a_word(live: Live) -> None:
+    """Meanwhile the question was answered elsewhere."""
+    page, task = begun(live)
+    page.context.set_offline(True)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#status")).to_have_text("Not saved yet")
+    page.close()
+    answer(live.open(f"/tasks/{task}"), "ArrowRight")
+    again = live.watched(live.contexts[0].new_page())
+    again.context.set_offline(False)
+    again.goto(f"{live.url}/tasks/{task}")
+    ready(again)
+    expect(again.locator("#notice")).to_contain_text("answered already")
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
+
+
+def test_a_reply_that_never_came_is_not_recorded_twice(live: Live) -> None:
+    """The server has it, the browser does not know: the same key is sent again."""
+    page, task = begun(live)
+    dropped: list[int] = []
+
+    def drop(route: Route) -> None:
+        if dropped:
+            route.continue_()
+        else:
+            dropped.append(route.fetch().status)
+            route.abort()
+
+    page.route("**/answers", drop)
+    answer(page, "ArrowLeft")
+    assert dropped == [200]
+    assert len(live.logged(task)) == 1
+
+
+def test_an_answer_kept_in_a_closed_tab_is_sent_later(live: Live) -> None:
+    page, task = begun(live)
+    page.context.set_offline(True)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#status")).to_have_text("Not saved yet")
+    page.close()
+    again = live.watched(live.contexts[0].new_page())
+    again.context.set_offline(False)
+    again.goto(f"{live.url}/p/books")  # not even the same page
+    again.wait_for_function("() => !Object.keys(localStorage).some(k => k.includes('outbox'))")
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
+
+
+def test_signed_out_in_between(live: Live) -> None:
+    page, task = begun(live)
+    person = live.person("ada")
+    with live.store.write() as tx:
+        logins.end_all(tx, person.id)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#notice")).to_contain_text("You were signed out")
+    with live.store.write() as tx:
+        token, _ = logins.start(tx, person)
+    page.context.add_cookies([{"name": "firstpage_login", "value": token, "url": live.url}])
+    page.get_by_role("link", name="sign in to send it").click()
+    ready(page)
+    expect(page.locator("#progress")).to_contain_text("1 judged")
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [1]
+
+
+def test_looking_back_and_changing_an_answer(live: Live) -> None:
+    page, task = begun(live)
+    answer(page, "ArrowLeft")
+    answer(page, "ArrowLeft")
+    page.goto(f"{live.url}/tasks/{task}/judgments")
+    box = page.get_by_label("Answer 1", exact=True)
+    expect(box).to_have_value("1")
+    with page.expect_navigation():
+        box.select_option("-1:left")
+    expect(page.get_by_label("Answer 1", exact=True)).to_have_value("-1:left")
+    last = live.logged(task)[-1]["event"]
+    assert (last["event"], last["at"], last["outcome"]) == ("revised", 0, -1)
+    page.get_by_role("link", name="Go on judging").click()
+    ready(page)
+
+
+def test_a_closed_project_says_so(live: Live) -> None:
+    from firstpage.web.store import projects
+
+    page, task = begun(live)
+    lead = live.person("lena")
+    with live.store.write() as tx:
+        project = projects.by_slug(tx, "books")
+        assert project is not None
+        projects.set_state(tx, project, "closed", lead)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#notice")).to_contain_text("closed")
+    assert live.logged(task) == []

@@ -1,0 +1,144 @@
+"""Pages without a browser: who gets what, tokens, addresses to go on to."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from firstpage.web.pages import static
+from firstpage.web.pages.setup import slug_of
+from firstpage.web.pages.shell import here
+from tests.web.site import PASSWORD, Client, Site
+
+LEAD = (
+    "dashboard", "live", "agreement", "truth", "report", "audit", "comments", "people", "setup",
+    "setup/texts", "setup/judging", "setup/people", "setup/deal",
+)  # fmt: skip
+
+
+def token(client: Client, path: str = "/login") -> str:
+    found = re.search(r'name="csrf" value="([^"]+)"', client.get(path).text)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("page", LEAD)
+def test_pages_of_a_lead_are_for_leads(site: Site, page: str) -> None:
+    site.project()
+    assert site.client("lena").get(f"/p/books/{page}").status_code == 200
+    assert site.client("ada").get(f"/p/books/{page}").status_code == 403
+    assert site.client("eve").get(f"/p/books/{page}").status_code == 404
+    found = site.client().get(f"/p/books/{page}", follow_redirects=False)
+    assert (found.status_code, found.headers["location"]) == (303, f"/login?next=/p/books/{page}")
+
+
+def test_pages_of_an_assessor_are_their_own(site: Site) -> None:
+    site.project(assessors=("ada", "bo"))
+    task = site.task("books", "ada")
+    for path in (f"/tasks/{task}", f"/tasks/{task}/done", f"/tasks/{task}/judgments"):
+        assert site.client("ada").get(path).status_code == 200
+        assert site.client("bo").get(path).status_code == 404
+        assert site.client("lena").get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/tasks/0", "/tasks/x", "/tasks/99999999999", "/p/A", "/p/-", "/p/books/x", "/nowhere"]
+)
+def test_strange_addresses_are_no_errors(site: Site, path: str) -> None:
+    found = site.client("ada").get(path)
+    assert found.status_code == 404
+    assert "Not there" in found.text
+
+
+POSTS = (
+    "/projects/new", "/p/books/setup", "/p/books/setup/judging", "/p/books/import",
+    "/p/books/preview/import", "/p/books/deal", "/p/books/open", "/p/books/close",
+    "/p/books/people/invite", "/p/books/people/revoke", "/p/books/people/myself", "/logout",
+    "/account/password",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("given", [{}, {"csrf": ""}, {"csrf": "x" * 43}])
+def test_forms_need_their_token(site: Site, path: str, given: dict[str, str]) -> None:
+    """The header of the API does not do: a form sends none."""
+    site.project()
+    client = site.client("lena")
+    assert client.post(path, data=given, follow_redirects=False).status_code == 403
+
+
+def test_login_goes_on_to_our_own_pages_only(site: Site) -> None:
+    from firstpage.web.store import people
+
+    person = site.person("ada")
+    with site.store.write() as tx:
+        people.set_password(tx, person, people.hashed(PASSWORD))
+    for target, want in (("/p/books", "/p/books"), ("//evil.example", "/"), ("https://evil", "/")):
+        client = site.client()
+        form = {"csrf": token(client), "login": "ada", "password": PASSWORD, "next": target}
+        found = client.post("/login", data=form, follow_redirects=False)
+        assert (found.status_code, found.headers["location"]) == (303, want)
+
+
+@pytest.mark.parametrize(
+    "path", ["//a", "/\\a", "https://a", "javascript:x", "", "a", "/a\nb", None, 3, "/\ta"]
+)
+def test_foreign_addresses_lead_home(path: object) -> None:
+    assert here(path) == "/"
+    assert here("/p/books?x=1") == "/p/books?x=1"
+
+
+def test_what_people_write_is_text(site: Site) -> None:
+    bad = "<script>alert(1)</script>"
+    site.project()
+    client = site.client("lena")
+    form = {"csrf": token(client, "/p/books/setup"), "title": bad, "guidelines": bad}
+    assert client.post("/p/books/setup", data=form).status_code == 200
+    for path in ("/", "/p/books/setup", "/p/books/guidelines", "/p/books/audit"):
+        text = client.get(path).text
+        assert bad not in text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_a_wrong_number_is_said_on_the_page(site: Site) -> None:
+    site.project(opened=False)
+    client = site.client("lena")
+    form = {"csrf": token(client, "/p/books/setup/judging"), "tools": "pairs", "k": "many"}
+    form |= {"away_after": "60", "training_pass": "70", "replicates": "1", "seed": "0"}
+    form |= {"refine": "0", "repeats": "0", "golds": "0", "strategy": "heap"}
+    found = client.post("/p/books/setup/judging", data=form)
+    assert found.status_code == 400
+    assert "K is a whole number; got &#39;many&#39;." in found.text
+    found = client.post("/p/books/setup/judging", data={**form, "k": "4", "strategy": "nonsense"})
+    assert found.status_code == 400
+    assert "nonsense" in found.text
+    found = client.post("/p/books/setup/judging", data={**form, "k": "4"}, follow_redirects=False)
+    assert found.status_code == 303
+
+
+def test_short_names_come_from_titles() -> None:
+    assert slug_of("Grüner Tee & Co.") == "gruner-tee-co"
+    assert slug_of("緑茶") == "project"
+    assert len(slug_of("x" * 200)) == 64
+
+
+def test_scripts_may_be_kept_and_pages_may_not(site: Site) -> None:
+    client = site.client()
+    found = client.get(f"{static.address()}/judge.js")
+    assert found.status_code == 200
+    assert "immutable" in found.headers["cache-control"]
+    assert found.headers["content-type"].startswith("text/javascript")
+    page = client.get("/login")
+    assert page.headers["cache-control"] == "no-store"
+    assert static.address() in page.text
+
+
+def test_no_page_has_inline_scripts_or_styles(site: Site) -> None:
+    """The policy forbids them, so they would silently do nothing."""
+    site.project()
+    client = site.client("lena")
+    for page in LEAD:
+        text = client.get(f"/p/books/{page}").text
+        assert not re.search(r"<script(?![^>]*\bsrc=)", text), page
+        assert not re.search(r"<style|\sstyle=|\son[a-z]+=", text), page

@@ -1,0 +1,175 @@
+"""What judgments say: records, truth, agreement; and what is taken out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+
+from firstpage.data.letor import read_letor
+from firstpage.data.trec import read_qrels
+from firstpage.labeling.statistics.records import Record
+from firstpage.web.exports import log as log_export
+from firstpage.web.findings.records import records, results
+from firstpage.web.findings.truth import truths
+from firstpage.web.store import projects
+from tests.web.site import Site
+
+API = "/api/v1/projects/books"
+
+
+def judged(site: Site, **more: Any) -> None:
+    """Two people judge two queries of six documents; d0 is best."""
+    site.project(assessors=("ada", "bob"), **more)
+    for login in ("ada", "bob"):
+        for number in (0, 1):
+            site.client(login).judge(site.task("books", login, number))
+
+
+def test_records_are_what_stands(both: Site) -> None:
+    both.project()
+    ada, task = both.client("ada"), both.task("books", "ada")
+    first = ada.state(task)
+    second = ada.answer(first, 1, spans=[{"kind": "active", "ms": 2500}]).json()
+    third = ada.answer(second, -1).json()
+    ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": third["seq"], "key": "u"})
+    ada.post(f"/api/v1/tasks/{task}/revise", json={"seq": 3, "key": "r", "at": 0, "outcome": -1})
+    with both.store.read() as tx:
+        found = records(tx, projects.by_slug(tx, "books"))
+    assert len(found) == 1
+    question = first["question"]
+    want = Record(
+        "q0", "ada", "pairs", question["left"]["key"], question["right"]["key"], -1, active=2.5,
+        answered_at=both.clock().timestamp(),
+    )  # fmt: skip
+    assert found[0] == want
+
+
+def test_the_truth_of_one_assessor(both: Site) -> None:
+    both.project(queries=1)
+    both.client("ada").judge(both.task("books", "ada"))
+    with both.store.read() as tx:
+        found = truths(tx, projects.by_slug(tx, "books"))
+    assert len(found) == 1
+    assert found[0].order == ("d0", "d1", "d2")
+    assert found[0].labels == {"d0": 3, "d1": 2, "d2": 1, "d3": 0, "d4": 0, "d5": 0}
+    assert found[0].assessors == 1
+
+
+@pytest.mark.parametrize("tool", ["pairs", "grades"])
+def test_the_consensus_of_several(site: Site, tool: str) -> None:
+    judged(site, tool=tool)
+    found = site.client("lena").get(f"{API}/consensus").json()["truths"]
+    assert [t["query"] for t in found] == ["q0", "q1"]
+    for truth in found:
+        assert truth["assessors"] == 2
+        assert truth["order"] == ["d0", "d1", "d2"]
+        assert len(truth["confidence"]) == 3
+        assert 0 < truth["set_confidence"] <= 1
+        assert truth["membership"]["d0"] > truth["membership"]["d5"]
+
+
+def test_documents_that_most_call_bad_come_last(site: Site) -> None:
+    site.project(assessors=("ada", "bob"), queries=1, documents=4)
+    for login in ("ada", "bob"):
+        client, task = site.client(login), site.task("books", login)
+        state = client.state(task)
+        while state["question"]:
+            left, right = (state["question"][s]["key"] for s in ("left", "right"))
+            bad = [key for key in (left, right) if key == "d0"]
+            state = client.answer(state, 1 if left < right else -1, bad=bad).json()
+    found = site.client("lena").get(f"{API}/consensus").json()["truths"][0]
+    assert found["bad"] == ["d0"]
+    assert found["order"] == ["d1", "d2", "d3"]
+
+
+def test_results_feed_the_study(both: Site) -> None:
+    judged(both)
+    with both.store.read() as tx:
+        found = results(tx, projects.by_slug(tx, "books"))
+    assert found["q0", "ada", "pairs"] == {
+        "d0": 3.0, "d1": 2.0, "d2": 1.0, "d3": 0.0, "d4": 0.0, "d5": 0.0,
+    }  # fmt: skip
+    lena = both.client("lena")
+    agreement = lena.get(f"{API}/agreement").json()
+    assert agreement["agreement"]["pairs"]["overall"] == 1
+    assert {a["assessor"] for a in agreement["assessors"]} == {"ada", "bob"}
+    assert lena.get(f"{API}/effort").json()["tool"]["pairs"]["judgments"] > 10
+    assert lena.get(f"{API}/disagreements").json()["queries"][0]["worth_discussing"] is False
+
+
+def test_who_disagrees_is_told(site: Site) -> None:
+    site.project(assessors=("ada", "bob"), queries=1)
+    site.client("ada").judge(site.task("books", "ada"))
+    site.client("bob").judge(site.task("books", "bob"), lambda a, b: -1 if a < b else 1)
+    worst = site.client("lena").get(f"{API}/disagreements").json()["queries"][0]
+    assert worst["worth_discussing"]
+    assert worst["disputed"]
+
+
+def test_findings_of_an_empty_project(site: Site) -> None:
+    site.project("books", queries=0)
+    lena = site.client("lena")
+    for name in ("progress", "effort", "agreement", "disagreements", "consensus"):
+        assert lena.get(f"{API}/{name}").status_code == 200, name
+    for name in ("truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv",
+                 "report.html", "assignment.json"):  # fmt: skip
+        assert lena.get(f"{API}/export/{name}").status_code == 200, name
+
+
+def test_progress(site: Site) -> None:
+    site.project(assessors=("ada", "bob"))
+    site.client("ada").judge(site.task("books", "ada"))
+    found = site.client("lena").get(f"{API}/progress").json()
+    assert found["all"]["tasks"] == 4
+    assert found["all"]["done"] == 1
+    by_name = {row["name"]: row for row in found["assessors"]}
+    assert (by_name["Ada"]["done"], by_name["Bob"]["done"]) == (1, 0)
+    assert by_name["Bob"]["expected_left"] > by_name["Ada"]["expected_left"] > 0
+    assert [row["query"] for row in found["queries"]] == ["q0", "q1"]
+
+
+def test_exports_read_back(site: Site, tmp_path: Any) -> None:
+    judged(site)
+    lena = site.client("lena")
+
+    def taken(name: str) -> str:
+        reply = lena.get(f"{API}/export/{name}")
+        assert f"books-{name}" in reply.headers["content-disposition"]
+        (tmp_path / name).write_text(reply.text)
+        return reply.text
+
+    taken("truth.qrels")
+    assert read_qrels(tmp_path / "truth.qrels").to_dict()["q0"]["d0"] == 3
+    taken("truth.letor")
+    data = read_letor(tmp_path / "truth.letor")
+    assert data.n_docs == 12
+    assert next(iter(data.docids)) == "d0"
+    lines = [json.loads(line) for line in taken("truth.jsonl").splitlines()]
+    assert lines[0]["order"] == ["d0", "d1", "d2"]
+    assert {"tied", "bad", "confidence"} <= set(lines[0])
+    log = [json.loads(line) for line in taken("log.jsonl").splitlines()]
+    assert {row["assessor"] for row in log} == {"ada", "bob"}
+    assert len(log) == len(list(csv.reader(io.StringIO(taken("log.csv"))))) - 1
+    assert {t["assessor"] for t in json.loads(taken("assignment.json"))["tasks"]} == {"ada", "bob"}
+    assert "Agreement" in taken("report.html")
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_cells_are_no_formulas(site: Site, start: str) -> None:
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    ada.answer(ada.state(task), -1, comment=f"{start}cmd|' /C calc'!A0")
+    text = site.client("lena").get(f"{API}/export/log.csv").text
+    row = next(csv.DictReader(io.StringIO(text, newline="")))
+    assert row["comment"] == f"'{start}cmd|' /C calc'!A0"
+    assert row["outcome"] == "-1", "numbers stay numbers"
+
+
+def test_every_text_cell_is_guarded() -> None:
+    assert log_export._cell(["=1"]) == '["=1"]'
+    assert log_export._cell("=1") == "'=1"
+    assert log_export._cell(None) is None

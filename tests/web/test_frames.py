@@ -1,0 +1,78 @@
+"""Documents are untrusted: what a hostile one sends, and what is left of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from firstpage.web.clean import cleaned
+from firstpage.web.store import texts
+from firstpage.web.store.texts import Document, Query
+from tests.web.site import Site
+
+POLICY = (
+    "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; "
+    "sandbox allow-same-origin; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+HOSTILE = """<html><head><title>t</title><meta http-equiv=refresh content="0;url=http://evil">
+<base href="http://evil/"><link rel=preconnect href="//evil"><script>alert(1)</script></head>
+<body onload="alert(2)"><p onclick=alert(3) style="color:red">Text</p>
+<img src="http://evil/x.png" onerror=alert(4)><img src="data:image/png;base64,AAAA" alt="ok">
+<form action="http://evil"><input name=a><button>go</button></form>
+<iframe src="//evil"></iframe><a href="javascript:alert(5)" ping="//evil">link</a>
+<svg><script>alert(6)</script></svg><object data=//evil></object><embed src=//evil>
+<p>Last <scr<script>ipt>alert(7)</script></body></html>"""
+
+
+def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
+    site.project("frames", queries=0)
+    with site.store.write() as tx:
+        from firstpage.web.store import projects
+
+        project = projects.by_slug(tx, "frames")
+        query = texts.add_query(
+            tx, project.id, Query("q", "q", "", (Document("d", title, kind, body),)), 0
+        )
+        number = texts.documents_of(tx, query)[0]["id"]
+    return site.client("lena").get(f"/documents/{number}")
+
+
+def test_the_policy_of_a_frame(site: Site) -> None:
+    reply = serve(site, HOSTILE)
+    assert reply.headers["content-security-policy"] == POLICY
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["x-dns-prefetch-control"] == "off"
+
+
+def test_what_is_left_of_a_hostile_document(site: Site) -> None:
+    body = serve(site, HOSTILE).text.split("<body>")[1]
+    evils = (
+        "evil", "alert(1", "alert(6", "<script", "onload", "onclick", "javascript", "<form",
+        "<iframe", "<link", "<meta", "<svg",
+    )  # fmt: skip
+    for evil in evils:
+        assert evil not in body, evil
+    assert '<p style="color:red">Text</p>' in body
+    assert '<img src="data:image/png;base64,AAAA" alt="ok">' in body
+    assert "<a>link</a>" in body
+
+
+@pytest.mark.parametrize(
+    "html",
+    ["<p>a &lt;script&gt; b</p>", "<p>1 &lt; 2 &amp; 3</p>", "<h1>Ü</h1><ul><li>x</li></ul>",
+     "<table><tr><td colspan=\"2\">x</td></tr></table>"],
+)  # fmt: skip
+def test_harmless_documents_stay(html: str) -> None:
+    assert cleaned(html) == html
+
+
+def test_a_style_sheet_cannot_end_itself_early() -> None:
+    assert "<script" not in cleaned("<style>a{}</style><script>x</script>")
+    assert cleaned("<style>p{color:red}</style>") == "<style>p{color:red}</style>"
+
+
+def test_text_is_text(site: Site) -> None:
+    body = serve(site, "<b>no</b>\nline\n\nsecond", "text", "<i>T</i>").text
+    assert "&lt;b&gt;no&lt;/b&gt;<br>line" in body
+    assert '<p dir="auto">second</p>' in body
+    assert "<i>T</i>" not in body

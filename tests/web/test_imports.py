@@ -1,0 +1,226 @@
+"""Imports: every format, every trap, every bad line told as file:line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+
+from firstpage.errors import DataError
+from firstpage.web.imports import bundle, lines
+from firstpage.web.imports.bundle import File, Sources, read
+from firstpage.web.imports.pictures import LARGEST, from_folder, from_uploads
+from tests.web.site import Site, jsonl
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"rest of the picture"
+TOPICS = b"""<top>
+<num> Number: 301
+<title> International Organized Crime
+
+<desc> Description:
+Identify organizations.
+<narr> Narrative:
+Relevant ones.
+</top>
+<top><num> Number: 302 <title> Polio </top>
+"""
+RUN = b"301 Q0 A 1 9.5 x\n301 Q0 B 2 8.5 x\n301 Q0 C 3 1 x\n999 Q0 Z 1 1 x\n"
+COLLECTION = b"""<DOC>
+<DOCNO> A </DOCNO>
+<TITLE>On A &amp; more</TITLE>
+<TEXT>
+<P>First.</P>
+<P>Second.</P>
+</TEXT>
+</DOC>
+<DOC><DOCNO>B</DOCNO><TEXT>b</TEXT></DOC>
+"""
+
+
+def file(name: str, data: bytes) -> File:
+    return File(name, io.BytesIO(data))
+
+
+def keys(found: bundle.Bundle) -> dict[str, list[str]]:
+    return {q.key: [d.key for d in q.documents] for q in found.queries}
+
+
+ROWS = [
+    {"query": "q1", "document": "a", "text": "A", "title": "T", "prior": 2.5},
+    {"query": "q1", "document": "b", "html": "<b>B</b>"},
+    {"query": "q2", "document": "a", "text": "A"},
+]
+
+
+def test_rows_of_json_lines() -> None:
+    asked = jsonl({"query": "q1", "text": "one", "description": "more"}, {"query": "q2"})
+    found = read(Sources(queries=file("q.jsonl", asked), documents=file("d.jsonl", jsonl(*ROWS))))
+    assert keys(found) == {"q1": ["a", "b"], "q2": ["a"]}
+    first = found.queries[0]
+    assert (first.text, first.description) == ("one", "more")
+    assert [d.kind for d in first.documents] == ["text", "html"]
+    assert first.documents[0].prior == 2.5
+    assert found.queries[1].text == "q2", "a query without a text is its id"
+
+
+def test_the_same_from_csv_parquet_and_gzip(tmp_path: Path) -> None:
+    plain = keys(read(Sources(documents=file("d.jsonl", jsonl(*ROWS)))))
+    table = polars.DataFrame([{**dict.fromkeys(ROWS[0]), "html": None, **r} for r in ROWS])
+    packed = gzip.compress(jsonl(*ROWS))
+    buffer = io.BytesIO()
+    table.write_parquet(buffer)
+    for name, data in [
+        ("d.csv", table.write_csv().encode()),
+        ("d.tsv", table.write_csv(separator="\t").encode()),
+        ("d.parquet", buffer.getvalue()),
+        ("d.jsonl.gz", packed),
+        ("D.JSONL", b"\xef\xbb\xbf" + jsonl(*ROWS)),
+    ]:
+        assert keys(read(Sources(documents=file(name, data)))) == plain, name
+
+
+def test_cards_and_lists() -> None:
+    rows = [
+        {"query": "q", "document": "a", "kind": "card", "title": "Lamp", "price": "9", "stock": 3},
+        {"query": "q", "document": "b", "items": ["one", {"title": "two", "url": "http://x"}]},
+    ]
+    card, listed = read(Sources(documents=file("d.jsonl", jsonl(*rows)))).queries[0].documents
+    assert card.fields == {"price": "9", "stock": 3}
+    assert listed.kind == "list"
+    assert listed.fields == {"items": [{"title": "one"}, {"title": "two", "url": "http://x"}]}
+
+
+def test_trec() -> None:
+    found = read(Sources(
+        topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
+        collection=file("c.trectext", COLLECTION),
+    ))  # fmt: skip
+    assert keys(found) == {"301": ["A", "B"]}
+    query = found.queries[0]
+    assert query.text == "International Organized Crime"
+    assert query.description == "Identify organizations. Relevant ones."
+    first = query.documents[0]
+    assert (first.title, first.body, first.prior) == ("On A & more", "First.\n\nSecond.", 9.5)
+
+
+def test_a_letor_file_with_texts() -> None:
+    letor = b"2 qid:1 1:0.5 # docid = A inc = 1\n0 qid:1 # B\n# only a comment\n"
+    texts = jsonl({"docid": "A", "text": "a"}, {"id": "B", "text": "b"}, {"id": "C"})
+    found = read(Sources(letor=file("x.txt", letor), collection=file("c.jsonl", texts)))
+    assert keys(found) == {"1": ["A", "B"]}
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("no JSON", {"documents": ("d.jsonl", jsonl(ROWS[0]) + b"{")}, "d.jsonl:2: this is no JSON"),
+    ("an array", {"documents": ("d.jsonl", b"[1]")}, "one JSON object"),
+    ("deep", {"documents": ("d.jsonl", b"[" * 100_000)}, "d.jsonl:1"),
+    ("no document", {"documents": ("d.jsonl", jsonl({"query": "q"}))}, "d.jsonl:1: a document's id"),
+    ("twice", {"documents": ("d.jsonl", jsonl(ROWS[0], ROWS[0]))}, "d.jsonl:2: a second document"),
+    ("prior", {"documents": ("d.jsonl", jsonl({**ROWS[0], "prior": "x"}))}, "prior is a number"),
+    ("kind", {"documents": ("d.jsonl", jsonl({**ROWS[0], "kind": "x"}))}, "kind is one of"),
+    ("NUL", {"documents": ("d.jsonl", jsonl({**ROWS[0], "text": "\x00"}))}, "d.jsonl:1: 'text'"),
+    ("long key", {"documents": ("d.jsonl", jsonl({**ROWS[0], "query": "x" * 201}))}, "at most 200"),
+    ("not UTF-8", {"documents": ("d.csv", b"query,document\n\xff,a")}, "d.csv:2: is not UTF-8"),
+    ("cells", {"documents": ("d.csv", b"query,document\n1,2,3")}, "d.csv:2: has more cells"),
+    ("quote", {"documents": ("d.csv", b'query,document\n"1')}, "d.csv:2"),
+    ("no parquet", {"documents": ("d.parquet", b"PAR1nonsense")}, "d.parquet"),
+    ("format", {"documents": ("d.docx", b"x")}, "rows come as"),
+    ("gzip", {"documents": ("d.jsonl.gz", gzip.compress(b"x" * 99)[:20])}, "damaged or cut short"),
+    ("strange query", {"queries": ("q.jsonl", jsonl({"query": "other"})),
+                       "documents": ("d.jsonl", jsonl(*ROWS))}, "which the queries do not have"),
+    ("queries alone", {"queries": ("q.jsonl", jsonl({"query": "x"}))}, "no documents"),
+    ("nothing", {}, "nothing to import"),
+    ("no texts", {"run": ("r", RUN)}, "give their texts"),
+    ("run", {"run": ("r", b"1 Q0 A"), "collection": ("c", COLLECTION)}, "r:1: a run has 6"),
+    ("score", {"run": ("r", b"1 Q0 A 1 nan x"), "collection": ("c", COLLECTION)}, "r:1: the score"),
+    ("text missing", {"run": ("r", RUN), "collection": ("c", COLLECTION)}, "'C'"),
+    ("open block", {"topics": ("t", b"<top>\n<num> 1"), "run": ("r", RUN),
+                    "collection": ("c", COLLECTION)}, "t:1: this <top> has no </top>"),
+    ("letor", {"letor": ("l", b"1 1:2"), "collection": ("c", COLLECTION)}, "l:1: a line begins"),
+    ("golds", {"golds": ("g.jsonl", jsonl({"query": "q", "left": "a", "right": "b", "outcome": 7}))},
+     "g.jsonl:1: outcome is a whole number"),
+    ("picture", {"documents": ("d.jsonl", jsonl({**ROWS[0], "image": "x.png"}))}, "not among"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "files", "told"), BAD, ids=[b[0] for b in BAD])
+def test_bad_files_are_told(what: str, files: dict[str, Any], told: str) -> None:
+    with pytest.raises(DataError) as error:
+        read(Sources(**{name: file(*given) for name, given in files.items()}))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["bomb.jsonl.gz", "bomb.parquet", "bomb.csv.gz"])
+def test_bombs_are_stopped_by_what_they_unpack_to(name: str) -> None:
+    if name.endswith("parquet"):
+        buffer = io.BytesIO()
+        rows = {
+            "query": ["q"] * 200_000,
+            "document": ["d"] * 200_000,
+            "text": ["x" * 200] * 200_000,
+        }
+        polars.DataFrame(rows).write_parquet(buffer, compression="zstd")
+        packed = buffer.getvalue()
+    else:
+        packed = gzip.compress(b"0" * 50_000_000)
+    assert len(packed) < 2_000_000
+    with pytest.raises(DataError, match=r"holds more than|a line of over"):
+        read(Sources(documents=file(name, packed)), limit=5_000_000)
+
+
+def test_a_line_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
+    with pytest.raises(DataError, match=r"d\.jsonl:1: a line of over"):
+        read(Sources(documents=file("d.jsonl", b"x" * 200_000)))
+
+
+def test_pictures_are_told_by_their_bytes(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(PNG)
+    (tmp_path / "images" / "evil.png").write_bytes(b"<svg onload='x'>")
+    (tmp_path / "images" / "big.png").write_bytes(PNG + b"x" * LARGEST)
+    (tmp_path / "secret.png").write_bytes(PNG)
+    found = from_folder(tmp_path / "images")
+    assert found.kept[found.digest("d:1", "a.png")][0] == "image/png"
+    for name in ("../secret.png", "/etc/passwd", str(tmp_path / "secret.png"), "none.png"):
+        with pytest.raises(DataError, match="not among"):
+            found.digest("d:1", name)
+    with pytest.raises(DataError, match="is no PNG"):
+        found.digest("d:1", "evil.png")
+    with pytest.raises(DataError, match="shrink it"):
+        found.digest("d:1", "big.png")
+    assert from_uploads({"a.png": io.BytesIO(PNG)}).digest("d", "a.png")
+
+
+def test_through_the_door(both: Site) -> None:
+    """All or nothing, pictures included; golds need documents that are there."""
+    both.project("new", opened=False, queries=0)
+    lena = both.client("lena")
+    picture = {"query": "q1", "document": "p", "image": "a.png", "title": "A lamp"}
+    docs = ("d.jsonl", jsonl(*ROWS, picture))
+    wrong = jsonl({"query": "q1", "left": "a", "right": "none", "outcome": 1})
+    files = [("documents", docs), ("golds", ("g.jsonl", wrong)), ("images", ("a.png", PNG))]
+    path = "/api/v1/projects/new/import"
+    refused = lena.post(path, files=files)
+    assert refused.status_code == 400
+    assert "g.jsonl:1" in refused.json()["detail"]
+    right = jsonl({"query": "q1", "left": "a", "right": "b", "outcome": "left"})
+    files[1] = ("golds", ("g.jsonl", right))
+    done = lena.post(path, files=files)
+    assert done.json() == {"queries": 2, "documents": 4, "golds": 1, "training": 0}
+    again = lena.post(path, files=files)
+    assert again.status_code == 400
+    assert "already" in again.json()["detail"]
+    with both.store.read() as tx:
+        from firstpage.web.store.tables import documents
+
+        row = tx.first(documents.select().where(documents.c.key == "p"))
+    shown = lena.get(f"/documents/{row['id']}/image")
+    assert shown.content == PNG
+    assert shown.headers["content-type"] == "image/png"
+    assert "A lamp" in lena.get(f"/documents/{row['id']}").text

@@ -1,0 +1,49 @@
+"""`--open`: one person on one machine, let in once by a token, no accounts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from firstpage.web.app import ready_for_one
+from firstpage.web.security import ServeSettings
+from tests.web.site import HOST, Site, jsonl
+
+
+def alone(site: Site) -> Site:
+    ready_for_one(site.store)
+    return Site(site.store, site.clock, ServeSettings(open=True, token="once", hosts=(HOST,)))
+
+
+def test_the_token_lets_in_once(site: Site) -> None:
+    here = alone(site)
+    client = here.client()
+    assert client.get("/open?token=wrong", follow_redirects=False).status_code == 404
+    assert client.get("/open?token=once", follow_redirects=False).status_code == 303
+    assert client.get("/api/v1/me").json()["login"] == "local"
+    assert here.client().get("/open?token=once", follow_redirects=False).status_code == 404
+
+
+def test_without_open_there_is_no_such_door(site: Site) -> None:
+    site.app.state.token = "once"
+    assert site.client().get("/open?token=once", follow_redirects=False).status_code == 404
+
+
+def test_from_texts_to_the_first_question(site: Site) -> None:
+    client = alone(site).client()
+    client.get("/open?token=once", follow_redirects=False)
+    client.headers["X-CSRF-Token"] = client.get("/api/v1/me").json()["csrf"]
+    client.post("/api/v1/projects", json={"slug": "mine", "setting": {"k": 2}})
+    rows = [{"query": "q", "document": f"d{i}", "text": "x"} for i in range(4)]
+    client.post("/api/v1/projects/mine/import", files={"documents": ("d.jsonl", jsonl(*rows))})
+    assert client.post("/api/v1/projects/mine/open").status_code == 200
+    work = client.get("/api/v1/projects/mine/work").json()
+    assert client.judge(work["next"])["done"]
+
+
+def test_the_command_line_loads_no_web(tmp_path: Path) -> None:
+    """Every verb starts fast; only serving pays for the server."""
+    code = "import sys, firstpage.cli; print(*(m for m in ('fastapi', 'sqlalchemy') if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
