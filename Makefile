@@ -33,6 +33,7 @@ check: $(VENV)/.ready system  ## format, lint, types, import contract, tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
 	$(BIN)/python -m pytest -n auto
 
 bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -198,16 +199,33 @@ def test_a_document_keeps_its_side() -> None:
     assert 0 < lefts < new, "new pairs come on both sides"
 
 
-def test_peek_changes_nothing() -> None:
-    session = Session(NAMES, Setting("insertion", k=5))
-    for _ in range(7):
-        session.answer(better(session.question))  # type: ignore[arg-type]
-    shown, events = session.question, list(session.events)
-    assert shown is not None
-    ahead = session.peek(better(shown))
-    assert (session.question, session.events) == (shown, events)
-    session.answer(better(shown))
-    assert session.question == ahead
+@pytest.mark.parametrize("name", ["insertion", "adaptive", "five-grade"])
+def test_peek_changes_nothing(name: str) -> None:
+    session = Session(NAMES, Setting(name, k=5, repeats=0.3))
+    for _ in range(15):
+        shown, events = session.question, list(session.events)
+        assert shown is not None
+        ahead = session.peek(better(shown))
+        assert (session.question, session.events) == (shown, events)
+        session.answer(better(shown))
+        assert session.question == ahead
+
+
+def test_an_audit_finds_what_does_not_fit() -> None:
+    for name in ("heap", "adaptive"):
+        session = Session(NAMES, Setting(name, k=5))
+        for _ in range(9):
+            session.answer(better(session.question))  # type: ignore[arg-type]
+        session.undo()
+        session.audit()
+        events = list(session.events)
+        assert isinstance(events[4], Judged)
+        events[4] = replace(events[4], left="d0", right="d1")
+        forged = Session(NAMES, Setting(name, k=5), events)
+        with pytest.raises(OutOfStep, match="event 4 does not fit"):
+            forged.audit()
+    with pytest.raises(OutOfStep, match="was not asked"):
+        Session(NAMES, Setting("heap", k=5), [Judged("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
 @pytest.mark.parametrize("name", ["heap", "heap-closure", "tournament", "insertion", "five-grade"])

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from firstpage.labeling.standing import standing
-from firstpage.labeling.strategies.base import Asked, Compare, TopK
+from firstpage.labeling.strategies.base import Asked, Compare, Grade, TopK
 from firstpage.labeling.utilities import fit, prior
 
 Row = tuple[int, int, int, float]  # first, second, outcome, weight
@@ -58,4 +58,10 @@ def _rows(answers: Sequence[Asked]) -> list[Row]:
 
 
 def _called_bad(answers: Sequence[Asked]) -> set[int]:
-    return {document for _, answer in answers for document in answer.bad}
+    """By the button, or by the lowest grade."""
+    found = {document for _, answer in answers for document in answer.bad}
+    return found | {
+        question.document
+        for question, answer in answers
+        if isinstance(question, Grade) and answer.outcome == 0 and not answer.skipped
+    }

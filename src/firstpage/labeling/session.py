@@ -6,7 +6,7 @@ session resumes after a crash, undoes as far as one likes, and changes strategy 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from firstpage.labeling.events import (
 from firstpage.labeling.extras import Extras, Gold
 from firstpage.labeling.guess import guess, with_confidence
 from firstpage.labeling.left import moment_of, needed, questions_left
+from firstpage.labeling.runs import Run, begin
 from firstpage.labeling.sides import sides
 from firstpage.labeling.strategies.base import (
     Answer,
@@ -31,7 +32,6 @@ from firstpage.labeling.strategies.base import (
     Compare,
     Grade,
     Question,
-    Questions,
     Strategy,
     Task,
     TopK,
@@ -78,21 +78,17 @@ class Session:
         if len(self._number) < len(self.documents):
             twice = next(d for d in self.documents if self.documents.count(d) > 1)
             raise DataError(f"document {twice!r} is there twice; give each document once.")
-        self.setting = setting or Setting()
+        self.setting = self._first = setting or Setting()
         self.events: list[Event] = []
         self._standing: list[Judged] = []  # judgments that are not undone
         self._since = 0  # how many of them came before the present setting
         self._prior = None if prior is None else tuple(float(x) for x in prior)
         self._features = features
         self._extras = Extras(tuple(golds))
-        self._steps: Questions | None = None
-        self._open: Question | None = None
-        self._found: TopK | None = None
-        self._fresh = False
-        Task(len(self.documents), self.setting.k, prior=self._prior)  # refuses what cannot be
+        self._at_work: Run | None = None
         strategy(self.setting.strategy)
-        for event in events:
-            self.apply(event)
+        self._task = self._task_after(())  # refuses what cannot be
+        self.replay(events)
 
     @property
     def judgments(self) -> tuple[Judged, ...]:
@@ -107,23 +103,25 @@ class Session:
     @property
     def question(self) -> Shown | None:
         """What is open; None when the query is done."""
-        self._run()
-        if self._open is None:
+        return self._shown(self._run().open, self._standing)
+
+    def _shown(self, question: Question | None, log: Sequence[Judged]) -> Shown | None:
+        """A question of the strategy as it is shown after this log, or the extra one before it."""
+        if question is None:
             return None
-        extra = self._extras.due(self.setting, self._standing)
+        extra = self._extras.due(self.setting, log)
         if extra is not None:
             left, right, kind = extra
             return Shown(left, right, kind)
-        if not isinstance(self._open, Compare):
-            return Shown(self.documents[self._open.document], None)
-        first, second = self.documents[self._open.first], self.documents[self._open.second]
-        return Shown(*sides(first, second, self._standing, self.setting.seed))
+        if not isinstance(question, Compare):
+            return Shown(self.documents[question.document], None)
+        first, second = self.documents[question.first], self.documents[question.second]
+        return Shown(*sides(first, second, log, self.setting.seed))
 
     @property
     def left(self) -> tuple[int, int]:
         """How many questions are left: nine times in ten the truth is in this range."""
-        self._run()
-        if self._open is None:
+        if self._run().open is None:
             return 0, 0
         extra = self.setting.refine
         if extra:
@@ -140,24 +138,21 @@ class Session:
     @property
     def done(self) -> bool:
         """No question is left."""
-        self._run()
-        return self._open is None
+        return self._run().open is None
 
     @property
     def found(self) -> TopK | None:
         """The top k, once it is known; documents by number."""
-        self._run()
-        return self._found
+        run = self._run()
+        return run.found if run.open is None else None
 
     @property
     def result(self) -> TopK:
         """The top k with its confidence; before it is known, the best guess from the answers."""
-        self._run()
+        found = self.found
         asked = [self._asked(e) for e in self._plain]
-        task = replace(self._task, past=())
-        return (
-            guess(task, asked) if self._found is None else with_confidence(task, asked, self._found)
-        )
+        task = self._task_after(())
+        return guess(task, asked) if found is None else with_confidence(task, asked, found)
 
     @property
     def order(self) -> tuple[str, ...] | None:
@@ -187,36 +182,62 @@ class Session:
         self.apply(Switched(replace(self.setting, **changes)))
 
     def apply(self, event: Event) -> None:
-        """Let one event happen, live or from the log; one that does not fit changes nothing."""
+        """Let one event happen; one that does not fit changes nothing."""
         if isinstance(event, Judged):
-            self._judge(event)
-        elif isinstance(event, Undone):
+            self._fits(event)
+        self._take(event)
+        if isinstance(event, Judged) and event.kind == "judgment":
+            self._run().answer(self._turned(event, self._run().open))
+        self.events.append(event)
+
+    def replay(self, events: Iterable[Event]) -> None:
+        """Events from a log, which fitted when they happened; see `audit`."""
+        for event in events:
+            self._take(event)
+            self._at_work = None
+            self.events.append(event)
+
+    def audit(self) -> None:
+        """Go the whole way again; `OutOfStep` tells the first event that does not fit."""
+        again = Session(
+            self.documents, self._first, prior=self._prior, features=self._features,
+            golds=self._extras.golds,
+        )  # fmt: skip
+        for number, event in enumerate(self.events):
+            try:
+                again.apply(event)
+            except DataError as error:
+                raise OutOfStep(f"event {number} does not fit: {error}") from error
+
+    def peek(self, outcome: int) -> Shown | None:
+        """What would be open after this answer; changes nothing."""
+        run, shown = self._run(), self.question
+        if shown is None:
+            return None
+        event = shown.answered(outcome)
+        question = run.open
+        if event.kind == "judgment":
+            question = run.ahead(self._turned(event, question))
+        return self._shown(question, [*self._standing, event])
+
+    def _take(self, event: Event) -> None:
+        """What an event does to the judgments that stand."""
+        if isinstance(event, Judged):
+            self._standing.append(event)
+            return
+        if isinstance(event, Undone):
             if not self._standing:
                 raise OutOfStep("there is nothing to undo.")
             self._standing.pop()
             self._since = min(self._since, len(self._standing))
-            self._fresh = False
         elif isinstance(event, Revised):
             self._revise(event)
         else:
             strategy(event.setting.strategy)
-            self.setting, self._since, self._fresh = event.setting, len(self._standing), False
-        self.events.append(event)
+            self.setting, self._since = event.setting, len(self._standing)
+        self._at_work = None
 
-    def peek(self, outcome: int) -> Shown | None:
-        """What would be open after this answer; changes nothing."""
-        shown = self.question
-        if shown is None:
-            return None
-        other = Session(
-            self.documents, self.setting, prior=self._prior, features=self._features,
-            golds=self._extras.golds,
-        )  # fmt: skip
-        other._standing, other._since = list(self._standing), self._since
-        other.apply(shown.answered(outcome))
-        return other.question
-
-    def _judge(self, event: Judged) -> None:
+    def _fits(self, event: Judged) -> None:
         shown = self.question
         if shown is None:
             raise OutOfStep("this query is done: there is nothing to answer.")
@@ -226,9 +247,6 @@ class Session:
                 f"not {event.left!r} against {event.right!r} ({event.kind})."
             )
         _check(event)
-        self._standing.append(event)
-        if event.kind == "judgment":
-            self._send(event)
 
     def _revise(self, event: Revised) -> None:
         if not 0 <= event.at < len(self._standing):
@@ -238,43 +256,36 @@ class Session:
         )
         _check(changed)
         self._standing[event.at] = changed
-        self._since, self._fresh = len(self._standing), False
+        self._since = len(self._standing)
 
-    def _run(self) -> None:
-        """Bring the strategy to where the judgments lead."""
-        if self._fresh:
-            return
-        if getattr(chosen(self.setting), "memoryless", False):
+    def _run(self) -> Run:
+        """The strategy where the judgments lead."""
+        if self._at_work is not None:
+            return self._at_work
+        how = chosen(self.setting)
+        if getattr(how, "memoryless", False):
             self._since = len(self._standing)  # saves finding every question again
-        past = [self._asked(e) for e in self._standing[: self._since] if e.kind == "judgment"]
-        self._begin(past)
-        for event in self._standing[self._since :]:
+        before, after = self._standing[: self._since], self._standing[self._since :]
+        self._task = self._task_after(self._asked(e) for e in before if e.kind == "judgment")
+        run = begin(how, self._task)
+        for event in after:
             if event.kind == "judgment":
-                self._send(event)
+                run.answer(self._turned(event, run.open))
+        self._at_work = run
+        return run
 
-    def _begin(self, past: list[Asked]) -> None:
-        task = Task(
+    def _task_after(self, past: Iterable[Asked]) -> Task:
+        return Task(
             len(self.documents), self.setting.k, self.setting.seed,
             self._prior, self._features, tuple(past),
         )  # fmt: skip
-        self._task = task
-        self._steps = chosen(self.setting).questions(task)
-        self._fresh, self._found = True, None
-        self._advance(lambda steps: next(steps))
 
-    def _send(self, event: Judged) -> None:
-        """Hand an answer to the strategy, as of the document that it named first."""
-        question, answer = self._asked(event)
-        if isinstance(question, Compare) and question != self._open:
-            answer = replace(answer, outcome=-answer.outcome)
-        self._advance(lambda steps: steps.send(answer))
-
-    def _advance(self, step: Callable[[Questions], Question]) -> None:
-        assert self._steps is not None
-        try:
-            self._open = step(self._steps)
-        except StopIteration as end:
-            self._open, self._found = None, end.value
+    def _turned(self, event: Judged, question: Question | None) -> Answer:
+        """An answer as of the document that the strategy named first."""
+        asked, answer = self._asked(event)
+        if question is None or set(asked.documents) != set(question.documents):
+            raise OutOfStep(f"{event.left!r} against {event.right!r} was not asked then.")
+        return answer if asked == question else replace(answer, outcome=-answer.outcome)
 
     def _asked(self, event: Judged) -> Asked:
         """A judgment by the numbers of its documents."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, log2
 from typing import ClassVar
 
@@ -128,13 +128,14 @@ class Adaptive:
 
     def questions(self, task: Task) -> Questions:
         """Ask until the budget is spent or the set is known well enough."""
-        state = State.of(task, self.trust)
-        for _ in range(self.most(task.n, task.k) - state.asked.total()):
-            question = None if state.sure(task.top, self.confidence) else state.next(task.top)
-            if question is None:
-                break
-            state.learn(question, (yield question))
-        return state.top_k(task)
+        at_work = self.begin(task)
+        while at_work.open is not None:
+            at_work.answer((yield at_work.open))
+        return at_work.found
+
+    def begin(self, task: Task) -> Thought:
+        """Set to work, with a look ahead that costs one answer instead of all."""
+        return Thought(self, task)
 
     def most(self, n: int, k: int) -> int:
         """The budget."""
@@ -147,3 +148,37 @@ class Adaptive:
         """How many questions are left after so many: at least, at most."""
         high = max(self.most(n, k) - asked, 0)
         return (min(1, high) if self.confidence is not None else high), high
+
+
+class Thought:
+    """The strategy at work."""
+
+    def __init__(self, how: Adaptive, task: Task) -> None:
+        self._how, self._task = how, task
+        self._state = State.of(task, how.trust)
+        self.open = self._next(self._state)
+
+    @property
+    def found(self) -> TopK:
+        """The top k as it is believed now."""
+        return self._state.top_k(self._task)
+
+    def answer(self, answer: Answer) -> None:
+        """Answer what is open."""
+        assert self.open is not None
+        self._state.learn(self.open, answer)
+        self.open = self._next(self._state)
+
+    def ahead(self, answer: Answer) -> Compare | None:
+        """What would be open after this answer."""
+        assert self.open is not None
+        state = replace(self._state, asked=Counter(self._state.asked))
+        state.learn(self.open, answer)
+        return self._next(state)
+
+    def _next(self, state: State) -> Compare | None:
+        how, task = self._how, self._task
+        spent = state.asked.total() >= how.most(task.n, task.k)
+        if spent or state.sure(task.top, how.confidence):
+            return None
+        return state.next(task.top)

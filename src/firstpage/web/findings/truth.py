@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
 
-import numpy as np
-
-from firstpage.labeling.standing import Standing, standing
-from firstpage.labeling.utilities import fit, prior
+from firstpage.labeling.consensus import consensus
+from firstpage.labeling.strategies.base import Answer, Asked, Compare, Grade, Question
 from firstpage.web.findings.records import Sitting, keys_by_query, sittings
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
@@ -87,44 +83,34 @@ def _single(sitting: Sitting) -> Found:
 
 
 def _consensus(keys: tuple[str, ...], done: Sequence[Sitting], k: int) -> Found:
-    """Utilities fitted to the answers of all; documents that most call bad come last."""
+    """What fits the answers of all."""
     number = {key: i for i, key in enumerate(keys)}
-    called = Counter(key for s in done for key in (s.result or {})["bad"])
-    bad = tuple(key for key in keys if 2 * called[key] > len(done))
-    good = tuple(i for i, key in enumerate(keys) if key not in bad)
-    found, mean = _fitted(len(keys), k, good, tuple(_answers(done, number)))
-    last = sorted((number[key] for key in bad), key=lambda i: -mean[i])
-    order = [*found.order.tolist(), *last][: min(k, len(keys))]
-    sure = (*found.confidence.tolist(), *([1.0] * len(last)))[: len(order)]
+    found = _fitted(len(keys), k, tuple(_opinion(sitting, number) for sitting in done))
+    assert found.confidence is not None
+    assert found.membership is not None
     return (
-        tuple(keys[i] for i in order), (), bad, tuple(float(x) for x in sure),
-        float(found.set_confidence), {key: float(found.membership[i]) for key, i in number.items()},
+        tuple(keys[i] for i in found.order), (), tuple(sorted(keys[i] for i in found.bad)),
+        found.confidence, found.set_confidence, dict(zip(keys, found.membership, strict=True)),
     )  # fmt: skip
 
 
-Answer = tuple[int, int, int, float]  # first, second, outcome, weight
+# Kept, since a dashboard asks again and again.
+_fitted = lru_cache(maxsize=1000)(consensus)
 
 
-@lru_cache(maxsize=1000)
-def _fitted(
-    n: int, k: int, good: tuple[int, ...], answers: tuple[Answer, ...]
-) -> tuple[Standing, tuple[float, ...]]:
-    """Where the fit leaves the documents; kept, since a dashboard asks again and again."""
-    firsts, seconds, outcomes, weights = zip(*answers, strict=True) if answers else ((),) * 4
-    belief = fit(prior(n), (firsts, seconds, outcomes), weights)
-    return standing(belief, k, np.array(good, np.int64)), tuple(belief.mean.tolist())
-
-
-def _answers(done: Sequence[Sitting], number: dict[str, int]) -> list[Answer]:
-    """Every comparison; n grades are n(n-1)/2 comparisons that count n together."""
-    rows: list[Answer] = []
-    for sitting in done:
-        counted = [j for j, _ in sitting.judgments if j.kind != "gold" and not j.skipped]
-        for judged in counted:
-            if judged.right is not None:
-                sign = (judged.outcome > 0) - (judged.outcome < 0)
-                rows.append((number[judged.left], number[judged.right], sign, 1.0))
-        graded = [(number[j.left], j.outcome) for j in counted if j.right is None]
-        for (one, high), (other, low) in combinations(graded, 2):
-            rows.append((one, other, (high > low) - (high < low), 2 / len(graded)))
-    return rows
+def _opinion(sitting: Sitting, number: dict[str, int]) -> tuple[Asked, ...]:
+    """One person's answers by the numbers of documents; gold questions are no opinion."""
+    rows: list[Asked] = []
+    for judged, _ in sitting.judgments:
+        if judged.kind == "gold":
+            continue
+        bad = frozenset(number[key] for key in judged.bad)
+        if judged.right is None:
+            asked: Question = Grade(number[judged.left])
+            answer = Answer(judged.outcome, bad, judged.skipped)
+        else:
+            asked = Compare(number[judged.left], number[judged.right])
+            sign = (judged.outcome > 0) - (judged.outcome < 0)
+            answer = Answer(sign, bad, judged.skipped)
+        rows.append((asked, answer))
+    return tuple(rows)

@@ -8,7 +8,6 @@ the session at hand is as long as the log, so several servers may work on one da
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,19 +16,18 @@ from typing import Any
 
 from firstpage.errors import DataError
 from firstpage.labeling.events import Event, Judged, Revised, Switched, Undone
-from firstpage.labeling.extras import Gold
 from firstpage.labeling.left import Moment, questions_left
 from firstpage.labeling.session import OutOfStep, Session
 from firstpage.labeling.strategies.grades import GRADES
-from firstpage.web.store import assigning, audit, log, projects, tasks, texts, training
+from firstpage.web.store import assigning, audit, log, tasks, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
-from firstpage.web.store.state import Conflict, Doc, NotThere, State, doc, state_of, why_closed
+from firstpage.web.store.sessions import Opened, caught_up, result_of
+from firstpage.web.store.state import Conflict, Doc, NotThere, State, why_closed
 from firstpage.web.store.tasks import TaskRow
 
 KEPT = 1000  # sessions at hand at most
-SLOW = 0.05  # seconds to look ahead, and not again
 LATE = "This was answered already, perhaps in another window; here is where you are."
 
 
@@ -48,26 +46,11 @@ class Given:
 
 
 @dataclass
-class Opened:
-    """A task with its session at hand."""
-
-    task: TaskRow
-    session: Session
-    docs: dict[str, Doc]
-    options: Mapping[str, Any]
-    barred: str | None = None
-
-    def state(self) -> State:
-        return state_of(self.task, self.session, self.docs, self.options, self.barred)
-
-
-@dataclass
 class Seat:
     """One task at a time by one thread."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     opened: Opened | None = None
-    slow: bool = False  # to look ahead
 
 
 class Desk:
@@ -140,21 +123,15 @@ class Desk:
         return self.state(task, person)
 
     def ahead(self, task: int, person: Person) -> list[str]:
-        """Addresses of the documents that may be shown after the open question.
-
-        A courtesy: where looking ahead takes long, as with strategies that think, it is left.
-        """
+        """Addresses of the documents that may be shown after the open question."""
         with self._seated(task, person) as seat:
             opened = _at(seat)
             shown = None if opened.barred else opened.session.question
-            if shown is None or seat.slow:
+            if shown is None:
                 return []
-            keys: set[str] = set()
-            for outcome in (1, -1) if shown.right is not None else (0,):
-                start = time.perf_counter()
-                found = None if seat.slow else opened.session.peek(outcome)
-                seat.slow = seat.slow or time.perf_counter() - start > SLOW
-                keys |= {key for key in (found.left, found.right) if key} if found else set()
+            outcomes = (1, -1) if shown.right is not None else (0,)
+            found = [opened.session.peek(outcome) for outcome in outcomes]
+            keys = {key for s in found if s is not None for key in (s.left, s.right) if key}
             return sorted(opened.docs[key].url for key in keys - {shown.left, shown.right})
 
     def left(self, task: TaskRow) -> tuple[int, int]:
@@ -188,7 +165,7 @@ class Desk:
         with seat.lock:
             with self.store.read() as tx:
                 row = _mine(tx, task, person)
-                seat.opened = _caught_up(tx, row, seat.opened)
+                seat.opened = caught_up(tx, row, seat.opened)
                 seat.opened.barred = why_closed(row) or training.barred(tx, row)
                 repeated = key is not None and log.has_key(tx, task, key)
             if repeated:
@@ -242,7 +219,7 @@ class Desk:
             row = tasks.get(tx, task.id)
             if row is None:
                 return NotThere("there is no such task.")
-            opened = _caught_up(tx, row, None)
+            opened = caught_up(tx, row, None)
             opened.barred = why_closed(row)
             recorded = log.has_key(tx, row.id, key)
         return Repeated(opened.state()) if recorded else Conflict(LATE, opened.state())
@@ -266,52 +243,6 @@ def _mine(tx: Tx, task: int, person: Person) -> TaskRow:
     if row is None or row.person != person.id:
         raise NotThere("there is no such task.")
     return row
-
-
-def _caught_up(tx: Tx, row: TaskRow, opened: Opened | None) -> Opened:
-    """The session at hand brought to the end of the log, or one replayed from its beginning."""
-    end = log.length(tx, row.id)
-    if opened is None or len(opened.session.events) > end:
-        opened = _opened(tx, row)
-    if len(opened.session.events) < end:
-        for event in log.since(tx, row.id, len(opened.session.events)):
-            opened.session.apply(event)
-    opened.task = row
-    return opened
-
-
-def _opened(tx: Tx, row: TaskRow) -> Opened:
-    """A session before its first event."""
-    options = projects.get(tx, row.project).options
-    found = texts.documents_of(tx, row.query)
-    golds = texts.golds_of(tx, row.project, "gold", row.query)
-    one = row.tool == "grades"  # gold questions fit the tool, or are not asked
-    fitting = [
-        Gold(g["left"], g["right"], g["outcome"]) for g in golds if (g["right"] is None) == one
-    ]
-    priors = [d["prior"] for d in found]
-    session = Session(
-        [d["key"] for d in found], row.setting, golds=fitting,
-        prior=None if None in priors else priors,
-    )  # fmt: skip
-    return Opened(row, session, {d["key"]: doc(d, options["rtl"]) for d in found}, options)
-
-
-def result_of(session: Session) -> dict[str, Any] | None:
-    """The top k by the names of documents, for keeping; None while questions are left."""
-    if not session.done:
-        return None
-    found, names = session.result, session.documents
-    return {
-        "order": [names[d] for d in found.order],
-        "bad": sorted(names[d] for d in found.bad),
-        "tied": [[names[d] for d in group] for group in found.tied],
-        "confidence": None if found.confidence is None else list(found.confidence),
-        "set_confidence": found.set_confidence,
-        "membership": None
-        if found.membership is None
-        else {names[d]: share for d, share in enumerate(found.membership)},
-    }
 
 
 def _check_outcome(tool: str, outcome: int, graded: bool) -> None:
