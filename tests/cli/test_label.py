@@ -98,6 +98,37 @@ def test_backup_and_restore(folder: Path, run) -> None:
     assert first == second
 
 
+def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
+    """A function on the command line: its answers are in the log, each with its cost."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("taste.py").write_text(
+        "def longer(query, left, right):\n    return 'left' if len(left) > len(right) else 'right'\n"
+    )
+    rows = [{"query": "q", "document": f"d{i}", "html": f"<p>{'x' * i}</p>"} for i in range(6)]
+    Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run(
+        "label",
+        "setup",
+        "labels",
+        "--documents",
+        "documents.jsonl",
+        "--k",
+        2,
+        "--assessor",
+        "robot",
+    )
+    done = run("label", "judge", "labels", "--assessor", "robot", "--function", "taste:longer")
+    assert "1 queries" in done.stdout, done.stderr
+    run("label", "export", "labels", "-o", "truth.qrels")
+    assert fp.read_qrels("truth.qrels").to_dict()["q"]["d5"] == 2
+    run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
+    log = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
+    assert all(row["cost"]["seconds"] >= 0 and row["by"] == "robot" for row in log)
+    again = run("label", "judge", "labels", "--assessor", "robot", "--function", "taste:longer")
+    assert "0 answers" in again.stdout
+
+
 @pytest.mark.parametrize(
     ("args", "code", "says"),
     [
@@ -107,6 +138,9 @@ def test_backup_and_restore(folder: Path, run) -> None:
         (("setup", "new", "--queries", "none.jsonl"), 1, "none.jsonl"),
         (("setup", "new", "--strategy", "heep"), 1, "Did you mean"),
         (("restore", "none", "new"), 2, "is no file"),
+        (("judge", "nowhere", "--assessor", "x", "--function", "a:b"), 1, "no labelling project"),
+        (("judge", "nowhere", "--assessor", "x"), 2, "--endpoint"),
+        (("judge", "nowhere", "--assessor", "x", "--endpoint", "http://x"), 2, "--model"),
         (("serve", "new", "--open", "--host", "0.0.0.0"), 2, "this machine only"),
         (("stats", "--records", "none.jsonl"), 1, "none.jsonl"),
     ],

@@ -171,6 +171,7 @@ def simulate(
     equal: str = "tie",
     seed: int = 0,
     watch: Watch | None = None,
+    name: str = "",
 ) -> list[Simulation]:
     """Run a strategy many times: on made-up queries, or `runs` times on each query with votes.
 
@@ -189,7 +190,7 @@ def simulate(
         groups.append(group)
         if watch is not None:
             watch(len(ended), total)
-    name = how if isinstance(how, str) else type(how).__name__
+    name = name or (how if isinstance(how, str) else type(how).__name__)
     named = tuple(groups) if votes is not None else ()
     return [
         _measured(name, k, [run[i] for run in ended], merits, named) for i in range(len(budgets))

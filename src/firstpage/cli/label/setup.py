@@ -51,6 +51,7 @@ def _files(command: Any) -> Any:
 )  # fmt: skip
 @click.option("--k", default=10, show_default=True, help="How many places are ordered.")
 @click.option("--strategy", help="How the next pair is chosen; the best by default.")
+@click.option("--refine", default=0, show_default=True, help="More questions near the k-th place.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--repeats", default=0.0, show_default=True, help="Share of hidden repeats.")
 @click.option("--gold-share", default=0.0, show_default=True, help="Share of gold questions.")
@@ -108,7 +109,7 @@ def _sources(given: dict[str, Any], files: ExitStack) -> Sources:
 
 def _setting(given: dict[str, Any]) -> dict[str, Any]:
     found = {"k": given["k"], "seed": given["seed"], "repeats": given["repeats"]}
-    found["golds"] = given["gold_share"]
+    found |= {"golds": given["gold_share"], "refine": given["refine"]}
     return {**found, "strategy": given["strategy"]} if given["strategy"] else found
 
 

@@ -43,6 +43,10 @@ RUNS, RUNS_OF_VOTES = 2000, 30
     "--budget", "budgets", multiple=True, type=click.IntRange(1),
     help="Questions at most; may be repeated.",
 )  # fmt: skip
+@click.option(
+    "--refine", default=0, show_default=True, type=click.IntRange(0),
+    help="More questions near the k-th place after the strategy.",
+)  # fmt: skip
 @options.seed
 @options.as_json
 @click.option("--html", type=options.FILE, help="Write a page with the quality over budgets.")
@@ -91,11 +95,14 @@ def _simulated(
     watch: Watch | None,
 ) -> list[Simulation]:  # fmt: skip
     from firstpage.labeling.simulate import World, simulate
+    from firstpage.labeling.strategies.names import strategy
+    from firstpage.labeling.strategies.refined import Refined
 
+    how = Refined(strategy(name), given["refine"]) if given["refine"] else strategy(name)
     world = World(given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"])
     return simulate(
-        name, given["k"], world=world, votes=votes, runs=runs, budgets=budgets,
-        equal=given["equal"], seed=given["seed"], watch=watch,
+        how, given["k"], world=world, votes=votes, runs=runs, budgets=budgets,
+        equal=given["equal"], seed=given["seed"], watch=watch, name=name,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ RISKY = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that 
 COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
     "left", "right", "outcome", "bad", "skipped", "revised", "setting", "shown_at", "answered_at",
-    "active_ms", "paused_ms", "away_ms", "spans", "comment", "by", "at",
+    "active_ms", "paused_ms", "away_ms", "spans", "comment", "cost", "by", "at",
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ class Timing:
     answered_at: str | None = None
     spans: tuple[dict[str, Any], ...] = field(default=())
     comment: str | None = None
+    cost: Mapping[str, Any] | None = None  # of an answer by a program
 
     def sums(self) -> dict[str, int | None]:
         """Milliseconds of each kind; nothing is known without spans."""
@@ -66,6 +67,7 @@ def append(
             events, task=task, seq=seq, key=key, event=to_dict(event), person=person,
             shown_at=timing.shown_at, answered_at=timing.answered_at, **timing.sums(),
             spans=list(timing.spans) or None, comment=timing.comment, at=tx.now,
+            cost=None if timing.cost is None else dict(timing.cost),
         )  # fmt: skip
     except IntegrityError as error:
         raise Taken from error

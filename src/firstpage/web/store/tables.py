@@ -159,6 +159,7 @@ events = Table(
     Column("away_ms", BigInteger),
     Column("spans", JSON),
     Column("comment", Text),
+    Column("cost", JSON),  # of an answer by a program: seconds, tokens, money
     _time("at"),
     UniqueConstraint("task", "seq"), UniqueConstraint("task", "key"),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from firstpage.web.store.projects import STRATEGY_OF, Project
 from firstpage.web.store.tables import documents, projects, queries, tasks
 
 MOST_SEED = 2**31
+TO_DO = ("open", "started")
 
 
 # Prepared once: building a statement takes longer than running it.

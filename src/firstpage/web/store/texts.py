@@ -78,6 +78,13 @@ def documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:
     return tx.all(select(*columns).where(documents.c.query == query).order_by(documents.c.position))
 
 
+def whole_of(tx: Tx, query: int) -> Sequence[RowMapping]:
+    """In order, with their bodies."""
+    return tx.all(
+        select(documents).where(documents.c.query == query).order_by(documents.c.position)
+    )
+
+
 def document(tx: Tx, document: int) -> RowMapping | None:
     """One document with its body, and its query's project and purpose."""
     return tx.first(

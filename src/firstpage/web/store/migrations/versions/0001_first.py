@@ -218,6 +218,7 @@ def upgrade() -> None:
         sa.Column("away_ms", sa.BigInteger(), nullable=True),
         sa.Column("spans", sa.JSON(), nullable=True),
         sa.Column("comment", sa.Text(), nullable=True),
+        sa.Column("cost", sa.JSON(), nullable=True),
         sa.Column("at", sa.String(length=32), nullable=False),
         sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_events_person")),
         sa.ForeignKeyConstraint(["task"], ["tasks.id"], name=op.f("fk_events_task")),
