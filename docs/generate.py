@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from firstpage.measures.catalogue import conventions
 from firstpage.measures.conventions import Convention
@@ -67,7 +68,28 @@ def conventions_page() -> str:
     )
 
 
-PAGES = {"measures.md": measures_page, "conventions.md": conventions_page}
+def api_page() -> str:
+    from firstpage.web.api.reference import HEAD, rows
+    from firstpage.web.app import create_app
+    from firstpage.web.store.connect import Store
+
+    with TemporaryDirectory() as folder:
+        store = Store(folder)
+        found = list(rows(create_app(store).openapi()))
+        store.close()
+    table = [(f"`{route}`", *rest) for route, *rest in found]
+    return (
+        "# The HTTP API of the labelling application\n\n"
+        "Made by `make docs` from its OpenAPI description, which a running server tells at `/api/v1/openapi.json`; "
+        "`/api/v1/docs` shows this table.\n\n"
+        "Sign in by `POST login`: the cookie is the session, and every change carries the header `X-CSRF-Token` that `login` and `me` tell. "
+        "A star marks what must be sent. What one may not see is not there (404). An answer with a sequence number that is used gets 409 and the present state; the same key again gets 200 and is kept once.\n\n"
+        + Table(HEAD, table, left=len(HEAD)).markdown()
+        + "\n"
+    )
+
+
+PAGES = {"measures.md": measures_page, "conventions.md": conventions_page, "api.md": api_page}
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from firstpage import __version__
 from firstpage.errors import FirstpageError
 from firstpage.web import frames
-from firstpage.web.api import accounts, assignment, findings, judging, projects, team
+from firstpage.web.api import accounts, assignment, findings, judging, projects, reference, team
 from firstpage.web.entry import WrongLogin
 from firstpage.web.guard import Guard
 from firstpage.web.security import ServeSettings, set_login_cookie, store_of
@@ -48,6 +48,8 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     for part in (accounts, judging, projects, team, assignment, findings):
         app.include_router(part.router, prefix=API)
     app.include_router(frames.router)
+    reference.serve(app, f"{API}/docs")
+    app.add_api_route("/health", _health, include_in_schema=False)
     if given.open:
         app.add_api_route("/open", _let_in, include_in_schema=False)
     if find_spec("firstpage.web.pages") is not None:
@@ -67,6 +69,13 @@ def ready_for_one(store: Store) -> None:
     """For `--open`: the local person, who is lead of all there is."""
     with store.write() as tx:
         people.ensure(tx, LOCAL, "You", admin=True)
+
+
+def _health(request: Request) -> dict[str, str]:
+    """For whoever watches the server: it runs, and its database answers."""
+    with store_of(request).read() as tx:
+        people.anybody(tx)
+    return {"state": "fine"}
 
 
 def _let_in(request: Request, token: str = "") -> RedirectResponse:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.web.security import FORGED, GUEST, ServeSettings
@@ -24,7 +24,7 @@ PAGE_POLICY = (
 HEADERS = {
     "content-security-policy": PAGE_POLICY,
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "x-dns-prefetch-control": "off",
@@ -66,9 +66,9 @@ class Guard:
         with suppress(TooLarge):
             await self.app(scope, body.receive, watched)
         if body.over:
-            await _too_large(body.limit)(scope, receive, sender)
+            await _too_large(body.limit, headers)(scope, receive, sender)
 
-    def _refused(self, scope: Scope, headers: Headers) -> JSONResponse | None:
+    def _refused(self, scope: Scope, headers: Headers) -> Response | None:
         """An answer where a request goes no further."""
         if "*" not in self.hosts and _name(headers.get("host", "")) not in self.hosts:
             return JSONResponse(
@@ -78,7 +78,7 @@ class Guard:
             return JSONResponse({"detail": FORGED}, 403)
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > self._limit(scope):
-            return _too_large(self._limit(scope))
+            return _too_large(self._limit(scope), headers)
         return None
 
     def _limit(self, scope: Scope) -> int:
@@ -86,8 +86,12 @@ class Guard:
         return self.settings.upload if uploads else self.settings.body
 
 
-def _too_large(limit: int) -> JSONResponse:
-    return JSONResponse({"detail": f"This is too large; at most {limit:,} bytes are taken."}, 413)
+def _too_large(limit: int, headers: Headers) -> Response:
+    """In words for a person whose form it was, in JSON for a program."""
+    detail = f"This is too large; at most {limit:,} bytes are taken."
+    if "text/html" in headers.get("accept", ""):
+        return PlainTextResponse(f"{detail} Go back, and take a smaller file.", 413)
+    return JSONResponse({"detail": detail}, 413)
 
 
 class _Body:
