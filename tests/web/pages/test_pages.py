@@ -142,3 +142,20 @@ def test_no_page_has_inline_scripts_or_styles(site: Site) -> None:
         text = client.get(f"/p/books/{page}").text
         assert not re.search(r"<script(?![^>]*\bsrc=)", text), page
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", text), page
+
+
+def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
+    site.project(setting={"k": 3, "strategy": "heap"})
+    task, ada = site.task("books", "ada"), site.person("ada").id
+    lead = site.client("lena")
+    page = f"/p/books/people/{ada}"
+    given = {"csrf": token(lead, page), "task": str(task), "strategy": "tournament", "k": "2"}
+    assert lead.post(f"{page}/switch", data=given, follow_redirects=False).status_code == 303
+    log = lead.get("/api/v1/projects/books/export/log.jsonl").text
+    assert '"strategy": "tournament"' in log
+    assert "heap, k = 3" in lead.get(page).text
+    wrong = {**given, "csrf": token(lead, page), "k": "many"}
+    assert lead.post(f"{page}/switch", data=wrong).status_code == 400
+    other = {**given, "csrf": token(lead, page), "task": "999"}
+    assert lead.post(f"{page}/switch", data=other).status_code == 404
+    assert site.client("ada").post(f"{page}/switch", data=given).status_code == 403

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
+from firstpage.labeling.strategies.names import STRATEGIES
 from firstpage.web.api.bodies import Id
 from firstpage.web.pages.setup import ready
 from firstpage.web.pages.shell import Form, PageRoute, field, go, render
-from firstpage.web.security import Lead, store_of
-from firstpage.web.store import assigning, deletion, invitations, people, projects
+from firstpage.web.security import Lead, desk_of, store_of
+from firstpage.web.store import assigning, deletion, invitations, people, projects, tasks
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.invitations import Link
 from firstpage.web.store.people import Person
@@ -59,10 +61,24 @@ def myself(request: Request, member: Lead, form: Form) -> Response:
 
 @router.get("/p/{slug}/people/{person}")
 def person_page(request: Request, member: Lead, person: Id) -> Response:
+    return _person(request, member, person)
+
+
+@router.post("/p/{slug}/people/{person}/switch")
+def switch(request: Request, member: Lead, person: Id, form: Form) -> Response:
+    """Another strategy or k for a query that somebody is at."""
+    k, name, number = field(form, "k"), field(form, "strategy"), field(form, "task")
+    changes: dict[str, Any] = {"strategy": name} if name in STRATEGIES else {}
+    if k:
+        changes["k"] = int(k) if k.isdecimal() and len(k) < 6 else 0
     with store_of(request).read() as tx:
         whom = _present(tx, member.project, person)
-        may = deletion.may_manage(tx, member.person, whom)
-    return render(request, "lead/person.html", member=member, whom=whom, manageable=may, link=None)
+        mine = {str(t.id): t.id for t in tasks.of_person(tx, member.project, whom.id)}
+    if number not in mine:
+        raise HTTPException(404, NOBODY)
+    if changes:
+        desk_of(request).switch(mine[number], member.person, uuid4().hex, changes)
+    return go(f"/p/{member.project.slug}/people/{person}", "switched")
 
 
 @router.post("/p/{slug}/people/{person}/leave")
@@ -80,10 +96,7 @@ def reset(request: Request, member: Lead, person: Id, form: Form) -> Response:
         whom = _managed(tx, member, person)
         made = invitations.reset_link(tx, whom, member.person)
     link = _link(request, made, "Here is the link to set a new password.")
-    return render(
-        request, "lead/person.html", member=member, whom=whom, manageable=True, link=link,
-        here=f"/p/{member.project.slug}/people/{person}",
-    )  # fmt: skip
+    return _person(request, member, person, link)
 
 
 @router.post("/p/{slug}/people/{person}/delete")
@@ -93,6 +106,21 @@ def delete(request: Request, member: Lead, person: Id, form: Form) -> Response:
         what = "remove" if form.get("judgments") == "remove" else "anonymise"
         deletion.forget(tx, whom, what, member.person)  # type: ignore[arg-type]
     return go(f"/p/{member.project.slug}/people", "deleted")
+
+
+def _person(
+    request: Request, member: Member, person: int, link: dict[str, str] | None = None
+) -> Response:
+    with store_of(request).read() as tx:
+        whom = _present(tx, member.project, person)
+        may = deletion.may_manage(tx, member.person, whom)
+        work = tasks.of_person(tx, member.project, whom.id)
+    return render(
+        request, "lead/person.html", member=member, whom=whom, manageable=may, link=link,
+        here=f"/p/{member.project.slug}/people/{person}", work=work,
+        switchable=[t for t in work if t.tool == "pairs" and t.state != "skipped"],
+        strategies=[name for name in STRATEGIES if name not in ("five-grade", "pairs")],
+    )  # fmt: skip
 
 
 def _team(

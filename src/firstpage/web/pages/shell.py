@@ -37,6 +37,7 @@ NOTES = {
     "deleted": "The data of this person is deleted.",
     "trained": "Well done: you passed the practice. Now the real queries.",
     "out": "You are signed out.",
+    "switched": "Switched; the answers so far stay known.",
     "reset": "Your new password is set; sign in with it.",
 }
 TITLES = {403: "Not for you", 404: "Not there", 413: "Too large", 429: "A moment, please"}
