@@ -24,6 +24,7 @@ Clock = Callable[[], datetime]
 FILE = "firstpage.db"
 WAIT = 30.0  # seconds to wait for another process's transaction
 MIGRATION_LOCK = 7_205_759  # any number, the same for all servers of one PostgreSQL database
+SERVER_CONNECTIONS = 8  # of PostgreSQL: each is a process, so a rush waits rather than opens more
 CONNECTIONS, MORE = 24, 40  # kept open, and for a rush
 
 
@@ -189,7 +190,8 @@ def _engine(url: URL) -> Engine:
     try:
         return create_engine(
             url, connect_args={"options": "-c synchronous_commit=on"},
-            pool_size=CONNECTIONS, max_overflow=MORE, pool_pre_ping=True,
+            pool_size=SERVER_CONNECTIONS, max_overflow=SERVER_CONNECTIONS, pool_pre_ping=True,
+            pool_use_lifo=True,
         )  # fmt: skip
     except ModuleNotFoundError as error:
         raise need("psycopg", "postgres", "PostgreSQL") from error
