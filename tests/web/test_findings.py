@@ -80,7 +80,8 @@ def test_documents_that_most_call_bad_come_last(site: Site) -> None:
         while state["question"]:
             left, right = (state["question"][s]["key"] for s in ("left", "right"))
             bad = [key for key in (left, right) if key == "d0"]
-            state = client.answer(state, 1 if left < right else -1, bad=bad).json()
+            better = (-1 if left == "d0" else 1) if bad else 1 if left < right else -1
+            state = client.answer(state, better, bad=bad).json()
     found = site.client("lena").get(f"{API}/consensus").json()["truths"][0]
     assert found["bad"] == ["d0"]
     assert found["order"] == ["d1", "d2", "d3"]

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from firstpage.labeling.standing import standing
-from firstpage.labeling.strategies.base import Asked, Compare, Grade, TopK
+from firstpage.labeling.strategies.base import Asked, Compare, Grade, TopK, tied_runs
 from firstpage.labeling.utilities import fit, prior
 
 Row = tuple[int, int, int, float]  # first, second, outcome, weight
@@ -31,10 +31,12 @@ def consensus(n: int, k: int, opinions: Sequence[Sequence[Asked]]) -> TopK:
     last = sorted(bad, key=lambda d: -float(belief.mean[d]))[: min(k, n) - len(found.order)]
     membership = found.membership.copy()
     membership[last] = 1.0
+    order = [*(int(d) for d in found.order), *last]
     return TopK.of(
-        [*(int(d) for d in found.order), *last],
+        order,
         n,
         bad=bad,
+        tied=tied_runs(order[: len(found.order)], _mostly_ties(rows)),
         confidence=(*map(float, found.confidence), *[1.0] * len(last)),
         set_confidence=found.set_confidence,
         membership=tuple(map(float, membership)),
@@ -55,6 +57,14 @@ def _rows(answers: Sequence[Asked]) -> list[Row]:
     for (one, high), (other, low) in combinations(graded, 2):
         rows.append((one, other, (high > low) - (high < low), 2 / len(graded)))
     return rows
+
+
+def _mostly_ties(rows: Sequence[Row]) -> set[tuple[int, int]]:
+    """Pairs that were called equal more often than not."""
+    balance: Counter[tuple[int, int]] = Counter()
+    for first, second, outcome, _ in rows:
+        balance[min(first, second), max(first, second)] += -1 if outcome else 1
+    return {pair for pair, count in balance.items() if count > 0}
 
 
 def _called_bad(answers: Sequence[Asked]) -> set[int]:

@@ -30,6 +30,8 @@ class Setting:
     golds: float = 0.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.strategy, str):
+            raise DataError(f"a strategy is named by a text; got {self.strategy!r}.")
         names.number(self, "k", low=1, whole=True)
         names.number(self, "seed", low=0, whole=True)
         names.number(self, "refine", low=0, whole=True)

@@ -19,10 +19,11 @@ from firstpage.web.api import accounts, assignment, findings, judging, projects,
 from firstpage.web.entry import WrongLogin
 from firstpage.web.guard import Guard
 from firstpage.web.security import ServeSettings, set_login_cookie, store_of
-from firstpage.web.store import logins, people
+from firstpage.web.store import assigning, logins, people
 from firstpage.web.store.attempts import TooMany
 from firstpage.web.store.connect import Busy, Store
 from firstpage.web.store.desk import Desk, Repeated
+from firstpage.web.store.projects import every_project, members
 from firstpage.web.store.state import Conflict, NotThere
 
 LOCAL = "local"  # the login of the one person of `--open`
@@ -66,9 +67,13 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
 
 
 def ready_for_one(store: Store) -> None:
-    """For `--open`: the local person, who is lead of all there is."""
+    """For `--open`: the local person, who leads all there is and judges what nobody else does."""
     with store.write() as tx:
-        people.ensure(tx, LOCAL, "You", admin=True)
+        you = people.ensure(tx, LOCAL, "You", admin=True)
+        for project in every_project(tx):
+            if not any(row["role"] == "assessor" and row["person"] != you.id and not row["left"]
+                       for row in members(tx, project)):  # fmt: skip
+                assigning.work_alone(tx, project, you)
 
 
 def _health(request: Request) -> dict[str, str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import sys
+import threading
+import webbrowser
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +29,9 @@ def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> N
     if settings.open:
         settings = replace(settings, token=secrets.token_urlsafe(32))
         ready_for_one(store)
-        print(f"Open this address in your browser (once): {address}/open?token={settings.token}")
+        entrance = f"{address}/open?token={settings.token}"
+        print(f"Open this address in your browser (once): {entrance}")
+        _show(entrance)
     else:
         print(f"Serving {store.shown} at {address}")
         _invite_first(store, address)
@@ -42,12 +47,21 @@ def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> N
         store.close()
 
 
+def _show(address: str) -> None:
+    """Open the browser for a person at a screen, once the server can answer."""
+    screen = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    if screen and sys.stdout.isatty():
+        threading.Timer(1.0, webbrowser.open, [address]).start()
+
+
 def _invite_first(store: Store, address: str) -> None:
-    """Where nobody has an account, whoever starts the server hands out the first one."""
+    """Where no lead of all can come in, whoever starts the server hands out the first account."""
     with store.write() as tx:
-        if not people.anybody(tx):
+        if not people.an_admin(tx):
             link = invitations.invite(tx, None, "lead", None)
-            print(f"Nobody has an account yet; the first lead comes in here: {address}{link.path}")
+            print(f"No lead has come in yet; the first one does here (once): {address}{link.path}")
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -67,7 +67,7 @@ class Effort:
         return cls(
             len(rows),
             len(sittings),
-            Spread.of(r.active for r in rows),
+            Spread.of(r.active for r in rows if r.active > 0),  # 0: nobody measured it
             Spread.of(sum(times) / 60 for times in sittings.values()),
             Spread.of(len(times) for times in sittings.values()),
             math.fsum(r.active for r in rows),

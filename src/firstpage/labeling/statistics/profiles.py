@@ -190,7 +190,7 @@ def _profile(name: str, rows: list[Record], tables: Mapping[str, Agreement]) -> 
         gold=gold_accuracy(rows),
         repeats=self_consistency(rows),
         triads=triads(rows),
-        seconds=median(r.active for r in counted) if counted else math.nan,
+        seconds=_median([r.active for r in counted if r.active > 0]),
     )
 
 
@@ -228,6 +228,10 @@ def _disputed_answers(records: Sequence[Record]) -> dict[str, list[Disputed]]:
 def _worst(pairs: list[Disputed], most: int) -> tuple[Disputed, ...]:
     order = sorted(pairs, key=lambda d: (-d.opposed, -d.apart, d.first, d.second))
     return tuple(order[:most])
+
+
+def _median(seconds: list[float]) -> float:
+    return median(seconds) if seconds else math.nan
 
 
 def _nan_last(value: float) -> float:

@@ -14,7 +14,15 @@ from firstpage import names
 from firstpage.errors import DataError
 from firstpage.labeling.choice import Pair, next_pair
 from firstpage.labeling.standing import standing, surer_than
-from firstpage.labeling.strategies.base import Answer, Asked, Compare, Questions, Task, TopK
+from firstpage.labeling.strategies.base import (
+    Answer,
+    Asked,
+    Compare,
+    Questions,
+    Task,
+    TopK,
+    tied_runs,
+)
 from firstpage.labeling.utilities import TRUST, Rivals, Utilities
 from firstpage.types import Floats, Ints
 
@@ -30,6 +38,7 @@ class State:
     asked: Counter[Pair] = field(default_factory=Counter)
     last: Pair | None = None
     bad: frozenset[int] = frozenset()
+    ties: frozenset[Pair] = frozenset()  # pairs last called equal
 
     @classmethod
     def of(cls, task: Task, trust: float = TRUST) -> State:
@@ -55,6 +64,8 @@ class State:
         self.last = question.pair
         told = not (answer.skipped or answer.bad) and question.first != question.second
         if told:
+            same = {question.pair}
+            self.ties = self.ties - same if answer.outcome else self.ties | same
             self.rivals = self.rivals.after(question.first, question.second, answer.outcome)
 
     @property
@@ -89,6 +100,7 @@ class State:
             order + fill[:missing],
             task.n,
             bad=self.bad,
+            tied=tied_runs(order, self.ties),
             confidence=(*(float(c) for c in found.confidence), *[1.0] * missing),
             set_confidence=found.set_confidence,
             membership=self._membership(found.membership, fill[:missing]),

@@ -5,8 +5,9 @@ Documents are the numbers 0 .. n-1 in here; sessions know their names.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Container, Generator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -60,6 +61,7 @@ class Answer:
 
 
 Question = Compare | Grade
+Groups = tuple[tuple[int, ...], ...]
 Asked = tuple[Question, Answer]
 
 
@@ -137,6 +139,18 @@ class TopK:
         for place, document in enumerate(self.order):
             found[document] = k - place
         return found
+
+
+def tied_runs(order: Sequence[int], ties: Container[tuple[int, int]]) -> Groups:
+    """Neighbours of `order` that were called equal, as groups of two and more."""
+    groups: list[list[int]] = []
+    for before, after in pairwise(order):
+        if (min(before, after), max(before, after)) in ties:
+            if groups and groups[-1][-1] == before:
+                groups[-1].append(after)
+            else:
+                groups.append([before, after])
+    return tuple(map(tuple, groups))
 
 
 Questions = Generator[Question, Answer, TopK]

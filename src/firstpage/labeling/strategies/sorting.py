@@ -6,14 +6,21 @@ means "not better" wherever a decision is due.  What need not be asked is left o
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from itertools import combinations, count, pairwise
+from itertools import combinations, count
 
 from firstpage.errors import DataError
 from firstpage.labeling.knowledge import Comparisons, Knowledge, Memory, thrifty
-from firstpage.labeling.strategies.base import Answer, Compare, Questions, Task, TopK
+from firstpage.labeling.strategies.base import (
+    Answer,
+    Compare,
+    Questions,
+    Task,
+    TopK,
+    tied_runs,
+)
 
 Entry = tuple[int, int, int]  # of a knock-out: documents at or below it, its turn, the document
 MEMORIES = (None, "pairs", "closure")
@@ -56,18 +63,6 @@ def _noting_ties(
     except StopIteration as end:
         found: list[int] = end.value
         return found
-
-
-def tied_runs(order: Sequence[int], ties: set[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
-    """Neighbours of `order` that were called equal, as groups of two and more."""
-    groups: list[list[int]] = []
-    for before, after in pairwise(order):
-        if (min(before, after), max(before, after)) in ties:
-            if groups and groups[-1][-1] == before:
-                groups[-1].append(after)
-            else:
-                groups.append([before, after])
-    return tuple(map(tuple, groups))
 
 
 @dataclass(frozen=True)

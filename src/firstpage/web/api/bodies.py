@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from firstpage.web.store.connect import iso
 
 MOST = 2**31 - 1  # of an id
+FIRST_YEAR, LAST_YEAR = 2000, 2200
 
 
 def storable(text: str) -> str:
@@ -28,9 +29,12 @@ def moment(text: str) -> str:
     """A time in ISO form, as we write it; without a zone it is UTC."""
     try:
         found = datetime.fromisoformat(text)
-        return iso(found if found.tzinfo else found.replace(tzinfo=UTC))
+        found = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError("must be a time such as 2026-01-31T12:00:00Z") from None
+    if not FIRST_YEAR <= found.year <= LAST_YEAR:  # a clock that is wrong, or a joke
+        raise ValueError(f"must be a time from {FIRST_YEAR} to {LAST_YEAR}")
+    return iso(found)
 
 
 Text = Annotated[str, Field(max_length=200), AfterValidator(storable)]

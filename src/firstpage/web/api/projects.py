@@ -102,7 +102,7 @@ def take(
 def open_project(request: Request, member: Lead, login: Changing) -> dict[str, Any]:
     with store_of(request).write() as tx:
         if settings_of(request).open:
-            assigning.give_all(tx, member.project, login.person)
+            assigning.work_alone(tx, member.project, login.person)
         changed = projects.set_state(tx, member.project, "open", login.person)
     return _shown(Member(member.person, changed, member.roles))
 

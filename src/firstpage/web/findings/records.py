@@ -32,7 +32,7 @@ class Sitting:
 
 
 def sittings(tx: Tx, project: Project) -> list[Sitting]:
-    """All tasks that have events."""
+    """All tasks that have events, or a result without any."""
     logs: dict[int, list[RowMapping]] = {}
     for row in tx.all(
         select(events).join(tasks, tasks.c.id == events.c.task)
@@ -47,18 +47,19 @@ def sittings(tx: Tx, project: Project) -> list[Sitting]:
     )  # fmt: skip
     return [
         Sitting(
-            row["id"], row["key"], row["query"], row["login"], row["tool"], _k(row),
-            row["result"], tuple(standing(logs[row["id"]])),
+            row["id"], row["key"], row["query"], row["login"], row["tool"],
+            _k(row, logs.get(row["id"], [])), row["result"],
+            tuple(standing(logs.get(row["id"], []))),
         )
         for row in found
-        if row["id"] in logs
+        if row["id"] in logs or row["result"] is not None
     ]  # fmt: skip
 
 
-def _k(row: RowMapping) -> int:
-    """The k asked for at first; a lead may have switched to a greater one."""
-    found = row["result"] or {"order": ()}
-    return max(int(row["setting"]["k"]), len(found["order"]))
+def _k(row: RowMapping, log: Sequence[RowMapping]) -> int:
+    """The k of the last switch, or that of the beginning."""
+    switched = [e["event"]["setting"]["k"] for e in log if e["event"]["event"] == "switched"]
+    return int(switched[-1] if switched else row["setting"]["k"])
 
 
 def standing(log: Sequence[RowMapping]) -> list[tuple[Judged, RowMapping]]:

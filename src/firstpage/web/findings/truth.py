@@ -89,7 +89,9 @@ def _consensus(keys: tuple[str, ...], done: Sequence[Sitting], k: int) -> Found:
     assert found.confidence is not None
     assert found.membership is not None
     return (
-        tuple(keys[i] for i in found.order), (), tuple(sorted(keys[i] for i in found.bad)),
+        tuple(keys[i] for i in found.order),
+        tuple(tuple(keys[i] for i in group) for group in found.tied),
+        tuple(sorted(keys[i] for i in found.bad)),
         found.confidence, found.set_confidence, dict(zip(keys, found.membership, strict=True)),
     )  # fmt: skip
 

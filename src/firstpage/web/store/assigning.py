@@ -25,6 +25,7 @@ from firstpage.web.store import audit, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
+from firstpage.web.store.sessions import settle
 from firstpage.web.store.tables import spans
 from firstpage.web.store.tables import tasks as task_table
 from firstpage.web.store.tasks import TaskRow
@@ -93,10 +94,19 @@ def hand_on(tx: Tx, row: TaskRow) -> None:
     load = {
         p: sum(t.person == p and t.state in ("open", "started") for t in everyone) for p in free
     }
-    tasks.add(
+    _add(
         tx, project, row.query, min(free, key=lambda p: (load[p], p)), row.tool, row.replicate,
         _last(tx, project) + 1,
     )  # fmt: skip
+
+
+def work_alone(tx: Tx, project: Project, person: Person) -> None:
+    """One person does it all: joins as assessor, gets every query; a draft with texts is opened."""
+    if not projects.assesses(tx, project.id, person.id):
+        projects.join(tx, project, person, "assessor", by=person)
+    give_all(tx, project, person)
+    if project.state == "draft" and texts.of_project(tx, project.id):
+        projects.set_state(tx, project, "open", person)
 
 
 def give_all(tx: Tx, project: Project, person: Person) -> int:
@@ -105,7 +115,7 @@ def give_all(tx: Tx, project: Project, person: Person) -> int:
     count = 0
     for row in texts.of_project(tx, project.id):
         if (row["id"], project.tool) not in have:
-            tasks.add(tx, project, row["id"], person.id, project.tool, 0, row["position"])
+            _add(tx, project, row["id"], person.id, project.tool, 0, row["position"])
             count += 1
     audit.note(tx, "tasks given", person=person.id, project=project.id, tasks=count)
     return count
@@ -184,10 +194,15 @@ def _write(tx: Tx, project: Project, wanted: Assignment) -> None:
     place = {key: i for i, key in enumerate(wanted.queries)}
     for task in wanted.tasks:
         if (task.query, task.assessor, task.tool) not in rows:
-            tasks.add(
+            _add(
                 tx, project, queries[task.query], int(task.assessor), task.tool, task.replicate,
                 place[task.query],
             )  # fmt: skip
+
+
+def _add(tx: Tx, project: Project, query: int, person: int, tool: str, *place: int) -> None:
+    """A task; one with nothing to ask is done at once."""
+    settle(tx, tasks.add(tx, project, query, person, tool, *place))
 
 
 def _fixed(tx: Tx, project: Project) -> list[tuple[str, str]]:

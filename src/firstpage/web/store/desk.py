@@ -19,7 +19,7 @@ from firstpage.labeling.events import Event, Judged, Revised, Switched, Undone
 from firstpage.labeling.left import Moment, questions_left
 from firstpage.labeling.session import OutOfStep, Session
 from firstpage.labeling.strategies.grades import GRADES
-from firstpage.web.store import assigning, audit, log, tasks, training
+from firstpage.web.store import assigning, audit, log, projects, tasks, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
@@ -28,6 +28,7 @@ from firstpage.web.store.state import Conflict, Doc, NotThere, State, why_closed
 from firstpage.web.store.tasks import TaskRow
 
 KEPT = 1000  # sessions at hand at most
+DONE = "This query is done; its judgments stand. Change single ones instead."
 LATE = "This was answered already, perhaps in another window; here is where you are."
 
 
@@ -75,6 +76,7 @@ class Desk:
 
         with self._seated(task, person, given.key) as seat:
             _check_outcome(_at(seat).task.tool, given.outcome, given.right is None)
+            _check_buttons(_at(seat), given)
             return self._happen(seat, person, given.seq, given.key, event, given.timing)
 
     def undo(self, task: int, person: Person, seq: int, key: str) -> State:
@@ -89,6 +91,9 @@ class Desk:
         with self._seated(task, person, key) as seat:
             old = _at(seat).session.judgments[at : at + 1]
             _check_outcome(_at(seat).task.tool, outcome, bool(old) and old[0].right is None)
+            if old:
+                again = Given(seq, key, old[0].left, old[0].right, outcome, bad)
+                _check_buttons(_at(seat), again)
             return self._happen(seat, person, seq, key, lambda _: Revised(at, outcome, bad))
 
     def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> State:
@@ -100,6 +105,7 @@ class Desk:
         with self._seated(task, replace(by, id=row.person), key) as seat:
             session = _at(seat).session
             setting = replace(session.setting, **changes)
+            projects.check_fit(setting, (row.tool,))
             state = self._happen(seat, by, len(session.events), key, lambda _: Switched(setting))
         with self.store.write() as tx:
             audit.note(tx, "task switched", person=by.id, project=row.project, task=task, **changes)
@@ -116,6 +122,9 @@ class Desk:
         with self._seated(task, person) as seat:
             with self.store.write() as tx:
                 row = _mine(tx, task, person)
+                why = why_closed(row) if row.state != "skipped" else None
+                if why or row.state == "done":
+                    raise Conflict(why or DONE, _at(seat).state())
                 if row.state != "skipped":
                     tasks.skip(tx, row, reason, person.id)
                     assigning.hand_on(tx, row)
@@ -239,10 +248,25 @@ def _at(seat: Seat) -> Opened:
 
 
 def _mine(tx: Tx, task: int, person: Person) -> TaskRow:
+    """A task of this person, who has not left the project."""
     row = tasks.get(tx, task)
-    if row is None or row.person != person.id:
+    if row is None or row.person != person.id or not projects.assesses(tx, row.project, person.id):
         raise NotThere("there is no such task.")
     return row
+
+
+def _check_buttons(opened: Opened, given: Given) -> None:
+    """Refuse what the project's pages have no button for, or what contradicts itself."""
+    if opened.task.tool != "pairs" or given.skipped:
+        return
+    if given.bad and not opened.options["bad"]:
+        raise DataError("this project has no button for bad documents.")
+    if len(given.bad) == 1 and given.outcome != (-1 if given.left in given.bad else 1):
+        raise DataError("of one bad document and another, the other one is better.")
+    if len(given.bad) > 1 and given.outcome != 0:
+        raise DataError("of two bad documents, neither is better.")
+    if given.outcome == 0 and not given.bad and not opened.options["ties"]:
+        raise DataError("this project has no ties: say which one is better, or skip.")
 
 
 def _check_outcome(tool: str, outcome: int, graded: bool) -> None:

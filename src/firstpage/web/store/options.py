@@ -46,7 +46,9 @@ def _count(high: int) -> tuple[Callable[[Any], bool], str]:
 
 def _tools(value: Any) -> bool:
     known = {"pairs", "grades", "lists"}
-    return isinstance(value, list | tuple) and 0 < len(set(value) & known) == len(value)
+    if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
+        return False
+    return 0 < len(set(value) & known) == len(value)
 
 
 _FLAG: tuple[Callable[[Any], bool], str] = (lambda v: isinstance(v, bool), "true or false")

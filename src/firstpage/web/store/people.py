@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -31,14 +32,19 @@ class Person:
     admin: bool = False
 
 
+def plain(login: str) -> str:
+    """As it is kept: one form for all ways to write the same letters, capitals or not."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", login.strip()).casefold())
+
+
 def create(
     tx: Tx, login: str, name: str = "", known: str | None = None, admin: bool = False
 ) -> Person:
     """A new account; without a password (`known` is its hash) nobody can log in to it."""
-    login = login.strip()
+    login = plain(login)
     if not LOGIN.fullmatch(login):
         raise DataError(f"a login has 1 to 100 letters, digits and . @ + - _; got {login[:110]!r}.")
-    if tx.value(select(people.c.id).where(func.lower(people.c.login) == login.lower())):
+    if tx.value(select(people.c.id).where(people.c.login == login)):
         raise DataError(f"the login {login!r} is taken; choose another.")
     name = (name.strip() or login)[:200]
     row = tx.add(
@@ -58,17 +64,21 @@ def get(tx: Tx, person: int) -> Person | None:
 
 def by_login(tx: Tx, login: str) -> Person | None:
     return _person(
-        tx.first(
-            select(people).where(
-                func.lower(people.c.login) == login.strip().lower(), people.c.deleted.is_(None)
-            )
-        )
+        tx.first(select(people).where(people.c.login == plain(login), people.c.deleted.is_(None)))
     )
 
 
 def anybody(tx: Tx) -> bool:
     """Is there an account at all?"""
     return bool(tx.value(select(func.count()).select_from(people)))
+
+
+def an_admin(tx: Tx) -> bool:
+    """Can somebody who may do everything come in?"""
+    found = select(func.count()).where(
+        people.c.admin, people.c.password_hash.is_not(None), people.c.deleted.is_(None)
+    )
+    return bool(tx.value(found))
 
 
 def ensure(tx: Tx, login: str, name: str = "", admin: bool = False) -> Person:

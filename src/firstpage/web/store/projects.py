@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping, Select, and_, select, update
 
 from firstpage.errors import DataError
 from firstpage.labeling.events import DEFAULT_STRATEGY, Setting, setting_from
+from firstpage.labeling.strategies.grades import FiveGrade
 from firstpage.labeling.strategies.names import strategy
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
@@ -76,6 +77,7 @@ def create(
         options=checked_options(options or {}), state="draft", created=tx.now,
     )  # fmt: skip
     made = get(tx, row)
+    check_fit(made.setting, made.tools)
     audit.note(tx, "project created", person=by.id if by else None, project=row, slug=slug)
     if by is not None:
         join(tx, made, by, "lead", by=by)
@@ -90,6 +92,13 @@ def setting_of(record: Mapping[str, Any]) -> Setting:
         raise DataError(f"this setting cannot be read ({error}).") from error
     strategy(found.strategy)
     return found
+
+
+def check_fit(setting: Setting, tools: Sequence[str]) -> None:
+    """Refuse a strategy that asks other questions than the tool shows."""
+    graded = isinstance(strategy(setting.strategy), FiveGrade)
+    if graded and "pairs" in tools:
+        raise DataError("five-grade asks for grades; take the tool 'grades' for it.")
 
 
 def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> Project:
@@ -113,7 +122,9 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> 
     if new:
         tx.run(update(projects).where(projects.c.id == project.id).values(**new))
         audit.note(tx, "project changed", person=by.id, project=project.id, **new)
-    return get(tx, project.id)
+    changed = get(tx, project.id)
+    check_fit(changed.setting, changed.tools)
+    return changed
 
 
 def set_state(tx: Tx, project: Project, state: str, by: Person) -> Project:
@@ -127,6 +138,11 @@ def get(tx: Tx, project: int) -> Project:
     row = tx.first(select(projects).where(projects.c.id == project))
     assert row is not None, f"no project {project}"
     return _project(row)
+
+
+def every_project(tx: Tx) -> list[Project]:
+    """All there are, the oldest first."""
+    return [_project(row) for row in tx.all(select(projects).order_by(projects.c.id))]
 
 
 def by_slug(tx: Tx, slug: str) -> Project | None:
@@ -182,6 +198,8 @@ def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None 
 
 def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
     """Somebody goes; what they judged stays.  False where they were not there."""
+    if _leads(tx, project) == {person.id} and not by.admin:
+        raise DataError("you are the only lead here; invite another one before you go.")
     here = and_(
         memberships.c.project == project.id,
         memberships.c.person == person.id,
@@ -191,6 +209,19 @@ def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
     if gone:
         audit.note(tx, "left", person=by.id, project=project.id, who=person.id)
     return gone > 0
+
+
+def _leads(tx: Tx, project: Project) -> set[int]:
+    return {r["person"] for r in members(tx, project, "lead") if r["left"] is None}
+
+
+def assesses(tx: Tx, project: int, person: int) -> bool:
+    """Is this person an assessor of the project, and has not left?"""
+    found = select(memberships.c.person).where(
+        memberships.c.project == project, memberships.c.person == person,
+        memberships.c.role == "assessor", memberships.c.left.is_(None),
+    )  # fmt: skip
+    return tx.value(found) is not None
 
 
 def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMapping]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from firstpage.labeling.extras import Gold
 from firstpage.labeling.session import Session
-from firstpage.web.store import log, projects, texts
+from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.state import Doc, State, doc, state_of
 from firstpage.web.store.tasks import TaskRow
@@ -54,6 +54,15 @@ def _opened(tx: Tx, row: TaskRow) -> Opened:
         prior=None if None in priors else priors,
     )  # fmt: skip
     return Opened(row, session, {d["key"]: doc(d, options["rtl"]) for d in found}, options)
+
+
+def settle(tx: Tx, task: int) -> None:
+    """A task with nothing to ask, as of a single document, is done at once."""
+    row = tasks.get(tx, task)
+    if row is None or row.n != 1 or row.tool == "grades":
+        return
+    session = _opened(tx, row).session
+    tasks.set_state(tx, task, "done", asked=0, result=result_of(session))
 
 
 def result_of(session: Session) -> dict[str, Any] | None:
