@@ -20,9 +20,11 @@ from firstpage.web.store.connect import Store
 def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> None:
     """Open or make the project's store and serve it."""
     import uvicorn
+    from threadpoolctl import threadpool_limits
 
     from firstpage.web.app import create_app, ready_for_one
 
+    threadpool_limits(1)  # requests are the threads; small products gain nothing from more
     store = Store(where).prepare()
     taken = _listen(host, port)
     address = f"http://{_shown(host)}:{taken.getsockname()[1]}"
