@@ -105,6 +105,8 @@ def soak(
             if (number + 1) % 10 == 0:
                 print(f"{number + 1} kills, {len(tally.acknowledged)} acknowledged", flush=True)
         time.sleep(0.5)
+    except KeyboardInterrupt:  # enough for a person; what was done is reckoned all the same
+        kills = number
     finally:
         stop.set()
         for thread in threads:
