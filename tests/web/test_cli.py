@@ -68,3 +68,12 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     assert "already" in told("setup", tmp_path / "p")
     assert "written as" in told("export", tmp_path / "p", "--format", "csv", "-o", "-")
     assert "this machine only" in told("serve", tmp_path, "--open", "--host", "0.0.0.0")
+
+
+def test_a_cut_copy_makes_nothing(tmp_path: Path) -> None:
+    call("setup", tmp_path / "p", "--documents", documents(tmp_path))
+    call("backup", tmp_path / "p", "-o", tmp_path / "copy.jsonl.gz")
+    whole = (tmp_path / "copy.jsonl.gz").read_bytes()
+    (tmp_path / "cut.gz").write_bytes(whole[:-30])
+    assert "cut short" in told("restore", tmp_path / "cut.gz", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
