@@ -16,7 +16,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.datastructures import FormData
 
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError, FirstpageError
+from firstpage.web.api.bodies import storable
 from firstpage.web.pages.static import address
 from firstpage.web.security import csrf_form, csrf_token, current_login, settings_of
 from firstpage.web.store.projects import Member
@@ -111,9 +112,14 @@ def here(path: object) -> str:
 
 
 def field(form: FormData, name: str, default: str = "") -> str:
-    """A text of a form, without space around it."""
+    """A text of a form, without space around it; one that no database keeps is refused."""
     value = form.get(name, default)
-    return value.strip() if isinstance(value, str) else default
+    if not isinstance(value, str):
+        return default
+    try:
+        return storable(value.strip())
+    except ValueError as error:
+        raise DataError(f"{name}: {error}; take it out.") from error
 
 
 class PageRoute(APIRoute):
