@@ -180,3 +180,11 @@ def test_what_no_database_keeps_is_refused(both: Site) -> None:
         found = client.post(path, data=data, follow_redirects=False)
         assert found.status_code == 400, path
         assert "NUL" in found.text, path
+
+
+def test_the_head_of_a_page(site: Site) -> None:
+    site.project()
+    assert site.client().head("/login").status_code == 200
+    assert site.client("lena").head("/p/books/dashboard").status_code == 200
+    assert site.client("lena").head("/p/nothing/dashboard").status_code == 404
+    assert site.client("lena").head("/logout").status_code == 405

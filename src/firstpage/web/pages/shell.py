@@ -125,6 +125,12 @@ def field(form: FormData, name: str, default: str = "") -> str:
 class PageRoute(APIRoute):
     """A route whose errors are pages: signed out leads to the door, the rest says what is wrong."""
 
+    def __init__(self, *given: Any, **options: Any) -> None:
+        """What can be got can be asked for its head."""
+        super().__init__(*given, **options)
+        if self.methods and "GET" in self.methods:
+            self.methods.add("HEAD")
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         inner = super().get_route_handler()
 
@@ -146,7 +152,7 @@ class PageRoute(APIRoute):
 def failed(request: Request, status: int, detail: str) -> Response:
     """The page of an error."""
     if status == 401:
-        path = request.url.path if request.method == "GET" else "/"
+        path = request.url.path if request.method in ("GET", "HEAD") else "/"
         return RedirectResponse(f"/login?next={quote(path)}", status_code=303)
     title = TITLES.get(status, "That did not work")
     return render(request, "error.html", status=status, title=title, detail=sentence(detail))
