@@ -10,6 +10,7 @@ from sqlalchemy import select, text
 from firstpage.web import entry
 from firstpage.web.security import COOKIE
 from firstpage.web.store import attempts, invitations, people, projects
+from firstpage.web.store.tables import attempts as tries
 from firstpage.web.store.tables import audit, events, logins, tasks
 from tests.web.site import PASSWORD, Client, Site
 
@@ -229,7 +230,12 @@ def test_deletion_of_a_persons_data(both: Site, choice: str) -> None:
     task, number = both.task("books", "ada"), both.person("ada").id
     ada.answer(ada.state(task), comment="my private thought")
     ada.judge(task)
+    ada.post(f"/api/v1/tasks/{both.task('books', 'ada', 1)}/skip", json={"reason": "my sore eyes"})
+    both.client().post("/api/v1/login", json={"login": "ada", "password": "wrong, of course"})
     lena = both.client("lena")
+    assert "sore eyes" in lena.get("/api/v1/projects/books/audit").text
+    with both.store.read() as tx:
+        assert tx.all(select(tries))
     reply = lena.request("DELETE", f"/api/v1/people/{number}/data", json={"judgments": choice})
     assert reply.status_code == 200
     assert reply.json()["tasks"] == 2
@@ -241,7 +247,11 @@ def test_deletion_of_a_persons_data(both: Site, choice: str) -> None:
         assert bool(tx.all(select(tasks))) == (choice == "anonymise")
         everything = str([dict(r) for r in tx.all(text("SELECT * FROM people"))])
         everything += str([dict(r) for r in tx.all(select(audit))])
+        everything += str([dict(r) for r in tx.all(select(tries))])
+        everything += str([dict(r) for r in tx.all(select(tasks))])
+    everything += lena.get("/api/v1/projects/books/audit").text
     assert "ada" not in everything.lower()
+    assert "sore eyes" not in everything
     assert "data deleted" in everything
     if choice == "anonymise":
         assert f"deleted-{number}" in lena.get("/api/v1/projects/books/export/log.jsonl").text

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +18,10 @@ from firstpage.web.store import people
 from firstpage.web.store.backup import NOT_KEPT, back_up, restore
 from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import metadata
+from tests.web import postgres
 from tests.web.site import Site
+
+HEAD = b'{"format": "firstpage-backup", "version": 2}\n'
 
 
 def counts(store: Store) -> dict[str, int]:
@@ -41,8 +49,6 @@ def test_there_and_back(both: Site, tmp_path: Path, name: str) -> None:
 
 def test_into_postgresql_and_on(site: Site, postgres_server: str, tmp_path: Path) -> None:
     """Ids go on after those that came."""
-    from tests.web import postgres
-
     site.project()
     site.client("ada").judge(site.task("books", "ada"))
     back_up(site.store, tmp_path / "copy.db")
@@ -89,14 +95,111 @@ def test_a_full_store_is_not_written_over(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"nonsense\n", b'{"format": "other"}\n',
-                                  b'{"format": "firstpage-backup"}\n{"table": "x", "row": {}}\n'])  # fmt: skip
+                                  HEAD + b'{"table": "x", "row": {}}\n', HEAD + b"\xff\xfe\n",
+                                  HEAD + b'{"table": "people", "row": []}\n', HEAD + b"[]\n",
+                                  HEAD + b'{"table": ["people"], "row": {"id": 1}}\n',
+                                  HEAD + b'{"table": "logins", "row": {"id": 1}}\n'])  # fmt: skip
 def test_what_is_no_backup_is_told(site: Site, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.jsonl").write_bytes(data)
-    if not data:
-        assert restore(tmp_path / "x.jsonl", site.store) == 0
-        return
     with pytest.raises(DataError, match="no backup"):
         restore(tmp_path / "x.jsonl", site.store)
+
+
+def refused(path: Path, store: Store, words: str) -> None:
+    """One line, and not a row is left behind."""
+    with pytest.raises(DataError, match=words) as error:
+        restore(path, store)
+    assert len(str(error.value).splitlines()) == 1
+    assert not any(counts(store).values())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Where a copy would go."""
+    if request.param == "sqlite":
+        store = Store(tmp_path / "empty").prepare()
+    else:
+        url = postgres.new_database(request.getfixturevalue("postgres_server"))
+        store = Store(url).prepare()
+    yield store
+    store.close()
+
+
+def test_a_copy_that_is_cut_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
+    site.project()
+    copy, cut = tmp_path / "copy.jsonl", tmp_path / "cut.jsonl"
+    back_up(site.store, copy)
+    whole = copy.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for part in (b"".join(lines[:6]), b"".join(lines[:-1]), lines[0], whole[:-40], whole[:300]):
+        cut.write_bytes(part)
+        refused(cut, empty, "cut short")
+    cut.write_bytes(b"".join(lines[:-2] + lines[-1:]))
+    refused(cut, empty, "not whole")
+    cut.write_bytes(whole + lines[1])
+    refused(cut, empty, "after its end")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(whole)[:-20])
+    refused(tmp_path / "cut.gz", empty, "cut short")
+    assert restore(copy, empty) == len(lines) - 2
+
+
+def test_a_cut_database_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
+    site.project()
+    back_up(site.store, tmp_path / "copy.db")
+    whole, cut = (tmp_path / "copy.db").read_bytes(), tmp_path / "cut.db"
+    for size in (16, 100, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 10):
+        cut.write_bytes(whole[:size])
+        refused(cut, empty, "cut short|no backup")
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
+        other.execute("CREATE TABLE x (y)")
+    refused(tmp_path / "other.db", empty, "lacks our tables")
+    restore(tmp_path / "copy.db", empty)
+    assert (tmp_path / "copy.db").read_bytes() == whole, "reading a copy leaves it alone"
+
+
+@pytest.mark.parametrize(("column", "value", "words"), [
+    ("id", "x", "another type"), ("id", True, "another type"), ("id", 2**80, "another type"),
+    ("login", None, "another type"), ("login", ["a"], "another type"), ("admin", 1, "another type"),
+    ("bogus", 1, "unknown column 'bogus'"), ("login", "\ud800", "does not fit"),
+])  # fmt: skip
+def test_wrong_values_are_refused(
+    empty: Store, tmp_path: Path, column: str, value: object, words: str
+) -> None:
+    row = {"id": 1, "login": "a", "name": "A", "password_hash": None, "admin": False,
+           "created": "x", "deleted": None, column: value}  # fmt: skip
+    lines = json.dumps({"table": "people", "row": row}), json.dumps({"end": {"people": 1}})
+    (tmp_path / "x.jsonl").write_bytes(HEAD + "\n".join(lines).encode() + b"\n")
+    refused(tmp_path / "x.jsonl", empty, words)
+
+
+@pytest.mark.parametrize("version", [1, 99, "2", None])
+def test_other_versions_are_refused(empty: Store, tmp_path: Path, version: object) -> None:
+    line = json.dumps({"format": "firstpage-backup", "version": version}) + '\n{"end": {}}\n'
+    (tmp_path / "x.jsonl").write_text(line)
+    refused(tmp_path / "x.jsonl", empty, "reads version 2")
+
+
+def test_rows_that_do_not_fit_together_are_refused(
+    site: Site, empty: Store, tmp_path: Path
+) -> None:
+    site.project()
+    back_up(site.store, tmp_path / "copy.jsonl")
+    text = (tmp_path / "copy.jsonl").read_text()
+    (tmp_path / "copy.jsonl").write_text(text.replace('"project": 1', '"project": 77'))
+    refused(tmp_path / "copy.jsonl", empty, "does not fit together")
+
+
+@pytest.mark.parametrize("name", ["c.db", "c.jsonl", "c.jsonl.gz", "c.jsonl.xz", "c.jsonl.zst"])
+def test_only_the_owner_reads_a_copy(site: Site, tmp_path: Path, name: str) -> None:
+    site.project()
+    back_up(site.store, tmp_path / name)
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    store = Store(tmp_path / "new").prepare()
+    assert restore(tmp_path / name, store) > 10
+    for path in (tmp_path / "new").iterdir():
+        assert path.stat().st_mode & 0o777 == 0o600, path
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    store.close()
 
 
 def test_nobody_stays_logged_in(site: Site, tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from firstpage.cli import app
+from firstpage.errors import FirstpageError
 from firstpage.web.store.connect import Store
 from tests.web.site import Clock, Site, jsonl
 
@@ -68,3 +70,77 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     assert "already" in told("setup", tmp_path / "p")
     assert "written as" in told("export", tmp_path / "p", "--format", "csv", "-o", "-")
     assert "this machine only" in told("serve", tmp_path, "--open", "--host", "0.0.0.0")
+
+
+def test_a_cut_copy_makes_nothing(tmp_path: Path) -> None:
+    call("setup", tmp_path / "p", "--documents", documents(tmp_path))
+    call("backup", tmp_path / "p", "-o", tmp_path / "copy.jsonl.gz")
+    whole = (tmp_path / "copy.jsonl.gz").read_bytes()
+    (tmp_path / "cut.gz").write_bytes(whole[:-30])
+    assert "cut short" in told("restore", tmp_path / "cut.gz", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def line(*words: object) -> str:
+    """What a person reads of a mistake: an error of ours, in one line, or wrong usage."""
+    done = CliRunner().invoke(app, ["label", *map(str, words)])
+    if done.exit_code == 2:
+        return done.output
+    assert isinstance(done.exception, FirstpageError), repr(done.exception)
+    assert len(str(done.exception).splitlines()) == 1
+    return str(done.exception)
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (b"fine\n\xff\xfe", ":2: is not UTF-8"), (b"\n\na\0b", ":3: holds the character NUL"),
+    (b"x" * 200_001, "at most 200,000"),
+])  # fmt: skip
+def test_guidelines_that_cannot_be_kept(tmp_path: Path, data: bytes, words: str) -> None:
+    (tmp_path / "g.md").write_bytes(data)
+    assert words in line("setup", tmp_path / "p", "--guidelines", tmp_path / "g.md")
+    assert not (tmp_path / "p").exists(), "nothing is made of a mistake"
+
+
+@pytest.mark.parametrize("verb", [
+    ("serve", "--port", "0"), ("stats",), ("export", "-o", "-"), ("backup", "-o", "x.db"), ("setup",),
+    ("backup", "-o", "x.jsonl"),
+])  # fmt: skip
+def test_a_file_that_is_no_database(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    (tmp_path / "firstpage.db").write_bytes(b"garbage " * 1000)
+    assert "cannot open this database" in line(verb[0], tmp_path, *verb[1:])
+
+
+def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
+    call("setup", tmp_path / "p", "--documents", documents(tmp_path))
+    path = tmp_path / "p" / "firstpage.db"
+    data = bytearray(path.read_bytes())
+    data[3 * 4096 :] = b"\xff" * (len(data) - 3 * 4096)
+    path.write_bytes(data)
+    for words in (("stats",), ("export", "-o", "-"), ("backup", "-o", tmp_path / "x.jsonl")):
+        assert "malformed" in line(words[0], tmp_path / "p", *words[1:])
+
+
+@pytest.mark.parametrize(("url", "words"), [
+    ("postgresql://ada:secret@h:notaport/x", "is no database URL"),
+    ("postgresql://127.0.0.1:1/x?bogus=1", "cannot open this database"),
+    ("sqlite://", "names no file"), ("sqlite:///:memory:", "names no file"),
+    ("foo://:::", "URL|SQLite or PostgreSQL"), ("mysql://h/x", "SQLite or PostgreSQL"),
+    ("sqlite:////no/such/folder/x.db", "cannot open this database"), ("://", "no database URL"),
+])  # fmt: skip
+def test_addresses_that_lead_nowhere(url: str, words: str) -> None:
+    for verb in (("setup", url), ("stats", url), ("serve", url, "--port", "0")):
+        said = line(*verb)
+        assert re.search(words, said), said
+        assert "secret" not in said
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("serve", "--port", "99999"), "--port"), (("serve", "--port", "-1"), "--port"),
+    (("setup", "--depth", "-5"), "--depth"), (("setup", "--depth", "0"), "--depth"),
+    (("setup", "--images", "/no/such/folder"), "is no folder"),
+    (("setup", "--title", "\udcff"), "half a character"),
+    (("setup", "--assessor", "\udcff"), "half a character"),
+])  # fmt: skip
+def test_options_out_of_range(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    assert said in line(words[0], tmp_path / "p", *words[1:])
+    assert not (tmp_path / "p").exists()

@@ -38,6 +38,7 @@ def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
 
 def test_the_policy_of_a_frame(site: Site) -> None:
     reply = serve(site, HOSTILE)
+    assert reply.headers["cache-control"] == "no-store"
     assert reply.headers["content-security-policy"] == POLICY
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
     assert reply.headers["x-content-type-options"] == "nosniff"

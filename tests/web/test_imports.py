@@ -224,3 +224,60 @@ def test_through_the_door(both: Site) -> None:
     assert shown.content == PNG
     assert shown.headers["content-type"] == "image/png"
     assert "A lamp" in lena.get(f"/documents/{row['id']}").text
+
+
+CARD = '{"query": "q", "document": "a", "text": "x", "fields": {"price": %s}}\n'
+LIST = '{"query": "q", "document": "a", "items": [{"title": "t", "more": [%s]}]}\n'
+
+
+@pytest.mark.parametrize("line", [CARD, LIST, LIST.replace('"more"', '"text"')])
+@pytest.mark.parametrize(
+    "value", ["NaN", "Infinity", "-Infinity", "1e999", '"\\ud800"', '"a\\u0000"', "1" * 400]
+)
+def test_values_that_no_database_keeps_are_refused(line: str, value: str) -> None:
+    with pytest.raises(DataError, match=r"^d\.jsonl:1: "):
+        read(Sources(documents=file("d.jsonl", (line % value).encode())))
+
+
+def test_items_that_are_nested_too_deeply_are_told() -> None:
+    line = LIST % ("[" * 900 + "]" * 900)
+    with pytest.raises(DataError, match=r"^d\.jsonl:1: .*nested too deeply"):
+        read(Sources(documents=file("d.jsonl", line.encode())))
+
+
+def test_names_of_fields_are_checked_too() -> None:
+    line = CARD.replace("price", "\\ud800") % 1
+    with pytest.raises(DataError, match=r"^d\.jsonl:1: .*half a character"):
+        read(Sources(documents=file("d.jsonl", line.encode())))
+
+
+def test_fields_stay_what_they_are() -> None:
+    card = CARD % '1.5, "new": true, "in": null, "n": 3, "of": [1]'
+    items = LIST % '1, null, {"a": "b"}'
+    found = read(
+        Sources(documents=file("d.jsonl", (card + items.replace('"a"', '"b"', 1)).encode()))
+    )
+    first, second = found.queries[0].documents
+    assert first.fields == {"price": 1.5, "new": True, "in": "None", "n": 3, "of": "[1]"}
+    assert second.fields == {"items": [{"title": "t", "more": [1, None, {"a": "b"}]}]}
+
+
+@pytest.mark.parametrize("prior", ["9" * 400, '"x"', "1e999", "[1]", '"' + "9" * 400 + '"'])
+def test_a_prior_that_is_no_number_is_told(prior: str) -> None:
+    line = f'{{"query": "q", "document": "a", "text": "x", "prior": {prior}}}\n'
+    with pytest.raises(DataError, match=r"^d\.jsonl:1: prior is a number") as error:
+        read(Sources(documents=file("d.jsonl", line.encode())))
+    assert len(str(error.value)) < 150
+
+
+@pytest.mark.parametrize("outcome", ["+-+1", "--1", "+", "1" * 5000, "\u00b2", "\u0661"])
+def test_an_outcome_that_is_none_is_told(outcome: str) -> None:
+    row = {"query": "q", "left": "a", "right": "b", "outcome": outcome}
+    with pytest.raises(DataError, match=r"^g\.jsonl:1: outcome is a whole number"):
+        read(Sources(golds=file("g.jsonl", jsonl(row))))
+
+
+def test_a_column_that_comes_twice_is_told() -> None:
+    table = b"query,document,text, text\nq,a,one,two\n"
+    with pytest.raises(DataError, match=r"^d\.csv:1: the column 'text' comes twice"):
+        read(Sources(documents=file("d.csv", table)))

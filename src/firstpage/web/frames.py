@@ -27,7 +27,7 @@ POLICY = (
 )
 HEADERS = {
     "content-security-policy": POLICY,
-    "cache-control": "private, max-age=600",
+    "cache-control": "no-store",  # nothing is left in the browser of who logged out
     "x-frame-options": "SAMEORIGIN",
 }
 STYLE = (  # HTML keeps its own looks; our renderings take the colours of the pages

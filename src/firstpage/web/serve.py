@@ -19,13 +19,22 @@ from firstpage.web.store.connect import Store
 
 def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> None:
     """Open or make the project's store and serve it."""
+    store = Store(where).prepare()
+    try:
+        with store.told():
+            _run(store, host, port, settings)
+    finally:
+        store.close()
+
+
+def _run(store: Store, host: str, port: int, settings: ServeSettings) -> None:
+    """Until somebody stops it."""
     import uvicorn
     from threadpoolctl import threadpool_limits
 
     from firstpage.web.app import create_app, ready_for_one
 
     threadpool_limits(1)  # requests are the threads; small products gain nothing from more
-    store = Store(where).prepare()
     taken = _listen(host, port)
     address = f"http://{_shown(host)}:{taken.getsockname()[1]}"
     if settings.open:
@@ -43,10 +52,7 @@ def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> N
         app, log_level="warning", proxy_headers=False, server_header=False, access_log=False,
         timeout_graceful_shutdown=5,
     )  # fmt: skip
-    try:
-        uvicorn.Server(config).run(sockets=[taken])
-    finally:
-        store.close()
+    uvicorn.Server(config).run(sockets=[taken])
 
 
 def _show(address: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from firstpage.web.pages import static
 from firstpage.web.pages.setup import slug_of
 from firstpage.web.pages.shell import here
+from firstpage.web.store import invitations, projects
 from tests.web.site import PASSWORD, Client, Site
 
 LEAD = (
@@ -159,3 +160,31 @@ def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
     other = {**given, "csrf": token(lead, page), "task": "999"}
     assert lead.post(f"{page}/switch", data=other).status_code == 404
     assert site.client("ada").post(f"{page}/switch", data=given).status_code == 403
+
+
+def test_what_no_database_keeps_is_refused(both: Site) -> None:
+    """The character NUL, in every form that takes a text, also of people who are not known."""
+    both.project()
+    lena, guest = both.client("lena"), both.client()
+    with both.store.write() as tx:
+        link = invitations.invite(tx, projects.by_slug(tx, "books"), "assessor", None).path
+    form = {"csrf": token(guest), "login": "a\0b", "password": PASSWORD}
+    for client, path, given in (
+        (guest, "/login", form),
+        (guest, link, form | {"login": "abc", "name": "a\0b", "csrf": token(guest, link)}),
+        (lena, "/projects/new", {"title": "a\0b", "slug": "fine"}),
+        (lena, "/p/books/setup", {"title": "a", "guidelines": "a\0b"}),
+        (lena, "/p/books/people/invite", {"role": "lead\0"}),
+    ):
+        data = {"csrf": str(lena.headers["X-CSRF-Token"]), **given}
+        found = client.post(path, data=data, follow_redirects=False)
+        assert found.status_code == 400, path
+        assert "NUL" in found.text, path
+
+
+def test_the_head_of_a_page(site: Site) -> None:
+    site.project()
+    assert site.client().head("/login").status_code == 200
+    assert site.client("lena").head("/p/books/dashboard").status_code == 200
+    assert site.client("lena").head("/p/nothing/dashboard").status_code == 404
+    assert site.client("lena").head("/logout").status_code == 405

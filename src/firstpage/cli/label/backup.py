@@ -33,9 +33,13 @@ def restore_command(backup: Path, project: str) -> None:
     """Read BACKUP into PROJECT, a new folder or an empty database."""
     if not backup.is_file():
         raise click.UsageError(f"{backup}: is no file.")
-    from firstpage.cli.label.stores import opened
-    from firstpage.web.store.backup import restore
+    from firstpage.cli.label.needs import web
 
+    web()
+    from firstpage.cli.label.stores import opened
+    from firstpage.web.store.backup import check, restore
+
+    check(backup)  # nothing is made of a copy that is not whole
     with opened(project, make=True) as store:
         count = restore(backup, store)
     print(f"restored {count:,} rows into {project}", file=sys.stderr)

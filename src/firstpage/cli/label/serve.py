@@ -9,7 +9,10 @@ import click
 @click.argument("project")
 @click.option("--open", "alone", is_flag=True, help="For you alone on this machine: no accounts.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8210, show_default=True, help="0 takes any free port.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8210, show_default=True,
+    help="0 takes any free port.",
+)  # fmt: skip
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME",
     help="A name under which people reach the server; may be given several times.",
@@ -18,8 +21,14 @@ import click
     "--proxy", is_flag=True,
     help="Behind a reverse proxy: believe its X-Forwarded-For and X-Forwarded-Proto.",
 )  # fmt: skip
-@click.option("--max-upload", default=64, show_default=True, help="Megabytes of one upload.")
-@click.option("--max-unpacked", default=512, show_default=True, help="Megabytes of it unpacked.")
+@click.option(
+    "--max-upload", type=click.IntRange(1), default=64, show_default=True,
+    help="Megabytes of one upload.",
+)  # fmt: skip
+@click.option(
+    "--max-unpacked", type=click.IntRange(1), default=512, show_default=True,
+    help="Megabytes of it unpacked.",
+)  # fmt: skip
 def command(
     project: str, alone: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
     max_upload: int, max_unpacked: int,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from firstpage.web.store.people import Person
     from firstpage.web.store.projects import Project
 
+LONGEST_GUIDELINES = 200_000
 FILES = ("queries", "documents", "topics", "run", "letor", "collection", "golds", "training")
 
 
@@ -40,41 +41,59 @@ def _files(command: Any) -> Any:
 @click.command("setup")
 @click.argument("project")
 @click.option("--name", default="labels", show_default=True, help="Short name of the project.")
-@click.option("--title", default="", help="What people read.")
-@click.option("--guidelines", type=options.FILE, help="A text file for the assessors.")
+@click.option("--title", default="", help="What people read; the name by default.")
+@click.option("--guidelines", type=options.FILE, help="A text file (UTF-8) for the assessors.")
 @_files
 @click.option("--images", type=options.FILE, help="Folder of the pictures that documents name.")
-@click.option("--depth", default=50, show_default=True, help="Documents a query from --run.")
+@click.option(
+    "--depth", type=click.IntRange(1), default=50, show_default=True,
+    help="How many documents of each query are judged, from --run.",
+)  # fmt: skip
 @click.option(
     "--tool", "tools", multiple=True, type=click.Choice(["pairs", "grades", "lists"]),
     help="pairs by default; two of them make a study with both.",
 )  # fmt: skip
-@click.option("--k", default=10, show_default=True, help="How many places are ordered.")
+@click.option("--k", default=10, show_default=True, help="How many top places are ordered.")
 @click.option("--strategy", help="How the next pair is chosen; the best by default.")
 @click.option("--refine", default=0, show_default=True, help="More questions near the k-th place.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--repeats", default=0.0, show_default=True, help="Share of hidden repeats.")
-@click.option("--gold-share", default=0.0, show_default=True, help="Share of gold questions.")
+@click.option("--seed", default=0, show_default=True, help="For everything random.")
+@click.option(
+    "--repeats", default=0.0, show_default=True,
+    help="Share (0 to 1) of questions that are asked again later, unseen by the assessor.",
+)  # fmt: skip
+@click.option(
+    "--gold-share", default=0.0, show_default=True,
+    help="Share (0 to 1) of questions that come from --golds.",
+)  # fmt: skip
 @click.option("--ties/--no-ties", default=False, show_default=True, help="A button for ties.")
-@click.option("--assessor", "assessors", multiple=True, metavar="LOGIN", help="May be repeated.")
-@click.option("--replicates", default=1, show_default=True, help="Assessors a query and tool.")
+@click.option(
+    "--assessor", "assessors", multiple=True, metavar="LOGIN",
+    help="Who judges; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--replicates", default=1, show_default=True, help="How many assessors judge each query."
+)
 @click.option("--lead", metavar="LOGIN", help="Who leads it; prints a link to come in by.")
 @click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the links.")
 def command(project: str, url: str, **given: Any) -> None:
     """Make a project in PROJECT: a folder (made if absent) or a database URL."""
+    from firstpage.cli.label.needs import web
+
+    web()
     from firstpage.cli.label.stores import opened
     from firstpage.web.imports import bundle, texts
     from firstpage.web.store import projects
 
-    with ExitStack() as files, opened(project, make=True) as store:
+    _check_words(given)
+    guidelines = _guidelines(given["guidelines"])
+    with ExitStack() as files:
         chosen = _sources(given, files)
         read = bundle.read(chosen) if _any(given) else None
-        with store.write() as tx:
+        with opened(project, make=True) as store, store.write() as tx:
             lead = _lead(tx, given["lead"])
             made = projects.create(
                 tx, given["name"], given["title"], tool=(given["tools"] or ("pairs",))[0],
-                guidelines=given["guidelines"].read_text("utf-8") if given["guidelines"] else "",
-                setting=_setting(given), options=_options(given), by=lead,
+                guidelines=guidelines, setting=_setting(given), options=_options(given), by=lead,
             )  # fmt: skip
             came = texts.add(tx, made, read, lead) if read else texts.Imported()
             links = _people(tx, made, given, lead)
@@ -92,8 +111,45 @@ def _any(given: dict[str, Any]) -> bool:
     return any(given[name] is not None for name in FILES)
 
 
+def _check_words(given: dict[str, Any]) -> None:
+    """Words of the command line may hold bytes that are no text."""
+    from firstpage.errors import DataError
+    from firstpage.web.api.bodies import storable
+
+    for name in ("name", "title", "lead", "strategy", "assessors"):
+        for word in given[name] if name == "assessors" else (given[name] or "",):
+            try:
+                storable(word)
+            except ValueError as error:
+                raise DataError(f"--{name.removesuffix('s')} {error}; take it out.") from error
+
+
+def _guidelines(path: Path | None) -> str:
+    """The text of a file, as both databases keep it."""
+    if path is None:
+        return ""
+    from firstpage.data.files import read_all
+    from firstpage.errors import DataError
+
+    data = read_all(path)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise DataError(f"{path}:{line}: is not UTF-8 text; save it as UTF-8.") from error
+    if "\x00" in text:
+        line = text[: text.index("\x00")].count("\n") + 1
+        raise DataError(f"{path}:{line}: holds the character NUL; take it out.")
+    if len(text) > LONGEST_GUIDELINES:
+        raise DataError(
+            f"{path}: has {len(text):,} characters; guidelines have at most {LONGEST_GUIDELINES:,}."
+        )
+    return text
+
+
 def _sources(given: dict[str, Any], files: ExitStack) -> Sources:
     from firstpage.data.files import check_readable
+    from firstpage.errors import DataError
     from firstpage.web.imports.bundle import File, Sources
     from firstpage.web.imports.pictures import Pictures, from_folder
 
@@ -103,6 +159,8 @@ def _sources(given: dict[str, Any], files: ExitStack) -> Sources:
         if path is not None:
             check_readable(path)
             found[name] = File(str(path), files.enter_context(path.open("rb")))
+    if given["images"] is not None and not given["images"].is_dir():
+        raise DataError(f"{given['images']}: is no folder; --images names the folder of pictures.")
     pictures = from_folder(given["images"]) if given["images"] else Pictures()
     return Sources(**found, pictures=pictures, depth=given["depth"])
 

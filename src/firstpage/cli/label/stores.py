@@ -26,6 +26,7 @@ def opened(where: str, make: bool = False) -> Iterator[Store]:
         )
     store = Store(where).prepare()
     try:
-        yield store
+        with store.told():
+            yield store
     finally:
         store.close()

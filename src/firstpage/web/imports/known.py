@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from firstpage.web.imports.rows import Row, document_from, key_of, text_of
 from firstpage.web.store.texts import Query
 
 GRADES = ("bad", "fair", "good", "excellent", "perfect")
+WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 WORDS = {"left": 1, "right": -1, "tie": 0, "equal": 0}
 
 
@@ -72,11 +74,11 @@ def _outcome(where: str, row: Mapping[str, Any], graded: bool) -> int:
     words = {word: i for i, word in enumerate(GRADES)} if graded else WORDS
     if isinstance(value, str):
         text = value.strip().lower()
-        value = words.get(text, int(text) if text.lstrip("+-").isdecimal() else None)
+        value = words.get(text, int(text) if WHOLE.fullmatch(text) else None)
     low, high = (0, len(GRADES) - 1) if graded else (-2, 2)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise DataError(
             f"{where}: {name} is a whole number from {low} to {high}, or one of "
-            f"{', '.join(words)}; got {row.get(name)!r}."
+            f"{', '.join(words)}; got {repr(row.get(name, row.get('outcome')))[:40]}."
         )
     return value

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from firstpage.errors import DataError, need
@@ -88,12 +88,21 @@ def csv_rows(name: str, stream: IO[bytes], limit: Limit) -> Iterator[Row]:
     csv.field_size_limit(LONGEST_LINE)
     reader = csv.DictReader(text(), delimiter="\t" if tab else ",", strict=True)
     try:
+        _check_header(name, reader.fieldnames or [])
         for row in reader:
             if None in row:
                 raise DataError(f"{name}:{at}: has more cells than the header.")
             yield f"{name}:{at}", {k.strip(): v for k, v in row.items() if v not in (None, "")}
     except csv.Error as error:
         raise DataError(f"{name}:{at}: cannot be read as a table ({error}).") from error
+
+
+def _check_header(name: str, header: Sequence[str]) -> None:
+    """A name that comes twice would hide a column."""
+    names = [column.strip() for column in header]
+    twice = next((column for column in names if column and names.count(column) > 1), None)
+    if twice is not None:
+        raise DataError(f"{name}:1: the column {twice!r} comes twice; rename or remove one.")
 
 
 def parquet_rows(name: str, stream: IO[bytes], limit: Limit) -> Iterator[Row]:

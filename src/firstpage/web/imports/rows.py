@@ -94,7 +94,7 @@ def _fields(where: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | N
         items = row.get("items")
         if not isinstance(items, list) or not all(isinstance(i, str | dict) for i in items):
             raise DataError(f"{where}: a list needs 'items', texts or objects with title and text.")
-        return {"items": [{"title": i} if isinstance(i, str) else i for i in items]}
+        return {"items": [_item(where, i) for i in items]}
     if kind != "card":
         return None
     fields = row.get("fields")
@@ -103,7 +103,53 @@ def _fields(where: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | N
         fields = {k: v for k, v in row.items() if k not in known and v is not None}
     if not isinstance(fields, dict):
         raise DataError(f"{where}: the fields of a card are an object of labels and values.")
-    return {str(k): v if isinstance(v, int | float | bool) else str(v) for k, v in fields.items()}
+    return {
+        _exact(where, "fields", str(k)): _value(where, str(k), v, nested=False)
+        for k, v in fields.items()
+    }
+
+
+def _item(where: str, item: str | dict[str, Any]) -> dict[str, Any]:
+    """One of a list, whatever else than title and text it has."""
+    try:
+        found: dict[str, Any] = _value(
+            where, "items", {"title": item} if isinstance(item, str) else item
+        )
+    except RecursionError:
+        raise DataError(f"{where}: 'items' are nested too deeply; flatten them.") from None
+    return found
+
+
+def _value(where: str, name: str, value: Any, nested: bool = True) -> Any:
+    """A value of a card or list as both databases keep it; what they cannot keep is refused."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"{where}: {name!r} holds {value}, which is no number; leave it out.")
+    if value is None or isinstance(value, bool):
+        return value if nested or value is not None else "None"
+    if isinstance(value, int | float):
+        return _number(where, name, value)
+    if nested and isinstance(value, dict):
+        return {_exact(where, name, str(k)): _value(where, name, v) for k, v in value.items()}
+    if nested and isinstance(value, list):
+        return [_value(where, name, v) for v in value]
+    return _exact(where, name, str(value))
+
+
+def _number(where: str, name: str, value: float) -> float:
+    if abs(value) >= 10**300:  # beyond it programs that read the copy see infinity
+        raise DataError(f"{where}: {name!r} holds a number that is too large; write it as a text.")
+    return value
+
+
+def _exact(where: str, name: str, text: str) -> str:
+    """A text as it came, with no half character in it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"{where}: {name!r} holds half a character (a lone surrogate); take it out."
+        ) from None
+    return _checked(where, name, text, LONGEST_TEXT)
 
 
 def _prior(where: str, row: Mapping[str, Any]) -> float | None:
@@ -112,10 +158,11 @@ def _prior(where: str, row: Mapping[str, Any]) -> float | None:
         return None
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise DataError(f"{where}: prior is a number, bigger is better; got {value!r}.")
+        got = repr(value)[:40]
+        raise DataError(f"{where}: prior is a number, bigger is better; got {got}.")
     return found
 
 

@@ -16,7 +16,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.datastructures import FormData
 
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError, FirstpageError
+from firstpage.web.api.bodies import storable
 from firstpage.web.pages.static import address
 from firstpage.web.security import csrf_form, csrf_token, current_login, settings_of
 from firstpage.web.store.projects import Member
@@ -111,13 +112,24 @@ def here(path: object) -> str:
 
 
 def field(form: FormData, name: str, default: str = "") -> str:
-    """A text of a form, without space around it."""
+    """A text of a form, without space around it; one that no database keeps is refused."""
     value = form.get(name, default)
-    return value.strip() if isinstance(value, str) else default
+    if not isinstance(value, str):
+        return default
+    try:
+        return storable(value.strip())
+    except ValueError as error:
+        raise DataError(f"{name}: {error}; take it out.") from error
 
 
 class PageRoute(APIRoute):
     """A route whose errors are pages: signed out leads to the door, the rest says what is wrong."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        """What can be got can be asked for its head."""
+        super().__init__(*given, **options)
+        if self.methods and "GET" in self.methods:
+            self.methods.add("HEAD")
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         inner = super().get_route_handler()
@@ -140,7 +152,7 @@ class PageRoute(APIRoute):
 def failed(request: Request, status: int, detail: str) -> Response:
     """The page of an error."""
     if status == 401:
-        path = request.url.path if request.method == "GET" else "/"
+        path = request.url.path if request.method in ("GET", "HEAD") else "/"
         return RedirectResponse(f"/login?next={quote(path)}", status_code=303)
     title = TITLES.get(status, "That did not work")
     return render(request, "error.html", status=status, title=title, detail=sentence(detail))

@@ -1,49 +1,57 @@
 """Copies of a whole project store, taken while it runs.
 
 SQLite is copied as it is by its own backup interface.  Any store, PostgreSQL too, can be written
-as JSON lines and read into an empty one.
+as JSON lines and read into an empty one.  Copies hold password hashes: only their owner reads them.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
+import os
+import shutil
 import sqlite3
+import stat
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from sqlalchemy import Table, func, select, text
+from sqlalchemy.exc import SQLAlchemyError
 
-from firstpage.data.files import write_bytes
+from firstpage.data.files import check_readable, open_bytes, suffix_of, write_bytes
 from firstpage.errors import DataError
-from firstpage.web.store.connect import Store, Tx
+from firstpage.web.store import copied
+from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, short
+from firstpage.web.store.copied import NOT_KEPT as NOT_KEPT
+from firstpage.web.store.migrate import present
 from firstpage.web.store.tables import metadata
 
-FORMAT = "firstpage-backup"
 BATCH = 500
-NOT_KEPT = ("logins", "attempts")  # nobody stays logged in across a restore
 SQLITE = b"SQLite format 3\x00"
 
 
 def back_up(store: Store, path: Path) -> str:
     """A copy of the store; its kind (`sqlite` or `jsonl`) by the store and the file's name."""
-    plain = path.name.removesuffix(".gz")
-    if store.sqlite and not plain.endswith(".jsonl"):
+    if store.sqlite and suffix_of(path)[0] != ".jsonl" and str(path) != "-":
         _copy_sqlite(store, path)
         return "sqlite"
     with write_bytes(path) as out, store.read() as tx:
+        if str(path) != "-":
+            _keep_private(out)
         for line in dump(tx, store.sqlite):
             out.write(line.encode())
     return "jsonl"
 
 
+def check(path: Path) -> int:
+    """Read a whole copy without putting it anywhere; how many rows it has, or what is wrong."""
+    with _rows(path) as rows:
+        return sum(1 for _ in rows)
+
+
 def restore(path: Path, store: Store) -> int:
-    """Read a copy into an empty store; how many rows came back."""
-    with open(path, "rb") as file:
-        head = file.read(16)
+    """Read a copy into an empty store, all of it or nothing; how many rows came back."""
     with store.read() as tx:
         full = [
             t.name for t in metadata.sorted_tables if tx.value(select(func.count()).select_from(t))
@@ -52,34 +60,43 @@ def restore(path: Path, store: Store) -> int:
         raise DataError(
             f"{store.shown}: is not empty ({full[0]} has rows); restore into a new one."
         )
-    if head == SQLITE:
-        return _from_sqlite(path, store)
-    opened: Any = gzip.open if head[:2] == b"\x1f\x8b" else open
-    with opened(path, "rb") as lines:
-        return _load(path, lines, store)
+    with _rows(path) as rows:
+        try:
+            return _fill(store, rows)
+        except (SQLAlchemyError, UnicodeError) as error:
+            raise DataError(
+                f"{path}: this backup does not fit together ({short(error)}); "
+                "nothing was restored, take another copy."
+            ) from error
 
 
 def dump(tx: Tx, sqlite: bool = True) -> Iterator[str]:
-    """All tables in an order in which they can be read back, one row a line."""
+    """All tables in an order in which they can be read back, one row a line; then their counts."""
     if not sqlite:  # one picture of all tables, whatever is written meanwhile
         tx.connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-    yield json.dumps({"format": FORMAT, "version": 1}) + "\n"
-    for table in metadata.sorted_tables:
-        if table.name in NOT_KEPT:
-            continue
+    yield copied.head()
+    counts: dict[str, int] = {}
+    for table in copied.kept():
         found = tx.connection.execution_options(yield_per=BATCH).execute(select(table)).mappings()
         for row in found:
-            yield (
-                json.dumps({"table": table.name, "row": {k: _out(v) for k, v in row.items()}})
-                + "\n"
-            )
+            counts[table.name] = counts.get(table.name, 0) + 1
+            yield copied.line_of(table.name, dict(row))
+    yield copied.foot(counts)
+
+
+def _keep_private(out: IO[bytes]) -> None:
+    """Before a word is written; what a link or device leads to stays as it is."""
+    with suppress(OSError, AttributeError):
+        if stat.S_ISREG(os.fstat(out.fileno()).st_mode):
+            os.fchmod(out.fileno(), PRIVATE)
 
 
 def _copy_sqlite(store: Store, path: Path) -> None:
     """By SQLite's own interface: consistent, while others write."""
     part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
     try:
+        part.unlink(missing_ok=True)
+        make_private(part)
         with (
             closing(sqlite3.connect(str(store.url.database))) as source,
             closing(sqlite3.connect(part)) as copy,
@@ -91,58 +108,75 @@ def _copy_sqlite(store: Store, path: Path) -> None:
             copy.commit()
         part.replace(path)
     except (sqlite3.Error, OSError) as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise DataError(f"{path}: the copy could not be made ({error}).") from error
 
 
-def _from_sqlite(path: Path, store: Store) -> int:
-    """Read a copied database row by row, so that it may go into PostgreSQL as well."""
-    copy = Store(f"sqlite:///{path}").prepare()
+@contextmanager
+def _rows(path: Path) -> Iterator[copied.Rows]:
+    """The rows of a copy of either kind."""
+    check_readable(path)
+    with open(path, "rb") as file:
+        head = file.read(len(SQLITE))
+    if not head:
+        raise DataError(f"{path}: is empty; this is no backup of Firstpage.")
+    if head == SQLITE:
+        with _unpacked(path) as copy, copy.read() as tx:
+            yield copied.rows(path, (line.encode() for line in dump(tx)))
+        return
+    with open_bytes(path) as (stream, _):
+        yield copied.rows(path, stream)
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Store]:
+    """A copied database, opened apart: bringing its tables up to date leaves the copy alone."""
+    with TemporaryDirectory(prefix="firstpage-") as folder:
+        mine = Path(folder) / "copy.db"
+        shutil.copyfile(path, mine)
+        _check_sqlite(path, mine)
+        copy = Store(f"sqlite:///{mine}")
+        try:
+            if present(copy) is None:
+                raise DataError(f"{path}: this is no backup of Firstpage (it lacks our tables).")
+            yield copy.prepare()
+        finally:
+            copy.close()
+
+
+def _check_sqlite(path: Path, mine: Path) -> None:
+    """A database that is cut or damaged is found before a row of it is read."""
     try:
-        with copy.read() as source:
-            return _fill(path, store, dump(source))
-    finally:
-        copy.close()
+        with closing(sqlite3.connect(mine)) as copy:
+            told = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+            pages = copy.execute("PRAGMA page_count").fetchone()[0]
+            if mine.stat().st_size < pages * copy.execute("PRAGMA page_size").fetchone()[0]:
+                told = "its last page is not whole"
+    except sqlite3.Error as error:
+        told = str(error)
+    if told != "ok":
+        why = " ".join(str(told).split())
+        raise DataError(f"{path}: this backup is damaged or cut short ({why}); take another copy.")
 
 
-def _load(path: Path, lines: IO[bytes], store: Store) -> int:
-    return _fill(path, store, (line.decode() for line in lines))
-
-
-def _fill(path: Path, store: Store, lines: Iterator[str]) -> int:
-    tables = {t.name: t for t in metadata.sorted_tables}
+def _fill(store: Store, rows: copied.Rows) -> int:
     count = 0
     with store.write() as tx:
         batch: list[dict[str, Any]] = []
         table: Table | None = None
-        for number, line in enumerate(lines, 1):
-            record = _record(path, number, line)
-            if number == 1:
-                continue
-            if table is not None and (record["table"] != table.name or len(batch) >= BATCH):
+        for here, row in rows:
+            if table is not None and (here is not table or len(batch) >= BATCH):
                 tx.add_all(table, batch)
                 batch = []
-            table = tables[record["table"]]
-            batch.append({k: _in(v) for k, v in record["row"].items()})
+            table = here
+            batch.append(row)
             count += 1
         if table is not None:
             tx.add_all(table, batch)
         if not store.sqlite:
             _advance_ids(tx)
     return count
-
-
-def _record(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-        if number == 1 and record.get("format") != FORMAT:
-            raise ValueError("it does not begin as one")
-        if number > 1 and (record["table"] not in metadata.tables or not record["row"]):
-            raise ValueError("this line is no row")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}:{number}: this is no backup of Firstpage ({error}).") from error
-    found: dict[str, Any] = record
-    return found
 
 
 def _advance_ids(tx: Tx) -> None:
@@ -155,13 +189,3 @@ def _advance_ids(tx: Tx) -> None:
                     text("SELECT setval(pg_get_serial_sequence(:name, 'id'), :last)"),
                     {"name": table.name, "last": last},
                 )
-
-
-def _out(value: Any) -> Any:
-    return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
-
-
-def _in(value: Any) -> Any:
-    if isinstance(value, dict) and set(value) == {"base64"} and isinstance(value["base64"], str):
-        return base64.b64decode(value["base64"])
-    return value

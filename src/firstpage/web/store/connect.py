@@ -6,9 +6,10 @@ will write takes the lock before it reads, so what it decided on cannot have cha
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,12 +17,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable, RowMapping, Table, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from firstpage.errors import DataError, FirstpageError, need
 
 Clock = Callable[[], datetime]
 FILE = "firstpage.db"
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700  # password hashes are inside
 WAIT = 30.0  # seconds to wait for another process's transaction
 MIGRATION_LOCK = 7_205_759  # any number, the same for all servers of one PostgreSQL database
 SERVER_CONNECTIONS = 8  # of PostgreSQL: each is a process, so a rush waits rather than opens more
@@ -132,14 +134,22 @@ class Store:
         """Create or bring up to date the tables; the store itself."""
         from firstpage.web.store.migrate import upgrade
 
-        try:
+        with self.told():
+            if self.sqlite:
+                make_private(Path(str(self.url.database)))
             upgrade(self)
-        except OperationalError as error:
+        return self
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """A database that is damaged, away or no database at all is one line to a person."""
+        try:
+            yield
+        except DBAPIError as error:
             raise DataError(
-                f"{self.shown}: cannot open this database ({_short(error)}); "
+                f"{self.shown}: cannot open this database ({short(error)}); "
                 "check its address, that it runs, and that you may write there."
             ) from error
-        return self
 
     def close(self) -> None:
         self.engine.dispose()
@@ -156,26 +166,45 @@ def database_url(where: str | Path) -> URL:
     if "://" not in text:
         folder = Path(where)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         except OSError as error:
             raise DataError(
                 f"{folder}: cannot be the project's folder ({error.strerror})."
             ) from error
         return URL.create("sqlite", database=str(folder / FILE))
+    url = _parsed(text)
+    kind = "sqlite" if url.get_backend_name() == "sqlite" else "postgresql+psycopg"
+    if kind == "sqlite" and (url.database or ":memory:") == ":memory:":
+        raise DataError(f"{text}: names no file; give a folder, or sqlite:///path/of/a/file.db.")
+    return url.set(drivername=kind)
+
+
+def make_private(path: Path) -> None:
+    """A file that is not there yet is made for its owner alone; what SQLite adds follows it."""
+    with suppress(OSError):  # there already, or told when it is opened
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
+
+
+def _parsed(text: str) -> URL:
+    """A URL of a kind that we can open."""
     try:
         url = make_url(text)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise DataError(
-            f"{text}: is no database URL; write postgresql://user@host/name."
+            f"{_without_password(text)}: is no database URL; write postgresql://user@host/name."
         ) from error
-    if url.drivername in ("postgresql", "postgres"):
-        url = url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() not in ("sqlite", "postgresql"):
+    if url.get_backend_name() not in ("sqlite", "postgresql", "postgres"):
         raise DataError(
             f"{url.render_as_string()}: a project lives in SQLite or PostgreSQL; "
             "give a folder or postgresql://user@host/name."
         )
     return url
+
+
+def _without_password(text: str) -> str:
+    """What cannot be read as a URL may still hold a password: only what follows it is shown."""
+    kind, _, rest = text.partition("://")
+    return f"{kind}://{rest.rpartition('@')[2]}"
 
 
 def _engine(url: URL) -> Engine:
@@ -208,5 +237,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _short(error: OperationalError) -> str:
-    return str(error.orig).strip().splitlines()[0]
+def short(error: Exception) -> str:
+    """The first line of what a database says."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlalchemy import delete, select, update
 
-from firstpage.web.store import audit, logins
+from firstpage.web.store import attempts, audit, logins
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.tables import audit as audit_table
@@ -22,6 +22,7 @@ from firstpage.web.store.tables import (
 )
 
 Judgments = Literal["anonymise", "remove"]
+PERSONAL = ("reason", "address", "comment")  # words of a person, and where they were
 
 
 def may_manage(tx: Tx, by: Person, whom: Person) -> bool:
@@ -81,8 +82,19 @@ def _unname(tx: Tx, person: Person) -> None:
         .values(login=nobody, name=nobody, password_hash=None, admin=False, deleted=tx.now)
     )  # fmt: skip
     tx.run(delete(invitations).where(invitations.c.person == person.id))
+    attempts.forget(tx, person.login)
+    _blot(tx, person)
+
+
+def _blot(tx: Tx, person: Person) -> None:
+    """Take out of the audit what somebody wrote and where they came from; what was done stays."""
+    mine = audit_table.c.person == person.id
     addresses = audit_table.c.action.in_(("logged in", "login failed"))
-    tx.run(update(audit_table).where(audit_table.c.person == person.id, addresses).values(what={}))
+    tx.run(update(audit_table).where(mine, addresses).values(what={}))
+    for row in tx.all(select(audit_table.c.id, audit_table.c.what).where(mine)):
+        what = {k: v for k, v in row["what"].items() if k not in PERSONAL}
+        if what != row["what"]:
+            tx.run(update(audit_table).where(audit_table.c.id == row["id"]).values(what=what))
 
 
 def _projects(tx: Tx, person: int, role: str | None = None) -> set[int]:
