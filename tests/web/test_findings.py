@@ -11,6 +11,8 @@ import pytest
 
 from firstpage.data.letor import read_letor
 from firstpage.data.trec import read_qrels
+from firstpage.labeling.events import from_dict, setting_from
+from firstpage.labeling.session import Session
 from firstpage.labeling.statistics.records import Record
 from firstpage.web.exports import log as log_export
 from firstpage.web.findings.records import records, results
@@ -174,3 +176,14 @@ def test_every_text_cell_is_guarded() -> None:
     assert log_export._cell(["=1"]) == '["=1"]'
     assert log_export._cell("=1") == "'=1"
     assert log_export._cell(None) is None
+
+
+def test_a_session_can_be_replayed_from_the_exported_log(site: Site) -> None:
+    site.project(queries=1, setting={"k": 3, "strategy": "insertion", "seed": 5})
+    site.client("ada").judge(site.task("books", "ada"))
+    text = site.client("lena").get(f"{API}/export/log.jsonl").text
+    rows = [json.loads(line) for line in text.splitlines()]
+    session = Session([f"d{i}" for i in range(6)], setting_from(rows[0]["began"]))
+    for row in rows:
+        session.apply(from_dict(row))
+    assert session.order == ("d0", "d1", "d2")

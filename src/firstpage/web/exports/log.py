@@ -17,8 +17,8 @@ from firstpage.web.store.tables import events, people, queries, tasks
 RISKY = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
 COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
-    "left", "right", "outcome", "bad", "skipped", "revised", "setting", "shown_at", "answered_at",
-    "active_ms", "paused_ms", "away_ms", "spans", "comment", "cost", "by", "at",
+    "left", "right", "outcome", "bad", "skipped", "revised", "setting", "began", "shown_at",
+    "answered_at", "active_ms", "paused_ms", "away_ms", "spans", "comment", "cost", "by", "at",
 )  # fmt: skip
 
 
@@ -29,6 +29,7 @@ def rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
         select(
             events, tasks.c.tool, tasks.c.replicate, queries.c.key.label("query"),
             people.c.login.label("assessor"), doer.c.login.label("by"),
+            tasks.c.setting.label("first_setting"),
         )
         .join(tasks, tasks.c.id == events.c.task)
         .join(queries, queries.c.id == tasks.c.query)
@@ -41,6 +42,7 @@ def rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
         event = dict(row["event"])
         if "at" in event:
             event["revised"] = event.pop("at")  # which judgment; `at` is the time of keeping
+        event["began"] = row["first_setting"] if row["seq"] == 0 else None  # all a replay needs
         kept = {name: row[name] for name in COLUMNS if name in row}
         yield {name: {**event, **kept, "event": event["event"], "project": project.slug}.get(name)
                for name in COLUMNS}  # fmt: skip
