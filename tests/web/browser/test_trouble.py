@@ -125,6 +125,7 @@ def test_an_answer_kept_too_long_is_let_go_with_a_word(live: Live) -> None:
     page.context.set_offline(True)
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_have_text("Not saved yet")
+    page.wait_for_timeout(1000)  # the browser writes storage a little later than the script does
     page.close()
     answer(live.open(f"/tasks/{task}"), "ArrowRight")
     again = live.watched(live.contexts[0].new_page())
@@ -158,6 +159,7 @@ def test_an_answer_kept_in_a_closed_tab_is_sent_later(live: Live) -> None:
     page.context.set_offline(True)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#status")).to_have_text("Not saved yet")
+    page.wait_for_timeout(1000)  # the browser writes storage a little later than the script does
     page.close()
     again = live.watched(live.contexts[0].new_page())
     again.context.set_offline(False)
