@@ -38,6 +38,11 @@ class Knowledge:
                 if not answer.skipped:
                     self._before[question.pair].append(_from_low(question, answer.outcome))
 
+    @property
+    def ties(self) -> set[tuple[int, int]]:
+        """Pairs whose last answer was that neither is better."""
+        return {pair for pair, outcome in self._direct.items() if outcome == 0}
+
     def learn(self, question: Compare, answer: Answer) -> None:
         """Keep an answer."""
         self.bad |= answer.bad

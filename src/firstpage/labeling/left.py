@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import fmean
 
 import numpy as np
 
@@ -52,6 +53,14 @@ def questions_left(name: str, n: int, k: int, moment: Moment) -> tuple[int, int]
     left = [run.left(moment) for run in _rehearsals(name, n, min(k, n))]
     low, high = np.quantile([max(1, x) for x in left], (OUTSIDE, 1 - OUTSIDE))
     return int(np.floor(low)), int(np.ceil(high))
+
+
+def expected_questions(name: str, n: int, k: int) -> float:
+    """How many questions a strategy asks of one query, on average; all of a budget."""
+    chosen = strategy(name)
+    if isinstance(chosen, Adaptive):
+        return float(chosen.most(n, k))
+    return fmean(run.length for run in _rehearsals(name, n, min(k, n)))
 
 
 def moment_of(shown: Iterable[tuple[str, ...]]) -> Moment:

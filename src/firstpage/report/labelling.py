@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 from firstpage.labeling.simulate import Simulation
+from firstpage.labeling.statistics.profiles import AssessorProfile
 from firstpage.labeling.statistics.study import Study
 from firstpage.report.curves import curves
+from firstpage.report.draw import bars
 from firstpage.report.page import figure, page, paragraph
 from firstpage.report.table import Table
+
+DRAWN = (
+    ("agreement", "Mean agreement with the others."),
+    ("seconds", "Median seconds a judgment."),
+)
 
 
 def simulation_page(found: Sequence[tuple[int | None, Simulation]], table: Table) -> str:
@@ -29,14 +37,24 @@ def simulation_page(found: Sequence[tuple[int | None, Simulation]], table: Table
     return page("Labelling strategies", lead, [("Quality", figures), ("Numbers", [table.html()])])
 
 
-def study_page(title: str, study: Study) -> str:
-    """Effort and agreement in the tables of Niu et al. (2012)."""
+def study_page(title: str, study: Study, people: Sequence[AssessorProfile] = ()) -> str:
+    """Effort and agreement in the tables of Niu et al. (2012), and a picture of the assessors."""
     sections = [
         (table.title, [Table(table.head, table.rows, note=table.note).html()])
         for table in study.tables()
     ]
+    drawn = [_bars(people, *what) for what in DRAWN]
+    if any(drawn):
+        sections.insert(1, ("Assessors", drawn))
     if study.caution:
         sections.append(("A word of caution", [paragraph(study.caution)]))
     return page(
         title, "How long judging took, how far people agree, how steady they are.", sections
     )
+
+
+def _bars(people: Sequence[AssessorProfile], name: str, caption: str) -> str:
+    """One number of everybody, where it is known."""
+    rows = [(p.assessor, float(getattr(p, name))) for p in people]
+    known = [(who, value) for who, value in rows if isfinite(value)]
+    return figure(bars(known, caption), caption) if known else ""

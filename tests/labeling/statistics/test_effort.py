@@ -12,7 +12,6 @@ from firstpage.labeling.statistics.effort import (
     Effort,
     Spread,
     effort_by,
-    heap_questions,
     learning_curve,
     outliers,
     predicted_effort,
@@ -99,26 +98,20 @@ def test_the_learning_curve_by_hand():
         learning_curve(rows, "pairs", block=0)
 
 
-def test_the_heap_asks_as_the_specification_says():
-    assert heap_questions(50, 10, rounds=3000) == pytest.approx(150.8, abs=1.0)
-    assert heap_questions(20, 5, rounds=3000) == pytest.approx(47.1, abs=0.5)
-    assert heap_questions(100, 10) == pytest.approx(232, abs=4)
-    assert heap_questions(1, 10) == 0
-    assert heap_questions(2, 1) == 1
-    assert heap_questions(2, 10) == 1
-
-
 def test_prediction():
-    pairs = predicted_effort(50, 10, queries=50)
-    assert pairs.per_query == pytest.approx(150.8, abs=2)
+    pairs = predicted_effort(50, 10, queries=50, strategy="heap")
+    assert pairs.per_query == pytest.approx(150.8, abs=4)
+    assert predicted_effort(50, strategy="adaptive(budget=80)").per_query == 80
+    assert predicted_effort(50, strategy="adaptive(budget=80)", refine=9).per_query == 89
     assert pairs.minutes == pytest.approx(pairs.per_query * 5.51 / 60)
     assert pairs.hours == pytest.approx(50 * pairs.minutes / 60)
     grades = predicted_effort(50, tool="grades", queries=50, replicates=2)
     assert (grades.per_query, grades.judgments) == (50, 5000)
     assert grades.minutes == pytest.approx(11.56, abs=5e-3)
-    given = predicted_effort(50, questions=115.6, seconds=6.0)
-    assert given.minutes == pytest.approx(11.56)
-    with pytest.raises(DataError, match="give seconds"):
-        predicted_effort(50, tool="lists")
+    given = predicted_effort(50, strategy="adaptive(budget=100)", seconds=6.0)
+    assert given.minutes == pytest.approx(10)
+    assert predicted_effort(3, tool="lists").per_query == 3
+    with pytest.raises(DataError, match="one of pairs, grades, lists"):
+        predicted_effort(50, tool="thumbs")
     with pytest.raises(DataError, match="from 1 on"):
         predicted_effort(0)

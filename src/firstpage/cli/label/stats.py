@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from firstpage.cli import options, shared
 
 if TYPE_CHECKING:
+    from firstpage.labeling.statistics.profiles import AssessorProfile
     from firstpage.labeling.statistics.study import Study
+
+    Studied = tuple[Study, list[AssessorProfile]]
+ROUNDS = 2000  # of the bootstrap
 
 
 @click.command("stats")
@@ -40,37 +44,31 @@ def command(
     else:
         found, people = _of_files(records, results, symmetrise)
     if as_json:
-        shared.deliver(json.dumps({**found.to_dict(), "assessors": people}, indent=2), output)
+        record = {**found.to_dict(), "assessors": [p.to_dict() for p in people]}
+        shared.deliver(json.dumps(record, indent=2), output)
     elif output is not None and output.suffix.lower() in (".html", ".htm"):
         from firstpage.report.labelling import study_page
 
-        shared.deliver(study_page(project or str(records), found), output)
+        shared.deliver(study_page(project or str(records), found, people), output)
     else:
         shared.deliver(str(found), output)
 
 
-def _of_project(project: str, name: str | None, symmetrise: bool) -> tuple[Study, list[Any]]:
+def _of_project(project: str, name: str | None, symmetrise: bool) -> Studied:
     from firstpage.cli.label.stores import opened
 
     with opened(project) as store, store.read() as tx:
-        from firstpage.web.findings.records import records, results, sittings
+        from firstpage.web.findings.figures import studied
         from firstpage.web.store.choose import the_project
 
-        chosen = the_project(tx, name)
-        found = sittings(tx, chosen)
-        return _studied(records(tx, chosen, found), results(tx, chosen, found), symmetrise)
+        return studied(tx, the_project(tx, name), symmetrise, ROUNDS)
 
 
-def _of_files(records: Path, results: Path | None, symmetrise: bool) -> tuple[Study, list[Any]]:
-    from firstpage.labeling.statistics.records import read_records, read_results
-
-    ends = {} if results is None else read_results(results)
-    return _studied(read_records(records), ends, symmetrise)
-
-
-def _studied(records: Any, results: Any, symmetrise: bool) -> tuple[Study, list[Any]]:
+def _of_files(records: Path, results: Path | None, symmetrise: bool) -> Studied:
     from firstpage.labeling.statistics.profiles import assessor_profiles
+    from firstpage.labeling.statistics.records import read_records, read_results
     from firstpage.labeling.statistics.study import study
 
-    people = [profile.to_dict() for profile in assessor_profiles(records, results)]
-    return study(records, results, symmetrise=symmetrise), people
+    rows, ends = read_records(records), {} if results is None else read_results(results)
+    found = study(rows, ends, symmetrise=symmetrise, rounds=ROUNDS)
+    return found, assessor_profiles(rows, ends)

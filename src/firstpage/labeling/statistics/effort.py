@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from random import Random
 from statistics import fmean, median, stdev
 from typing import Any, Literal
 
 from firstpage.errors import DataError
+from firstpage.labeling.events import DEFAULT_STRATEGY
+from firstpage.labeling.left import expected_questions
 from firstpage.labeling.statistics.intervals import defined
 from firstpage.labeling.statistics.records import Record, judged
+from firstpage.labeling.strategies.names import STRATEGY_OF
 
-SECONDS: Mapping[str, float] = {"pairs": 5.51, "grades": 13.87}
-"""Seconds a judgment in Table 1 of the paper."""
+SECONDS: Mapping[str, float] = {"pairs": 5.51, "grades": 13.87, "lists": 30.0}
+"""Seconds a judgment in Table 1 of the paper; of two lists nobody has published any."""
 FAR = 3.5  # modified z of an outlier (Iglewicz and Hoaglin 1993)
 SHORTEST = 0.05  # seconds; a time of 0 has no logarithm
 By = Literal["tool", "assessor", "query"]
@@ -171,61 +173,21 @@ def learning_curve(records: Iterable[Record], tool: str, block: int = 20) -> lis
 
 def predicted_effort(
     documents: int, k: int = 10, *, queries: int = 1, tool: str = "pairs",
-    questions: float | None = None, seconds: float | None = None, replicates: int = 1,
+    strategy: str = DEFAULT_STRATEGY, refine: int = 0, seconds: float | None = None,
+    replicates: int = 1,
 ) -> Prediction:  # fmt: skip
     """What to expect before anybody starts.
 
-    `questions` a query are those of the strategy in use; if not given, as many as documents
-    with grades, and with pairs what the plain heap asks.  `seconds` a judgment are the
-    paper's if not given: 5.51 for pairs, 13.87 for grades.
+    Questions a query are those of the tool's own strategy, or with pairs of `strategy`, and
+    `refine` more.  `seconds` a judgment are the paper's if not given: 5.51 for pairs, 13.87 for
+    grades; for two lists a guess of 30.
     """
     if min(documents, k, queries, replicates) < 1:
         raise DataError("documents, k, queries and replicates must be whole numbers from 1 on.")
-    each = SECONDS.get(tool) if seconds is None else seconds
-    if each is None:
-        raise DataError(f"no time of a judgment is known for {tool!r}; give seconds.")
-    asked = questions
-    if asked is None:
-        asked = float(documents) if tool == "grades" else heap_questions(documents, k)
+    if tool not in SECONDS:
+        raise DataError(f"a tool is one of {', '.join(SECONDS)}; got {tool!r}.")
+    each = SECONDS[tool] if seconds is None else seconds
+    asked = expected_questions(STRATEGY_OF.get(tool, strategy), documents, k)
+    asked += refine if tool == "pairs" else 0
     total = asked * queries * replicates
     return Prediction(asked, total, asked * each / 60, total * each / 3600)
-
-
-def heap_questions(documents: int, k: int, rounds: int = 400, seed: int = 0) -> float:
-    """The mean number of questions that the plain heap asks on random orders without ties.
-
-    Algorithm 1 of the paper, run on shuffled numbers; 150.8 for 50 documents and k = 10.
-    """
-    rng = Random(seed)
-    rounds = max(4, min(rounds, 2_000_000 // documents))  # long lists vary little
-    return fmean(_heap_run(rng.sample(range(documents), documents), k) for _ in range(rounds))
-
-
-def _heap_run(items: list[int], k: int) -> int:
-    heap = items[:k]
-    asked = sum(_sift(heap, at, len(heap)) for at in reversed(range(len(heap) // 2)))
-    for item in items[k:]:
-        asked += 1
-        if heap[0] < item:
-            heap[0] = item
-            asked += _sift(heap, 0, len(heap))
-    for size in range(len(heap) - 1, -1, -1):
-        heap[0] = heap[size]
-        asked += _sift(heap, 0, size)
-    return asked
-
-
-def _sift(heap: list[int], at: int, size: int) -> int:
-    """Let heap[at] sink to its place; the questions that took."""
-    asked = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size:
-            asked += 1
-            child += heap[child + 1] < heap[child]
-        asked += 1
-        if heap[child] >= heap[at]:
-            break
-        heap[at], heap[child] = heap[child], heap[at]
-        at = child
-    return asked

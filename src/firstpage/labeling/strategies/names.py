@@ -31,6 +31,7 @@ STRATEGIES: dict[str, type[Any]] = {
     "five-grade": FiveGrade,
     "pairs": EveryPair,
 }
+STRATEGY_OF = {"grades": "five-grade", "lists": "pairs"}  # tools with one way to ask
 
 
 def strategy(text: str | Strategy) -> Strategy:

@@ -6,7 +6,7 @@ means "not better" wherever a decision is due.  What need not be asked is left o
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import combinations, count
@@ -14,7 +14,6 @@ from itertools import combinations, count
 from firstpage.errors import DataError
 from firstpage.labeling.knowledge import Comparisons, Knowledge, Memory, thrifty
 from firstpage.labeling.strategies.base import (
-    Answer,
     Compare,
     Questions,
     Task,
@@ -27,7 +26,7 @@ MEMORIES = (None, "pairs", "closure")
 
 
 @dataclass(frozen=True)
-class Sorting:
+class Sorting(ABC):
     """What sorting strategies share: the memory, ties and bad documents in the result."""
 
     memory: Memory = "closure"
@@ -39,30 +38,13 @@ class Sorting:
     def questions(self, task: Task) -> Questions:
         """Ask until the top k is known."""
         known = Knowledge(task.n, self.memory, task.past)
-        ties: set[tuple[int, int]] = {
-            q.pair for q, a in task.past if isinstance(q, Compare) and a.outcome == 0
-        }
-        asking = thrifty(self._algorithm(task), known)
-        order = yield from _noting_ties(asking, ties)
+        order = yield from thrifty(self._algorithm(task), known)
         order.sort(key=known.bad.__contains__)  # stable: bad ones last
-        return TopK.of(order, task.n, bad=known.bad, tied=tied_runs(order, ties))
+        return TopK.of(order, task.n, bad=known.bad, tied=tied_runs(order, known.ties))
 
+    @abstractmethod
     def _algorithm(self, task: Task) -> Comparisons[list[int]]:
-        raise NotImplementedError
-
-
-def _noting_ties(
-    asking: Generator[Compare, Answer, list[int]], ties: set[tuple[int, int]]
-) -> Generator[Compare, Answer, list[int]]:
-    try:
-        question = next(asking)
-        while True:
-            answer = yield question
-            (ties.add if answer.outcome == 0 else ties.discard)(question.pair)
-            question = asking.send(answer)
-    except StopIteration as end:
-        found: list[int] = end.value
-        return found
+        """The algorithm on this task's documents; it returns the top k, best first."""
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable, Iterator
 
 from firstpage.errors import DataError
-from firstpage.report.page import page, paragraph
-from firstpage.report.table import Table
+from firstpage.report.labelling import study_page
 from firstpage.web.exports import log, truth
-from firstpage.web.findings.figures import whole_study
+from firstpage.web.findings.figures import studied
 from firstpage.web.findings.truth import Truth, truths
 from firstpage.web.store import assigning, projects
 from firstpage.web.store.connect import Tx
@@ -42,16 +41,7 @@ def assignment(tx: Tx, project: Project) -> Iterator[str]:
 
 def report(tx: Tx, project: Project) -> Iterator[str]:
     """The study with the paper's tables for this project, as one HTML page."""
-    parts = [
-        (
-            table.title,
-            [Table(table.head, table.rows, note=table.note).html()],
-        )
-        for table in whole_study(tx, project).tables()
-    ]
-    if not parts:
-        parts = [("Nothing yet", [paragraph("Nobody has judged anything yet.")])]
-    yield page(project.title, f"A labelling study; {project.tool}, k = {project.setting.k}.", parts)
+    yield study_page(project.title, *studied(tx, project))
 
 
 def _truth(write: Callable[[list[Truth]], Iterator[str]]) -> Export:

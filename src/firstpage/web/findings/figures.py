@@ -6,7 +6,11 @@ import math
 from typing import Any
 
 from firstpage.labeling.statistics.effort import effort_by, learning_curve, outliers
-from firstpage.labeling.statistics.profiles import assessor_profiles, query_profiles
+from firstpage.labeling.statistics.profiles import (
+    AssessorProfile,
+    assessor_profiles,
+    query_profiles,
+)
 from firstpage.labeling.statistics.study import Study, study
 from firstpage.web.findings.records import records, results, sittings
 from firstpage.web.store.connect import Tx
@@ -42,22 +46,20 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
     return finite(found)
 
 
-def whole_study(tx: Tx, project: Project, symmetrise: bool = False) -> Study:
-    """The paper's tables for this project."""
+def studied(
+    tx: Tx, project: Project, symmetrise: bool = False, rounds: int = ROUNDS
+) -> tuple[Study, list[AssessorProfile]]:
+    """The paper's tables for this project, and everyone's part in them."""
     found = sittings(tx, project)
-    return study(
-        records(tx, project, found), results(tx, project, found),
-        symmetrise=symmetrise, rounds=ROUNDS,
-    )  # fmt: skip
+    rows, ends = records(tx, project, found), results(tx, project, found)
+    whole = study(rows, ends, symmetrise=symmetrise, rounds=rounds)
+    return whole, assessor_profiles(rows, ends)
 
 
 def agreement(tx: Tx, project: Project, symmetrise: bool = False) -> dict[str, Any]:
-    """The study, and everyone's part in it."""
-    found = sittings(tx, project)
-    rows, ends = records(tx, project, found), results(tx, project, found)
-    whole = study(rows, ends, symmetrise=symmetrise, rounds=ROUNDS).to_dict()
-    people = [profile.to_dict() for profile in assessor_profiles(rows, ends)]
-    return finite({**whole, "assessors": people})
+    """The same for JSON."""
+    whole, people = studied(tx, project, symmetrise)
+    return finite({**whole.to_dict(), "assessors": [profile.to_dict() for profile in people]})
 
 
 def disagreements(tx: Tx, project: Project, most: int = 5) -> dict[str, Any]:

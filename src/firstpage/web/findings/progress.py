@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from firstpage.web.store import projects, tasks
-from firstpage.web.store.assigning import per_query
+from firstpage.web.store.assigning import effort_of
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tasks import TaskRow
@@ -42,7 +42,7 @@ def _counted(rows: list[TaskRow]) -> dict[str, Any]:
     left = 0.0
     for row in rows:
         if row.state in ("open", "started"):
-            whole = per_query(row.setting.strategy, row.tool, row.n, row.setting.k)
+            whole = effort_of(row.setting, row.tool, row.n).judgments
             left += max(1.0, whole - row.asked)
     return {
         "tasks": len(rows), **{state: states[state] for state in STATES},

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from firstpage.errors import DataError
+from firstpage.labeling.strategies.grades import GRADES
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import Row, document_from, key_of, text_of
 from firstpage.web.store.texts import Query
 
-GRADES = ("bad", "fair", "good", "excellent", "perfect")
 WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 WORDS = {"left": 1, "right": -1, "tie": 0, "equal": 0}
 

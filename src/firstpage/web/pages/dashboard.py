@@ -80,7 +80,7 @@ def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
 def report(request: Request, member: Lead) -> Response:
     """The paper's tables for this project."""
     with store_of(request).read() as tx:
-        study = figures.whole_study(tx, member.project)
+        study, _ = figures.studied(tx, member.project)
     return render(request, "lead/report.html", member=member, tables=study.tables())
 
 

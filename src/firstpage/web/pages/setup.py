@@ -9,13 +9,13 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from firstpage.errors import DataError
-from firstpage.labeling.strategies.names import STRATEGIES
+from firstpage.labeling.strategies.names import STRATEGIES, STRATEGY_OF
 from firstpage.web.pages.shell import Form, PageRoute, field, go, render, sentence
 from firstpage.web.security import CurrentPerson, Lead, settings_of, store_of
 from firstpage.web.store import assigning, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
-from firstpage.web.store.projects import STRATEGY_OF, Member
+from firstpage.web.store.projects import Member
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

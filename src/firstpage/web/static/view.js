@@ -4,7 +4,8 @@ const one = (selector) => document.querySelector(selector);
 
 function range([low, high]) {
   if (high <= 0) return "the last one";
-  return low === high ? `${low} to go` : `${low} to ${high} to go`;
+  if (low === high) return `${low} to go`;
+  return low > 1 ? `${low} to ${high} to go` : `at most ${high} to go`;
 }
 
 /** "23 judged, 40 to 60 to go", and the same as a bar: done, surely left, perhaps left. */

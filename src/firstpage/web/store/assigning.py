@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import delete, func, select
 
 from firstpage.errors import DataError
-from firstpage.labeling.left import Moment, questions_left
+from firstpage.labeling.events import Setting
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
@@ -20,7 +20,7 @@ from firstpage.labeling.planning.assignment import (
     make_assignment,
     problems,
 )
-from firstpage.labeling.statistics.effort import SECONDS
+from firstpage.labeling.statistics.effort import Prediction, predicted_effort
 from firstpage.web.store import audit, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
@@ -29,8 +29,6 @@ from firstpage.web.store.sessions import settle
 from firstpage.web.store.tables import spans
 from firstpage.web.store.tables import tasks as task_table
 from firstpage.web.store.tasks import TaskRow
-
-LIST_SECONDS = 30.0  # a comparison of two whole lists; nobody has published one
 
 
 @dataclass(frozen=True)
@@ -134,12 +132,11 @@ def current(tx: Tx, project: Project) -> Assignment:
     )
 
 
-def per_query(strategy: str, tool: str, n: int, k: int) -> float:
-    """Questions to expect of one query."""
-    if n < 1:
-        return 0.0
-    name = projects.STRATEGY_OF.get(tool, strategy)
-    return sum(questions_left(name, n, k, Moment(0, 0))) / 2
+def effort_of(setting: Setting, tool: str, n: int, seconds: float | None = None) -> Prediction:
+    """What to expect of one query of n documents."""
+    return predicted_effort(
+        n, setting.k, tool=tool, strategy=setting.strategy, refine=setting.refine, seconds=seconds
+    )
 
 
 def _planned(tx: Tx, project: Project) -> Assignment:
@@ -169,9 +166,8 @@ def _told(tx: Tx, project: Project, found: Assignment) -> Plan:
     names = {str(row["person"]): row["name"] for row in projects.members(tx, project)}
     asked: dict[str, list[tuple[float, float]]] = {name: [] for name in found.assessors}
     for task in found.tasks:
-        count = per_query(project.setting.strategy, task.tool, sizes[task.query], project.setting.k)
-        seconds = project.options["seconds"] or SECONDS.get(task.tool, LIST_SECONDS)
-        asked.setdefault(task.assessor, []).append((count, count * seconds / 3600))
+        each = effort_of(project.setting, task.tool, sizes[task.query], project.options["seconds"])
+        asked.setdefault(task.assessor, []).append((each.judgments, each.hours))
     loads = [
         Load(int(p), names.get(p, p), len(c), sum(a for a, _ in c), sum(b for _, b in c))
         for p, c in asked.items()

@@ -195,17 +195,15 @@ class Desk:
             opened.session.apply(make(opened.session))
         except OutOfStep as error:
             raise Conflict(f"{LATE} ({error})", opened.state()) from error
+        seat.opened = None  # from here on it is ahead of the log
+        state = opened.state()  # chooses the next question, outside the transaction
+        result = result_of(opened.session)
         try:
-            state = opened.state()  # chooses the next question, outside the transaction
-            result = result_of(opened.session)
             with self.store.write() as tx:
                 self._write(tx, opened, person, seq, key, timing or Timing(), result)
         except log.Taken:
-            seat.opened = None
             raise self._too_late(opened.task, key) from None
-        except BaseException:
-            seat.opened = None  # it may be ahead of the log
-            raise
+        seat.opened = opened
         return state
 
     def _write(

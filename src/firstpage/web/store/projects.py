@@ -20,7 +20,6 @@ from firstpage.web.store.people import Person
 from firstpage.web.store.tables import memberships, people, projects
 
 TOOLS = ("pairs", "grades", "lists")
-STRATEGY_OF = {"grades": "five-grade", "lists": "pairs"}  # tools with one way to ask
 STATES = ("draft", "open", "closed")
 ROLES = ("lead", "assessor")
 SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")

@@ -8,9 +8,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, RowMapping, bindparam, func, null, select, update
 
 from firstpage.labeling.events import Setting, setting_from
+from firstpage.labeling.strategies.names import STRATEGY_OF
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
-from firstpage.web.store.projects import STRATEGY_OF, Project
+from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import documents, projects, queries, tasks
 
 MOST_SEED = 2**31
