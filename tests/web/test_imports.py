@@ -10,8 +10,9 @@ from typing import Any
 import polars
 import pytest
 
+from firstpage.data import lines
 from firstpage.errors import DataError
-from firstpage.web.imports import bundle, lines
+from firstpage.web.imports import bundle
 from firstpage.web.imports.bundle import File, Sources, read
 from firstpage.web.imports.pictures import LARGEST, from_folder, from_uploads
 from tests.web.site import Site, jsonl

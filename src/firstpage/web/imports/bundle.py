@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import IO
 
+from firstpage.data import lines
 from firstpage.errors import DataError
-from firstpage.web.imports import known, lines, rows, trec
+from firstpage.web.imports import known, rows, trec
 from firstpage.web.imports.known import Known
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import Query
@@ -95,5 +96,5 @@ def _documents(sources: Sources, found: dict[str, Query], limit: int) -> list[Qu
     return trec.put_together(found, wanted, have, texts.name)
 
 
-def _rows(file: File, limit: int) -> list[rows.Row]:
+def _rows(file: File, limit: int) -> list[lines.Row]:
     return list(lines.rows(file.name, file.stream, limit))

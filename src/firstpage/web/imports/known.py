@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from firstpage.data.lines import Row
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.grades import GRADES
 from firstpage.web.imports.pictures import Pictures
-from firstpage.web.imports.rows import Row, document_from, key_of, text_of
+from firstpage.web.imports.rows import document_from, key_of, text_of
 from firstpage.web.store.texts import Query
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,9}")

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from firstpage.data.lines import Row
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import KINDS, Document, Query
@@ -20,8 +21,6 @@ QUERY = ("query", "qid", "query_id", "queryid", "topic")
 DOCUMENT = ("document", "docid", "doc_id", "docno", "document_id", "id")
 LONGEST_KEY = 200
 LONGEST_TEXT = 2_000_000
-
-Row = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it holds
 
 
 def queries_from(rows: Iterable[Row]) -> dict[str, Query]:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from html import unescape
 from typing import IO
 
+from firstpage.data.lines import LONGEST_LINE, json_rows, lines
 from firstpage.errors import DataError
-from firstpage.web.imports.lines import LONGEST_LINE, json_rows, lines
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import document_from
 from firstpage.web.store.texts import Document, Query

@@ -7,11 +7,12 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from firstpage.errors import DataError, need
-from firstpage.web.imports.rows import Row
+
+Row = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it holds
 
 LONGEST_LINE = 16 << 20
 PIECE = 1 << 16

@@ -1,0 +1,202 @@
+"""What a document of each grade is worth at each place: gains and discounts, or weights.
+
+A DCG is such a utility (Zhou et al. 2013): the sum over places of a weight that depends on the
+place and on the grade there.  Where the weight is a discount of the place times a gain of the
+grade, it is a DCG as everybody knows it.  Files hold both forms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from firstpage.data.files import read_all, write_bytes
+from firstpage.errors import DataError
+from firstpage.types import Floats
+
+FORMAT = "firstpage-measure"
+VERSION = 1
+Form = Literal["gains", "weights"]
+KINDS = ("exp", "linear")  # gains that have a name
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """Weights of grades at places, and the gains and discounts nearest to them.
+
+    grades     whole numbers, upward; the first is the worst, and worth nothing
+    weights    a row a place, a column a grade
+    gains      of the grades: 0 for the worst, 1 for the best
+    discounts  of the places: 1 for the first
+    form       which of the two a measure uses that does not say
+    about      how it came to be: pairs, C, accuracy, intervals, ..
+    segments   utilities of kinds of queries, by name
+    """
+
+    grades: tuple[int, ...]
+    weights: Floats
+    gains: Floats
+    discounts: Floats
+    form: Form = "gains"
+    about: Mapping[str, Any] = field(default_factory=dict)
+    segments: Mapping[str, Utility] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "gains", "discounts"):
+            array = np.array(getattr(self, name), np.float64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "grades", tuple(int(g) for g in self.grades))
+        self._check()
+
+    def _check(self) -> None:
+        if len(self.grades) < 2 or list(self.grades) != sorted(set(self.grades)):
+            raise DataError(f"grades must be two or more, upward; got {list(self.grades)}.")
+        places, levels = len(self.discounts), len(self.grades)
+        if self.weights.shape != (places, levels) or self.gains.shape != (levels,) or not places:
+            raise DataError(
+                f"weights must have a row a place and a column a grade ({places} x {levels}), and "
+                f"gains be one a grade; the shapes are {self.weights.shape}, {self.gains.shape}."
+            )
+        for name in ("weights", "gains", "discounts"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise DataError(f"{name} must be finite numbers.")
+        if self.form not in get_args(Form):
+            raise DataError(f"form must be gains or weights; got {self.form!r}.")
+
+    @property
+    def places(self) -> int:
+        """K: the places that count."""
+        return len(self.discounts)
+
+    @classmethod
+    def of(
+        cls, gains: Sequence[float] | Floats, discounts: Sequence[float] | Floats,
+        grades: Sequence[int] | None = None, **more: Any,
+    ) -> Utility:  # fmt: skip
+        """From gains upward (of grades 0, 1, .. unless given) and discounts, however scaled."""
+        g, c = np.asarray(gains, np.float64), np.asarray(discounts, np.float64)
+        if g.ndim != 1 or c.ndim != 1 or len(g) < 2 or not len(c):
+            raise DataError("give the gains of two or more grades, and the discounts of places.")
+        weights = np.outer(c, g - g[0])
+        g, c = normalized(g, c)
+        return cls(tuple(range(len(g)) if grades is None else grades), weights, g, c, **more)
+
+    @classmethod
+    def standard(cls, gain: str, grades: Iterable[int], places: int) -> Utility:
+        """The usual ones: gains 2^grade - 1 (`exp`) or the grade (`linear`), 1/log2(1 + place)."""
+        if gain not in KINDS:
+            raise DataError(f"gains with a name are {' and '.join(KINDS)}; got {gain!r}.")
+        kept = tuple(grades)
+        number = np.asarray(kept, np.float64)
+        values = np.exp2(number) - 1.0 if gain == "exp" else number
+        return cls.of(values, 1.0 / np.log2(np.arange(2.0, places + 2.0)), kept)
+
+    def table(self, form: Form | None = None) -> Floats:
+        """Weights in a form: as they are, or as discounts times gains."""
+        chosen = form or self.form
+        return self.weights if chosen == "weights" else np.outer(self.discounts, self.gains)
+
+    def label_gain(self, top: float | None = None) -> list[float]:
+        """A gain for every label 0, 1, .. up to the best grade, as LightGBM's `label_gain` wants.
+
+        Labels between or below the grades have the gain of the next lower grade; the best has
+        `top` (2^best - 1 if None).
+        """
+        best = self.grades[-1]
+        if best < 0:
+            raise DataError("label_gain is for grades from 0 on; all of these are below.")
+        scale = (2.0**best - 1.0 if best else 1.0) if top is None else float(top)
+        at = np.searchsorted(self.grades, np.arange(best + 1), side="right") - 1
+        return [float(v) for v in scale * self.gains[np.maximum(at, 0)]]
+
+    def segment(self, name: str) -> Utility:
+        """The utility of one kind of queries."""
+        if name not in self.segments:
+            known = ", ".join(self.segments) or "none"
+            raise DataError(f"there is no segment {name!r} in this measure; there are: {known}.")
+        return self.segments[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        held = self._plain()
+        return {"format": FORMAT, "version": VERSION, "sha256": _digest(held), **held}
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "grades": list(self.grades), "gains": self.gains.tolist(),
+            "discounts": self.discounts.tolist(), "weights": self.weights.tolist(),
+            "form": self.form, "about": dict(self.about),
+            "segments": {name: part._plain() for name, part in self.segments.items()},
+        }  # fmt: skip
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write as JSON, in one step."""
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        with write_bytes(Path(path)) as out:
+            out.write(text.encode() + b"\n")
+
+    def with_form(self, form: Form) -> Utility:
+        return replace(self, form=form)
+
+
+def normalized(gains: Floats, discounts: Floats) -> tuple[Floats, Floats]:
+    """Gains from 0 to 1, discounts from 1; where all are equal, they stay 0 and as they are."""
+    span, first = gains[-1] - gains[0], discounts[0]
+    g = (gains - gains[0]) / span if span else np.zeros_like(gains)
+    return g, discounts / first if first else discounts.copy()
+
+
+def read_utility(path: str | os.PathLike[str]) -> Utility:
+    """The utility of a file that `save` wrote; a newer, foreign or damaged one is refused."""
+    name = os.fspath(path)
+    try:
+        held = json.loads(read_all(Path(path)))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        line = getattr(error, "lineno", 1)
+        said = str(error).splitlines()[0]
+        raise DataError(f"{name}:{line}: not a measure file, or a damaged one ({said}).") from None
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read ({error.strerror}).") from None
+    if not isinstance(held, dict) or held.get("format") != FORMAT:
+        raise DataError(f"{name}: not a learned measure (its format is not {FORMAT!r}).")
+    version = held.get("version")
+    if type(version) is not int or version < 1:
+        raise DataError(f"{name}: damaged: its version is {version!r}.")
+    if version > VERSION:
+        raise DataError(
+            f"{name}: made by a newer Firstpage (version {version}); update to read it."
+        )
+    try:
+        found = _from_plain(held)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{name}: damaged ({said}).") from None
+    if held.get("sha256", (own := _digest(found._plain()))) != own:
+        raise DataError(
+            f"{name}: its numbers are not those that were written (the checksum differs); if you "
+            "changed them by hand, remove the line with sha256."
+        )
+    return found
+
+
+def _from_plain(held: Mapping[str, Any]) -> Utility:
+    parts = {str(name): _from_plain(part) for name, part in held["segments"].items()}
+    return Utility(
+        tuple(held["grades"]), np.array(held["weights"], np.float64),
+        np.array(held["gains"], np.float64), np.array(held["discounts"], np.float64),
+        held["form"], dict(held["about"]), parts,
+    )  # fmt: skip
+
+
+def _digest(held: Mapping[str, Any]) -> str:
+    """Of all that the file says, so that a flipped digit is noticed."""
+    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()

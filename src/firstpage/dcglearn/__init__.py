@@ -1,0 +1,1 @@
+"""Learn the measure: gains and discounts of DCG from preferences over rankings."""
