@@ -45,6 +45,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/boost.py
 	$(BIN)/python benchmarks/svm.py
 	$(BIN)/python benchmarks/choose.py
+	$(BIN)/python benchmarks/dcglearn.py
 	$(BIN)/python benchmarks/label.py
 
 soak: $(VENV)/.ready  ## long fuzzing of the readers, and killing the labelling server, by hand

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from firstpage.data.intersect import intersect as intersect
     from firstpage.data.letor import read_letor as read_letor
     from firstpage.data.letor import write_letor as write_letor
+    from firstpage.data.preference_files import read_preferences as read_preferences
+    from firstpage.data.preference_files import write_preferences as write_preferences
+    from firstpage.data.preferences import Preferences as Preferences
     from firstpage.data.scores import read_scores as read_scores
     from firstpage.data.scores import write_scores as write_scores
     from firstpage.data.synthetic import Synthetic as Synthetic
@@ -46,6 +49,13 @@ if TYPE_CHECKING:
     from firstpage.data.trec import write_qrels as write_qrels
     from firstpage.data.trec import write_run as write_run
     from firstpage.data.truth import Truth as Truth
+    from firstpage.data.utility import Utility as Utility
+    from firstpage.data.utility import read_utility as read_utility
+    from firstpage.dcglearn.active import choose as choose
+    from firstpage.dcglearn.advice import advice as advice
+    from firstpage.dcglearn.intervals import intervals as intervals
+    from firstpage.dcglearn.learn import DCGLearn as DCGLearn
+    from firstpage.dcglearn.position import position_test as position_test
     from firstpage.errors import DataError as DataError
     from firstpage.errors import FirstpageError as FirstpageError
     from firstpage.errors import FirstpageWarning as FirstpageWarning
@@ -102,11 +112,19 @@ _ROOMS = {
     "data.formats": ["read", "write"],
     "data.intersect": ["intersect"],
     "data.letor": ["read_letor", "write_letor"],
+    "data.preference_files": ["read_preferences", "write_preferences"],
+    "data.preferences": ["Preferences"],
     "data.scores": ["read_scores", "write_scores"],
     "data.synthetic": ["Synthetic"],
     "data.transforms": ["MinMax", "Standardize", "transform_from_dict"],
     "data.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],
     "data.truth": ["Truth"],
+    "data.utility": ["Utility", "read_utility"],
+    "dcglearn.active": ["choose"],
+    "dcglearn.advice": ["advice"],
+    "dcglearn.intervals": ["intervals"],
+    "dcglearn.learn": ["DCGLearn"],
+    "dcglearn.position": ["position_test"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
     "labeling.assessors": ["Chat", "Function"],
     "labeling.events": ["Setting"],

@@ -17,6 +17,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.trec import run_of
+from firstpage.dcglearn.worlds import world
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -56,6 +57,7 @@ def example(tmp_path: Path) -> Path:
     fp.write_run(run_of(data, good, "ours"), tmp_path / "ours.run")
     fp.write_run(run_of(data, other, "bm25"), tmp_path / "bm25.run")
     for_labelling(tmp_path)
+    for_dcglearn(tmp_path)
     return tmp_path
 
 
@@ -73,6 +75,16 @@ def for_labelling(folder: Path) -> None:
         (folder / f"{name}.jsonl").write_text(lines)
     votes = [f"t,d{a},d{b},a1" for a, b in combinations(range(6), 2)]
     (folder / "votes.csv").write_text("\n".join(["topic,arg1,arg2,vote", *votes, ""]))
+
+
+def for_dcglearn(folder: Path) -> None:
+    """Preferences over rankings, a pool, and a measure."""
+    rng = np.random.default_rng(0)
+    fp.write_preferences(world(2).pairs(60, rng), folder / "prefs.jsonl")
+    fp.write_preferences(world(2).pairs(10, rng), folder / "pool.jsonl")
+    fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
+    said = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
+    (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
 
 
 @pytest.mark.parametrize("text", blocks("console"))

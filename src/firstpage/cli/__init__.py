@@ -16,6 +16,7 @@ from firstpage.cli import (
     compare,
     convert,
     crossval,
+    dcglearn,
     demo,
     describe,
     evaluate,
@@ -38,7 +39,7 @@ def app() -> None:
 
 for _verb in (
     demo, describe, convert, train, rank, rankers, explain, crossval,
-    evaluate, compare, aggregate, label, measures, synthesize,
+    evaluate, compare, aggregate, label, dcglearn, measures, synthesize,
 ):  # fmt: skip
     app.add_command(_verb.command)
 

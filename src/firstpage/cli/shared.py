@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,20 @@ def reading(path: Path) -> Iterator[Progress | None]:
     console = Console(stderr=True)
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(path.name, total=path.stat().st_size)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar for work that tells (done, total), on standard error of a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
+from firstpage.cli.dcglearn import choose, learn, show, simulate
+
 
 @click.group("dcglearn")
 def command() -> None:
     """Learn the gains and discounts of DCG from preferences over rankings."""
+
+
+for _verb in (learn, choose, show, simulate):
+    command.add_command(_verb.command)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +67,7 @@ def command(
     asked: list[int | None] = [*sorted(set(budgets))] or [None]
     found: list[tuple[int | None, Simulation]] = []
     for name in chosen:
-        with _progress(name) as watch:
+        with shared.counting(name) as watch:
             results = _simulated(name, recorded, runs, asked, given, watch)
         found += list(zip(asked, results, strict=True))
     if as_json:
@@ -129,19 +127,3 @@ def _table(found: list[tuple[int | None, Simulation]], votes: list[Votes] | None
     runs = len(found[0][1].asked)
     what = "made-up queries" if votes is None else f"runs over {len(votes)} queries with votes"
     return Table(head, rows, note=f"{runs} {what}; se: standard error of the mean")
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Watch | None]:
-    """A bar on standard error, on a terminal."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,93 @@
+"""`firstpage dcglearn choose`: which pairs to have judged next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options
+from firstpage.cli.dcglearn import needs
+
+if TYPE_CHECKING:
+    from firstpage.data.preferences import Preferences
+
+
+@click.command("choose")
+@click.argument("pool", type=options.FILE)
+@click.option("--measure", type=options.FILE, help="A measure learned so far.")
+@click.option("--prefs", type=options.FILE, help="The preferences so far, to learn from first.")
+@needs.rankings
+@click.option(
+    "--strategy", default="simple-margin", show_default=True,
+    type=click.Choice(["simple-margin", "diverse", "committee", "random"]), help="What to ask for.",
+)  # fmt: skip
+@click.option("--count", default=1, show_default=True, type=click.IntRange(1), help="Pairs.")
+@options.seed
+@options.as_json
+@click.option("-o", "--output", type=options.FILE, help="Write the pairs here (.jsonl), to judge.")
+def command(
+    pool: Path, measure: Path | None, prefs: Path | None, qrels: Path | None,
+    runs: tuple[Path, ...], grades: str | None, strategy: Any, count: int, seed: int,
+    as_json: bool, output: Path | None,
+) -> None:  # fmt: skip
+    """Choose the pairs of POOL whose judgments would teach the measure most.
+
+    Give --measure, a measure file (simple-margin, random), or --prefs, the preferences so far
+    (all strategies, and advice whether more would pay).
+    """
+    if (measure is None) == (prefs is None):
+        raise click.UsageError("give what is known once: --measure or --prefs.")
+    from firstpage.data.preference_files import write_preferences
+    from firstpage.dcglearn.active import choose
+
+    pairs = needs.read(pool, qrels, runs, grades, pool=True)
+    known, advice = _known(measure, prefs, (qrels, runs, grades), seed, pairs)
+    rows = choose(known, pairs, count, strategy, seed)
+    if output is not None:
+        write_preferences(pairs[_array(rows)], output)
+    if as_json:
+        print(json.dumps({"rows": rows, "pairs": _told(pairs, rows), "advice": advice}, indent=1))
+        return
+    for number, row in enumerate(_told(pairs, rows), 1):
+        name = f"query {row['query']}, " if "query" in row else ""
+        print(f"{number}. row {rows[number - 1] + 1}: {name}{row['left']} or {row['right']}?")
+    if not rows:
+        print("no pair of the pool has a difference; nothing to ask.")
+    if advice:
+        print(advice["text"])
+
+
+def _known(
+    measure: Path | None, prefs: Path | None, where: tuple[Any, ...], seed: int,
+    pairs: Preferences,
+) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
+    if measure is not None:
+        from firstpage.data.utility import read_utility
+
+        return read_utility(measure), None
+    from firstpage.dcglearn.advice import advice
+    from firstpage.dcglearn.learn import DCGLearn
+
+    assert prefs is not None
+    given = needs.read(prefs, *where)
+    grades = tuple(sorted({*given.grades, *pairs.grades}))
+    learner = DCGLearn(max(given.places, pairs.places), grades=grades, seed=seed).fit(given)
+    return learner, advice(learner).to_dict()
+
+
+def _array(rows: list[int]) -> Any:
+    import numpy as np
+
+    return np.array(rows, np.int64)
+
+
+def _told(pairs: Preferences, rows: list[int]) -> list[dict[str, Any]]:
+    """Chosen pairs as a person or a program reads them."""
+    from firstpage.data.preference_files import written
+
+    return [
+        {k: v for k, v in row.items() if k != "outcome"} for row in written(pairs[_array(rows)])
+    ]

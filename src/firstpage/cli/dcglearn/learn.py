@@ -1,0 +1,119 @@
+"""`firstpage dcglearn learn`: a measure from preferences."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options, shared
+from firstpage.cli.dcglearn import needs
+from firstpage.errors import DataError
+
+if TYPE_CHECKING:
+    from firstpage.dcglearn.learn import DCGLearn
+
+
+@click.command("learn")
+@click.argument("prefs", type=options.FILE)
+@needs.rankings
+@click.option(
+    "--K", "places", default=10, show_default=True, type=click.IntRange(1), help="Places."
+)
+@click.option(
+    "--L", "levels", type=click.IntRange(2), help="Grades; those that occur if not given."
+)
+@click.option("--C", "cost", default="cv", show_default=True, help="A number, or cv: by folds.")
+@click.option("--C-tie", "tie_cost", type=float, help="Cost of ties broken; as C if not given.")
+@click.option("--decreasing", is_flag=True, help="Discounts must not grow with the place.")
+@click.option("--nonnegative", is_flag=True, help="Penalise worth above the worst grade.")
+@click.option("--strong", default=1.0, show_default=True, help="Margin of 'much better'.")
+@click.option(
+    "--unjudged", type=click.Choice(["worst", "condense", "refuse"]), default="worst",
+    show_default=True, help="What documents without a grade count.",
+)  # fmt: skip
+@click.option(
+    "--pooling", default=1.0, show_default=True,
+    help="How far a segment's measure is drawn to that of all, 0 to 1.",
+)  # fmt: skip
+@click.option(
+    "--rounds", default=200, show_default=True, type=click.IntRange(0),
+    help="Resamplings for intervals; 0: none.",
+)  # fmt: skip
+@click.option(
+    "--test", "tests", default=99, show_default=True, type=click.IntRange(0),
+    help="Simulations for the test whether gains depend on the place; 0: none.",
+)  # fmt: skip
+@click.option(
+    "--form", type=click.Choice(["gains", "weights"]), default="gains", show_default=True,
+    help="What DCG(FILE) means: gains times discounts, or weights of each place and grade.",
+)  # fmt: skip
+@options.seed
+@click.option("-o", "--output", type=options.FILE, help="Write the measure here (.json).")
+@click.option("--html", type=options.FILE, help="Write a page with pictures here.")
+@options.as_json
+def command(
+    prefs: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, rounds: int,
+    tests: int, form: Any, output: Path | None, html: Path | None, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Learn gains and discounts from PREFS, pairs of rankings of which people prefer one.
+
+    PREFS is JSON lines, CSV, Parquet or .npz; see docs/dcglearn.md.  The measure is used by its
+    file: firstpage evaluate -m "DCG(measure.json)@10" ..
+    """
+    learner = _learner(given)
+    learner.fit(needs.read(prefs, qrels, runs, grades))
+    utility = replace(learner.utility_, form=form, about=_about(learner, rounds, tests))
+    if output is not None:
+        utility.save(output)
+    if as_json:
+        print(json.dumps(utility.to_dict(), indent=1))
+    else:
+        from firstpage.report.measure import utility_text
+
+        print(utility_text(utility))
+        if output is not None:
+            print(f"wrote {output}: use it as DCG({output})@{learner.K}")
+    if html is not None:
+        from firstpage.report.measure import utility_page
+
+        shared.deliver(utility_page(utility, prefs.name), html)
+
+
+def _learner(given: dict[str, Any]) -> DCGLearn:
+    from firstpage.dcglearn.learn import DCGLearn
+
+    return DCGLearn(
+        given["places"], given["levels"], _cost(given["cost"]), given["tie_cost"],
+        decreasing=given["decreasing"], nonnegative=given["nonnegative"], strong=given["strong"],
+        unjudged=given["unjudged"], pooling=given["pooling"], seed=given["seed"],
+    )  # fmt: skip
+
+
+def _cost(text: str) -> Any:
+    if text == "cv":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"--C is a number above 0, or cv; got {text!r}.") from None
+
+
+def _about(learner: DCGLearn, rounds: int, tests: int) -> dict[str, Any]:
+    """All that a file says of its making: intervals, the test, and whether more would pay."""
+    from firstpage.dcglearn.advice import advice
+    from firstpage.dcglearn.intervals import intervals
+    from firstpage.dcglearn.position import position_test
+
+    about = learner.about()
+    if rounds:
+        with shared.counting("intervals") as tick:
+            about["intervals"] = intervals(learner, rounds, seed=learner.seed, tick=tick).to_dict()
+    if tests:
+        with shared.counting("test of gains") as tick:
+            about["position_test"] = vars(position_test(learner, tests, learner.seed, tick))
+    about["advice"] = advice(learner).to_dict()
+    return about

@@ -1,0 +1,281 @@
+"""Files of preferences: JSON lines, CSV, Parquet, or arrays (.npz).
+
+A row is a pair of rankings and what somebody said of it:
+
+    {"query": "q1", "left": [3, 0, null], "right": [1, 3, 0], "outcome": 1}
+
+`left` and `right` are grades from the first place on (null: unjudged); in a table, words such as
+`3 0 -`.  With judgments (qrels) they are documents instead, and with runs the name of a run, or
+are left out where there are just two.  `outcome` is 2, 1, 0, -1, -2 or left, tie, right; or
+`label` is 1 (left much better) to 5 (right much better), as in Zhou et al. (2013).  Also read:
+`weight`, `segment`.  A pool, of pairs that nobody judged yet, has no outcomes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from firstpage.data import lines
+from firstpage.data.files import check_readable, open_bytes, suffix_of, write_bytes
+from firstpage.data.preferences import UNKNOWN, Preferences
+from firstpage.data.ranking import ranked
+from firstpage.data.trec import Column
+from firstpage.errors import DataError
+
+WORDS = {
+    "left much better": 2, "left": 1, "a": 1, "tie": 0, "same": 0, "equal": 0, "both": 0,
+    "right": -1, "b": -1, "right much better": -2, ">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2,
+}  # fmt: skip
+NO_GRADE = ("-", "?", "null", "none", "nan", "")
+DEEPEST = 1000  # places of a list that are kept
+Grades = list[float | None]
+Lookup = Callable[[str, str, Any, int], Grades]
+"""(where, query, what the row has as a side, 0 for left or 1 for right) -> grades"""
+
+
+def read_preferences(
+    path: str | os.PathLike[str], *, qrels: Column | None = None,
+    runs: Mapping[str, Column] | None = None, grades: Sequence[int] | None = None,
+    pool: bool = False,
+) -> Preferences:  # fmt: skip
+    """Read pairs of rankings; with `qrels` (and `runs`) documents get their grades from there.
+
+    `pool`: outcomes may be missing, and then are 0.
+    """
+    file = Path(path)
+    check_readable(file)
+    if suffix_of(file)[0] == ".npz":
+        return _from_arrays(file, grades, pool)
+    lookup = _lookup(qrels, runs)
+    rows = [_Row(where, row, lookup, pool) for where, row in _rows(file)]
+    if not rows:
+        raise DataError(f"{file}: holds no pair.")
+    found = Preferences.of(
+        [r.left for r in rows], [r.right for r in rows], [r.outcome for r in rows],
+        weight=[r.weight for r in rows], grades=grades, source=str(file),
+        query=[r.query for r in rows] if any(r.query for r in rows) else None,
+        segment=[r.segment for r in rows] if any(r.segment for r in rows) else None,
+    )  # fmt: skip
+    return found
+
+
+def _rows(file: Path) -> Iterator[lines.Row]:
+    with open_bytes(file) as (stream, _):
+        name = str(file)
+        plain = name.removesuffix(suffix_of(file)[1])
+        for where, row in lines.rows(plain, stream, 1 << 40):
+            yield where.replace(plain, name, 1), row
+
+
+class _Row:
+    """One pair as read, checked."""
+
+    def __init__(self, where: str, row: Mapping[str, Any], lookup: Lookup, pool: bool) -> None:
+        self.query = _name(row, ("query", "qid", "query_id"))
+        self.segment = _name(row, ("segment",))
+        self.outcome = _outcome(where, row, pool)
+        self.left = lookup(where, self.query, row.get("left"), 0)
+        self.right = lookup(where, self.query, row.get("right"), 1)
+        self.weight = _weight(where, row.get("weight", 1.0))
+
+
+def _name(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    value = next((row[name] for name in names if row.get(name) is not None), "")
+    return str(value)
+
+
+def _outcome(where: str, row: Mapping[str, Any], pool: bool) -> int:
+    value = row.get("outcome", row.get("preference"))
+    if value is None and row.get("label") is not None:
+        number = _whole(row["label"])
+        if number is None or not 1 <= number <= 5:
+            raise DataError(
+                f"{where}: a label is 1 (left much better) to 5 (right much better); got "
+                f"{row['label']!r}."
+            )
+        return 3 - number
+    if value is None and pool:
+        return 0
+    if value is None:
+        raise DataError(f"{where}: there is no outcome; write 1 (left is better), 0 or -1.")
+    if isinstance(value, str) and value.strip().lower() in WORDS:
+        return WORDS[value.strip().lower()]
+    number = _whole(value)
+    if number is None or not -2 <= number <= 2:
+        raise DataError(
+            f"{where}: an outcome is 2, 1 (left is better), 0 (equal), -1 or -2 (right is), or "
+            f"left, tie, right; got {value!r}."
+        )
+    return number
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return int(number) if number.is_integer() and not isinstance(value, bool) else None
+
+
+def _weight(where: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not (np.isfinite(number) and number >= 0):
+        raise DataError(f"{where}: a weight is a finite number from 0 on; got {value!r}.")
+    return number
+
+
+def _lookup(qrels: Column | None, runs: Mapping[str, Column] | None) -> Lookup:
+    if qrels is None:
+        if runs:
+            raise DataError("runs name documents only; give the judgments (qrels) with them.")
+        return _grades
+    judged = qrels.to_dict()
+    listed = {name: _rankings(run) for name, run in (runs or {}).items()}
+
+    def grades(where: str, query: str, side: Any, at: int) -> Grades:
+        if not query:
+            raise DataError(f"{where}: there is no query, and documents are judged for one.")
+        if query not in judged:
+            raise DataError(f"{where}: query {query!r} has no judgments.")
+        documents = _documents(
+            where, query, _run(where, at, listed) if side is None else side, listed
+        )
+        return [judged[query].get(document) for document in documents]
+
+    return grades
+
+
+def _rankings(run: Column) -> dict[str, list[str]]:
+    """Documents of each query, the best first, as deep as anyone looks."""
+    order, _ = ranked(run.values, run.offsets)
+    ends = run.offsets.tolist()
+    return {
+        query: [run.docids[int(row)] for row in order[lo : min(hi, lo + DEEPEST)]]
+        for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False)
+    }
+
+
+def _documents(
+    where: str, query: str, side: Any, runs: Mapping[str, Mapping[str, list[str]]]
+) -> list[str]:
+    """Of a run by its name, or those that the row lists."""
+    if isinstance(side, str) and side in runs:
+        if query not in runs[side]:
+            raise DataError(f"{where}: the run {side!r} has no query {query!r}.")
+        return runs[side][query]
+    if isinstance(side, str):
+        return side.split()
+    if not isinstance(side, list):
+        raise DataError(f"{where}: a side is a list of documents, or a run; got {side!r}.")
+    return [str(document) for document in side]
+
+
+def _run(where: str, at: int, runs: Mapping[str, Any]) -> str:
+    """The run that a row means which names none: the first is left, the second right."""
+    if len(runs) != 2:
+        raise DataError(
+            f"{where}: 'left' or 'right' is missing; list documents, or name one of the runs "
+            f"({', '.join(runs) or 'there are none'})."
+        )
+    return list(runs)[at]
+
+
+def _grades(where: str, query: str, side: Any, at: int) -> Grades:
+    """Grades as the row lists them."""
+    if side is None:
+        name = ("left", "right")[at]
+        raise DataError(f"{where}: {name!r} is missing; it is a list of grades such as [3, 0, 1].")
+    items = side.replace(",", " ").split() if isinstance(side, str) else side
+    if not isinstance(items, list) or not items:
+        raise DataError(f"{where}: a side is a list of grades such as [3, 0, 1]; got {side!r}.")
+    return [_grade(where, item) for item in items[:DEEPEST]]
+
+
+def _grade(where: str, item: Any) -> float | None:
+    if item is None or (isinstance(item, str) and item.lower() in NO_GRADE):
+        return None
+    number = _whole(item)
+    if number is None:
+        raise DataError(
+            f"{where}: a grade is a whole number, or - where there is none; got {item!r}. "
+            "Documents need the judgments (--qrels)."
+        )
+    return number
+
+
+def _from_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Preferences:
+    try:
+        with np.load(file, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+    except (OSError, ValueError, BadZipFile, EOFError) as error:
+        raise DataError(f"{file}: cannot be read as arrays ({error}).") from None
+    if pool and "left" in arrays:
+        arrays.setdefault("outcome", np.zeros(len(arrays["left"])))
+    for name in ("left", "right", "outcome"):
+        if name not in arrays:
+            raise DataError(f"{file}: has no array {name!r}; it needs left, right and outcome.")
+    kept = arrays.get("grades")
+    more = {name: arrays[name] for name in ("weight", "query", "segment") if name in arrays}
+    known = grades if grades is not None or kept is None else [int(g) for g in kept]
+    return Preferences.of(
+        arrays["left"], arrays["right"], arrays["outcome"], grades=known, source=str(file), **more
+    )
+
+
+def write_preferences(given: Preferences, path: str | os.PathLike[str]) -> None:
+    """As JSON lines, or as arrays where the name ends in .npz."""
+    file = Path(path)
+    if suffix_of(file)[0] == ".npz":
+        _write_arrays(given, file)
+        return
+    with write_bytes(file) as out:
+        for row in written(given):
+            out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+
+
+def _graded(given: Preferences, side: Any) -> Any:
+    """Grades with NaN for what is unknown; whole numbers where nothing is."""
+    known = np.asarray(given.grades)[np.maximum(side, 0)]
+    return known if (side != UNKNOWN).all() else np.where(side == UNKNOWN, np.nan, known)
+
+
+def _write_arrays(given: Preferences, file: Path) -> None:
+    arrays: dict[str, Any] = {
+        "left": _graded(given, given.left), "right": _graded(given, given.right),
+        "outcome": given.outcome, "weight": given.weight, "grades": np.array(given.grades),
+    }  # fmt: skip
+    for name, ids in (("query", given.query), ("segment", given.segment)):
+        if ids is not None:
+            arrays[name] = np.array(list(ids))
+    with write_bytes(file) as out:
+        np.savez_compressed(out, **arrays)
+
+
+def written(given: Preferences) -> Iterator[dict[str, Any]]:
+    """Rows as a file has them."""
+
+    def side(levels: Any) -> list[int | None]:
+        found = [given.grades[v] if v != UNKNOWN else None for v in levels]
+        while found and found[-1] is None:
+            found.pop()
+        return found
+
+    for at in range(len(given)):
+        row: dict[str, Any] = {} if given.query is None else {"query": given.query[at]}
+        row |= {"left": side(given.left[at]), "right": side(given.right[at])}
+        row["outcome"] = int(given.outcome[at])
+        if given.weight[at] != 1.0:
+            row["weight"] = float(given.weight[at])
+        if given.segment is not None:
+            row["segment"] = given.segment[at]
+        yield row

@@ -1,0 +1,97 @@
+"""What may be wrong with parameters and preferences, said before or beside the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.preferences import Preferences
+from firstpage.dcglearn.pairs import TIE, Pairs
+from firstpage.errors import DataError
+from firstpage.types import Bools, Words
+
+LARGEST = 4000  # places times grades: the unknowns of one problem
+MANY = 0.05  # of the preferences: a share of contradicted ones that is worth a note
+
+
+def check_parameters(
+    K: int, L: int | None, C: float | str, C_tie: float | None, strong: float, pooling: float,
+    grid: Sequence[float], folds: int, **others: Any,
+) -> None:  # fmt: skip
+    """One line for each number of DCGLearn that cannot be."""
+    if not _whole(K, 1):
+        raise DataError(f"K, the places that count, must be a whole number from 1 on; got {K!r}.")
+    if L is not None and not _whole(L, 2):
+        raise DataError(f"L, the number of grades, must be a whole number from 2 on; got {L!r}.")
+    if L is not None and K * L > LARGEST:
+        raise DataError(f"K times L must be at most {LARGEST}; got {K * L}.")
+    if C != "cv" and not _number(C, above=0.0):
+        raise DataError(f"C must be a finite number above 0, or 'cv'; got {C!r}.")
+    if C_tie is not None and not (C_tie == 0 or _number(C_tie, above=0.0)):
+        raise DataError(f"C_tie must be a finite number from 0 on; got {C_tie!r}.")
+    if not _number(strong, above=0.0):
+        raise DataError(f"strong, the margin of 'much better', must be above 0; got {strong!r}.")
+    if not (_number(pooling, above=-1.0) and 0 <= pooling <= 1):
+        raise DataError(f"pooling must be from 0 to 1; got {pooling!r}.")
+    if not len(grid) or not all(_number(c, above=0.0) for c in grid):
+        raise DataError(f"grid must be values of C above 0; got {list(grid)}.")
+    if not _whole(folds, 2):
+        raise DataError(f"folds must be a whole number from 2 on; got {folds!r}.")
+
+
+def _number(value: object, above: float) -> bool:
+    return isinstance(value, (int, float, np.number)) and above < float(value) < np.inf
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, (int, np.integer)) and int(value) >= least
+
+
+def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
+    """What a person should know about the preferences."""
+    seen = np.union1d(np.unique(pairs.left), np.unique(pairs.right))
+    lost = [str(g) for level, g in enumerate(given.grades) if level not in seen]
+    if lost:
+        yield (
+            f"no list has the grade {', '.join(lost)}: what it is worth follows from the grades "
+            "beside it only."
+        )
+    same = np.flatnonzero((pairs.left == pairs.right).all(axis=0))
+    if len(same):
+        yield (
+            f"in every pair both lists have the same grade at place "
+            f"{', '.join(str(k + 1) for k in same)}: its discount cannot be learned and is 0."
+        )
+    against = contradicted(pairs)
+    share = float(against.sum()) / max(1, int((pairs.kind != TIE).sum()))
+    if share > MANY:
+        yield (
+            f"{share:.0%} of the preferences are contradicted: of the same two lists of grades "
+            "the other one was preferred as well."
+        )
+
+
+def contradicted(pairs: Pairs) -> Bools:
+    """Preferences for which another one says the opposite about the same difference of grades."""
+    keys = fingerprints(pairs)
+    strict = pairs.kind != TIE
+    there = np.unique(keys[strict])
+    found: Bools = strict & np.isin(np.uint64(0) - keys, there)
+    return found
+
+
+def fingerprints(pairs: Pairs) -> Words:
+    """A number for each difference of rankings: equal ones share it, opposite ones its negative.
+
+    Random and 64 bits long: two others share one by chance once in 10^19.
+    """
+    size = pairs.places * pairs.levels
+    rng = np.random.default_rng(20130202)
+    table = rng.integers(0, 2**64, size, np.uint64, endpoint=False)
+    out = np.zeros(len(pairs), np.uint64)
+    for k in range(pairs.places):
+        row = table[k * pairs.levels : (k + 1) * pairs.levels]
+        out += row[pairs.left[:, k]] - row[pairs.right[:, k]]
+    return out

@@ -1,0 +1,84 @@
+"""How sure a learned measure is of itself: intervals by resampling the pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firstpage.dcglearn.factor import factors
+from firstpage.dcglearn.learn import DCGLearn
+from firstpage.errors import DataError
+from firstpage.types import Floats
+
+ROUNDS, LEVEL = 200, 0.95
+Tick = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Lower and upper ends (the last axis) for every gain, discount and weight, and for the share
+    of rank one."""
+
+    gains: Floats
+    discounts: Floats
+    weights: Floats
+    share: Floats
+    rounds: int
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a measure file keeps."""
+        return {
+            "gains": self.gains.tolist(), "discounts": self.discounts.tolist(),
+            "weights": self.weights.tolist(), "share": self.share.tolist(),
+            "rounds": self.rounds, "level": self.level,
+        }  # fmt: skip
+
+
+def resampled(learner: DCGLearn, rounds: int, seed: int) -> Iterator[Floats]:
+    """Tables of weights, each learned from queries drawn anew, with the C that was chosen."""
+    _, number = np.unique(learner.groups_, return_inverse=True)
+    count, recipe = int(number.max()) + 1, learner.recipe_
+    rng = np.random.default_rng(seed)
+    while rounds:
+        drawn = np.bincount(rng.integers(0, count, count), minlength=count)[number]
+        kept = np.flatnonzero(drawn)
+        pairs = learner.pairs_[kept]
+        if pairs.ties == len(pairs):
+            continue  # a draw of ties alone teaches nothing
+        pairs = pairs.weighed(pairs.weight * drawn[kept])
+        found = recipe.fit(recipe.sums(pairs), learner.C_, learner.optimum_)
+        yield found.table.reshape(learner.K, -1)
+        rounds -= 1
+
+
+def intervals(
+    learner: DCGLearn, rounds: int = ROUNDS, level: float = LEVEL, seed: int = 0,
+    tick: Tick | None = None,
+) -> Intervals:  # fmt: skip
+    """Percentiles over resampled pairs (whole queries, where queries are named).
+
+    Weights are told in units of the best grade at the first place: their size depends on C.
+    """
+    if rounds < 2 or not 0 < level < 1:
+        raise DataError(
+            f"intervals need 2 rounds or more and a level between 0 and 1; got {rounds}, {level}."
+        )
+    gains, discounts, weights, shares = [], [], [], []
+    for done, table in enumerate(resampled(learner, rounds, seed), 1):
+        found = factors(table)
+        gains.append(found.gains)
+        discounts.append(found.discounts)
+        weights.append(table / (table[0, -1] or 1.0))
+        shares.append(found.share)
+        if tick is not None:
+            tick(done, rounds)
+    tail = 50 * (1 - level)
+
+    def ends(values: list[Any]) -> Floats:
+        return np.moveaxis(np.percentile(np.array(values), [tail, 100 - tail], axis=0), 0, -1)
+
+    return Intervals(ends(gains), ends(discounts), ends(weights), ends(shares), rounds, level)

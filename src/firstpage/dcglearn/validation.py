@@ -1,0 +1,141 @@
+"""How well weights agree with pairs that they were not learned from; and C by that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from firstpage.dcglearn.cone import Cone
+from firstpage.dcglearn.newton import Optimum, solve
+from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.sums import Sums
+from firstpage.errors import DataError
+from firstpage.kernels import preferences as kernel
+from firstpage.types import Array, Floats, Ints
+
+GRID = tuple(10.0**e for e in range(-3, 5))
+NOTHING = 1e-12  # of the greatest difference: below it two rankings are equally good
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """accuracy  share of preferences agreed with, where no difference counts half; NaN without any
+    apart     mean size of the differences of tied pairs; NaN without any"""
+
+    accuracy: float
+    apart: float
+    preferences: float
+    ties: float
+
+
+def differences(pairs: Pairs, table: Floats) -> Floats:
+    """Worth of the left rankings less that of the right ones."""
+    z, flat = np.empty(len(pairs)), np.ascontiguousarray(table, np.float64).ravel()
+    kernel.differences(pairs.left, pairs.right, flat, pairs.levels, z)
+    return z
+
+
+def agreement(pairs: Pairs, table: Floats) -> Agreement:
+    """How far these weights say what the pairs say."""
+    z = differences(pairs, table)
+    sums = np.zeros(4)
+    tolerance = NOTHING * float(np.abs(z).max(initial=0.0))
+    kernel.agreement(z, pairs.kind, pairs.weight, tolerance, sums)
+    every, right, ties, apart = (float(v) for v in sums)
+    return Agreement(
+        right / every if every else np.nan, apart / ties if ties else np.nan, every, ties
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Along C: accuracy on pairs held out, a row a fold."""
+
+    costs: tuple[float, ...]
+    accuracies: Floats
+
+    @property
+    def means(self) -> Floats:
+        found: Floats = self.accuracies.mean(axis=0)
+        return found
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors over folds."""
+        n = len(self.accuracies)
+        if n < 2:
+            return np.full(len(self.costs), np.nan)
+        found: Floats = self.accuracies.std(axis=0, ddof=1) / np.sqrt(n)
+        return found
+
+    @property
+    def best(self) -> float:
+        """The C of the best mean; of equal ones the least."""
+        return self.costs[int(np.argmax(np.round(self.means, 12)))]
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """All of a learning problem but the pairs: cone, margins, and the cost of ties against C.
+
+    `tie_cost` None: ties cost as much as preferences; else that much, whatever C is.
+    """
+
+    cone: Cone
+    margins: Floats
+    tie_cost: float | None = None
+    threads: int | None = None
+    centre: Floats | None = None
+
+    def costs(self, c: float) -> Floats:
+        return np.array([c if self.tie_cost is None else self.tie_cost, c, c])
+
+    def sums(self, pairs: Pairs) -> Sums:
+        return Sums(pairs, self.margins, self.threads)
+
+    def fit(self, sums: Sums, c: float, start: Optimum | None = None) -> Optimum:
+        begin = None if start is None else start.steps
+        return solve(sums, self.cone, self.costs(c), begin, self.centre)
+
+    def path(self, pairs: Pairs, grid: Sequence[float]) -> list[Optimum]:
+        """The optimum for each C, each from the one before."""
+        sums, found = self.sums(pairs), list[Optimum]()
+        for c in grid:
+            found.append(self.fit(sums, c, found[-1] if found else None))
+        return found
+
+
+def folds(groups: Array, count: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
+    """Rows to learn from and rows held out; what is of one group stays together."""
+    names, number = np.unique(groups, return_inverse=True)
+    count = min(count, len(names))
+    if count < 2:
+        raise DataError("cross-validation needs pairs of at least two queries.")
+    turn = np.random.default_rng(seed).permutation(len(names)) % count
+    part = turn[number]
+    for fold in range(count):
+        yield np.flatnonzero(part != fold), np.flatnonzero(part == fold)
+
+
+def cross_validated(
+    recipe: Recipe, pairs: Pairs, groups: Array, grid: Sequence[float] = GRID, count: int = 5,
+    seed: int = 0,
+) -> Path:  # fmt: skip
+    """Accuracy on held-out pairs for each C."""
+    rows = []
+    for train, held in folds(groups, count, seed):
+        if not (pairs.kind[train] > 0).any() or not (pairs.kind[held] > 0).any():
+            continue  # a fold of ties says nothing about accuracy
+        tables = [optimum.table for optimum in recipe.path(pairs[train], grid)]
+        rows.append([agreement(pairs[held], table).accuracy for table in tables])
+    if len(rows) < 2:
+        raise DataError("cross-validation needs preferences, not only ties, in several queries.")
+    return Path(tuple(grid), np.array(rows))
+
+
+def validated(recipe: Recipe, pairs: Pairs, valid: Pairs, grid: Sequence[float] = GRID) -> Path:
+    """The same with validation pairs of their own."""
+    tables = [optimum.table for optimum in recipe.path(pairs, grid)]
+    return Path(tuple(grid), np.array([[agreement(valid, t).accuracy for t in tables]]))

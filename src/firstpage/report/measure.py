@@ -1,0 +1,137 @@
+"""A learned measure to look at: gains, discounts, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.utility import Utility
+from firstpage.report.curves import curves
+from firstpage.report.draw import intervals
+from firstpage.report.page import figure, page, paragraph
+from firstpage.report.table import Table
+from firstpage.types import Floats
+
+BAR = 24  # characters of a bar in text
+
+
+def utility_text(utility: Utility) -> str:
+    """For a terminal: a line a grade and a place, with bars and intervals."""
+    parts = [*_facts(utility), ""]
+    for name, names, values in _parts(utility):
+        parts.append(name)
+        parts += _lines(names, values, _ends(utility, name))
+    for name, part in utility.segments.items():
+        gains = ", ".join(f"{g:.2f}" for g in part.gains)
+        parts.append(f"segment {name}: {part.about.get('pairs', '?')} pairs, gains {gains}")
+    return "\n".join(parts)
+
+
+def utility_page(utility: Utility, title: str) -> str:
+    """The same as a page with pictures."""
+    sections = [("Gains and discounts", drawings(utility)), ("Facts", _paragraphs(utility))]
+    if utility.about.get("validated"):
+        sections.append(("The choice of C", [_path(utility.about["validated"])]))
+    sections.append(("Worth of a grade at a place", [_weights(utility).html()]))
+    lead = "What a document of each grade is worth at each place, learned from preferences."
+    return page(f"Measure {title}", lead, sections)
+
+
+def drawings(utility: Utility) -> list[str]:
+    """Gains and discounts with their intervals, as figures; the usual ones beside them."""
+    level = utility.about.get("intervals", {}).get("level")
+    sure = f" Bars: {level:.0%} of resampled pairs." if level else ""
+    found = []
+    for name, names, values in _parts(utility):
+        ends = _ends(utility, name)
+        rows = [
+            (text, float(v), float(lo), float(hi))
+            for text, v, (lo, hi) in zip(names, values, ends, strict=True)
+        ]
+        found.append(figure(intervals(rows, name), f"{name}.{sure}"))
+    found.append(figure(_usual(utility), "Learned gains beside the usual ones, all from 0 to 1."))
+    return found
+
+
+def _parts(utility: Utility) -> list[tuple[str, list[str], Floats]]:
+    last = utility.about.get("discounts", "").startswith("relative")
+    places = "Discounts (relative to the last place)" if last else "Discounts"
+    return [
+        ("Gains", [f"grade {g}" for g in utility.grades], utility.gains),
+        (places, [f"place {k + 1}" for k in range(utility.places)], utility.discounts),
+    ]
+
+
+def _ends(utility: Utility, name: str) -> Floats:
+    """Lower and upper ends; where none are known, the value itself."""
+    key = "gains" if name == "Gains" else "discounts"
+    values = getattr(utility, key)
+    held = utility.about.get("intervals", {}).get(key)
+    return np.column_stack([values, values]) if held is None else np.array(held)
+
+
+def _lines(names: Sequence[str], values: Floats, ends: Floats) -> list[str]:
+    top = max(float(np.abs(values).max()), 1e-12)
+    wide = max(len(name) for name in names)
+    found = []
+    for name, value, (low, high) in zip(names, values, ends, strict=True):
+        bar = "█" * round(BAR * max(float(value), 0.0) / top)
+        sure = f"  [{low:.3f}, {high:.3f}]" if high > low else ""
+        found.append(f"  {name:<{wide}}  {value:7.4f}{sure}  {bar}".rstrip())
+    return found
+
+
+def _facts(utility: Utility) -> list[str]:
+    """What the file says of its making, a line each."""
+    about = utility.about
+    found = []
+    if "pairs" in about and "accuracy" in about:
+        found.append(
+            f"{about['pairs']} pairs ({about['ties']} ties), C = {about['C']:g}; agrees with "
+            f"{about['accuracy']:.1%} of the preferences, as gains times discounts with "
+            f"{about['accuracy_of_gains']:.1%}"
+        )
+    if held := about.get("validated"):
+        best = max(held["accuracy"])
+        found.append(f"on pairs held out: {best:.1%} (the best of {len(held['C'])} values of C)")
+    if "rank_one_share" in about:
+        test = about.get("position_test")
+        p = f"; that gains do not depend on the place: p = {test['p']:.2f}" if test else ""
+        found.append(f"rank-one share {about['rank_one_share']:.4f}{p}")
+    if str(about.get("discounts", "")).startswith("relative"):
+        found.append(
+            "every pair orders the same grades, so discounts are known less the last one only"
+        )
+    if "advice" in about:
+        found.append(about["advice"]["text"])
+    return found
+
+
+def _paragraphs(utility: Utility) -> list[str]:
+    return [paragraph(fact[0].upper() + fact[1:]) for fact in _facts(utility)]
+
+
+def _usual(utility: Utility) -> str:
+    """Gains over grades: learned, 2^grade - 1 and the grade itself."""
+    series: dict[str, list[tuple[float, float]]] = {"learned": _points(utility)}
+    for kind, name in (("exp", "2^grade - 1"), ("linear", "grade")):
+        series[name] = _points(Utility.standard(kind, utility.grades, utility.places))
+    return curves(series, "Gains", "grade", "gain")
+
+
+def _points(utility: Utility) -> list[tuple[float, float]]:
+    return [(float(g), float(v)) for g, v in zip(utility.grades, utility.gains, strict=True)]
+
+
+def _path(held: dict[str, Any]) -> str:
+    points = [(float(np.log10(c)), a) for c, a in zip(held["C"], held["accuracy"], strict=True)]
+    drawing = curves({"held out": points}, "Accuracy over C", "log10 C", "accuracy")
+    return figure(drawing, "Accuracy on pairs held out, for each C tried.")
+
+
+def _weights(utility: Utility) -> Table:
+    head = ["place", *(f"grade {g}" for g in utility.grades)]
+    rows = [[str(k + 1), *(f"{v:.4f}" for v in row)] for k, row in enumerate(utility.weights)]
+    return Table(head, rows, note="Weights as learned; a difference of 1 is a margin.")

@@ -1,0 +1,234 @@
+"""Preferences over rankings: from arrays, lists and files, with all that people leave out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from firstpage.data.preference_files import read_preferences, write_preferences
+from firstpage.data.preferences import Preferences
+from firstpage.data.trec import Qrels, Run
+from firstpage.errors import DataError
+
+
+def test_lists_of_any_length_with_unjudged_documents():
+    found = Preferences.of([[3, None, 1], [2]], [[0, 1, 2], [3, 3]], [1, -2])
+    assert found.grades == (0, 1, 2, 3)
+    assert found.left.tolist() == [[3, -1, 1], [2, -1, -1]]
+    assert found.right.tolist() == [[0, 1, 2], [3, 3, -1]]
+    assert found.outcome.tolist() == [1, -2]
+
+
+@pytest.mark.parametrize(
+    ("unjudged", "left"),
+    [("worst", [[3, 0, 1, 0], [2, 0, 0, 0]]), ("condense", [[3, 1, 0, 0], [2, 0, 0, 0]])],
+)
+def test_what_an_unjudged_document_counts(unjudged, left):
+    found = Preferences.of([[3, None, 1], [2]], [[0, 1, 2], [3, 3]])
+    assert found.encoded(4, unjudged)[0].tolist() == left
+
+
+def test_unjudged_documents_may_be_refused():
+    found = Preferences.of([[3, None, 1]], [[0, 1, 2]])
+    with pytest.raises(DataError, match="pair 1: the left list has no grade at place 2"):
+        found.encoded(3, "refuse")
+    with pytest.raises(DataError, match="worst, condense, refuse; got 'x'"):
+        found.encoded(3, "x")
+
+
+@pytest.mark.parametrize(
+    ("left", "grades"),
+    [
+        ([[1, 5]], (1, 2, 3, 4, 5)),
+        ([[0, 4]], (0, 1, 2, 3, 4)),
+        ([[2, 3]], (1, 2, 3)),
+        ([[-1, 1]], (-1, 0, 1)),
+        ([[1, 1]], (1, 2)),
+    ],
+)
+def test_grades_are_all_whole_numbers_that_occur(left, grades):
+    assert Preferences.of(left, left).grades == grades
+    assert Preferences.of(np.array(left), np.array(left)).grades == grades
+
+
+def test_grades_by_name_need_not_follow_each_other():
+    found = Preferences.of([[0, 10]], [[3, 0]], grades=[0, 3, 10])
+    assert found.left.tolist() == [[0, 2]]
+    assert found.regraded([0, 1, 3, 10]).left.tolist() == [[0, 3]]
+    with pytest.raises(DataError, match="has the grade 10; the grades are 0, 3"):
+        found.regraded([0, 3])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"left": [[1.5]], "right": [[1]]}, "pair 1 has the grade 1.5 at place 1"),
+        ({"left": [[1]], "right": [[1]], "outcome": [3]}, "an outcome is 2, 1"),
+        ({"left": [[1]], "right": [[1]], "outcome": [np.nan]}, "an outcome is 2, 1"),
+        ({"left": [[1]], "right": [[1]], "weight": [np.nan]}, "the weight of pair 1 is nan"),
+        ({"left": [[1]], "right": [[1]], "weight": [-1]}, "the weight of pair 1 is -1"),
+        ({"left": [[1]], "right": [[1]], "weight": [np.inf]}, "the weight of pair 1 is inf"),
+        (
+            {"left": [[1]], "right": [[1]], "weight": [1, 1]},
+            "weight must be one a pair; there are 2 for 1",
+        ),
+        (
+            {"left": [[1]], "right": [[1]], "query": ["a", "b"]},
+            "query must be one a pair; there are 2 for 1",
+        ),
+        ({"left": [[1], [1]], "right": [[1]]}, "one row a pair"),
+        ({"left": [[None]], "right": [[None]]}, "no grade in any list"),
+        ({"left": [["x"]], "right": [[1]]}, "pair 1 has a grade that is no number"),
+        ({"left": [[0]], "right": [[10**6]]}, "name those that there are"),
+        ({"left": [[0]], "right": [[1]], "grades": [1, 0]}, "two or more, upward"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(arguments, words):
+    with pytest.raises(DataError) as error:
+        Preferences.of(**arguments)
+    assert words in str(error.value)
+
+
+def test_parts_and_sums_keep_names_and_grades():
+    one = Preferences.of([[0, 1]], [[1, 0]], [1], query=["q1"], segment=["s"])
+    two = Preferences.of([[5]], [[1]], [-1], query=["q2"], segment=["t"])
+    both = one + two
+    assert both.grades == (0, 1, 2, 3, 4, 5)
+    assert both.left.tolist() == [[0, 1], [5, -1]]
+    assert list(both.query) == ["q1", "q2"]
+    assert list(both[np.array([1])].segment) == ["t"]
+
+
+ROWS = [
+    {"query": "q1", "left": [3, None, 1], "right": [0, 1], "outcome": 2, "weight": 0.5},
+    {"query": "q2", "left": [1], "right": [2, 3], "outcome": -1},
+]
+
+
+def lines(path, rows) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "p.jsonl.gz", "p.npz"])
+def test_files_give_back_what_was_written(tmp_path, name):
+    first = tmp_path / "first.jsonl"
+    lines(first, [{**row, "segment": "news"} for row in ROWS])
+    found = read_preferences(first)
+    write_preferences(found, tmp_path / name)
+    again = read_preferences(tmp_path / name)
+    assert again.grades == found.grades == (0, 1, 2, 3)
+    assert np.array_equal(again.left, found.left)
+    assert np.array_equal(again.right, found.right)
+    assert again.outcome.tolist() == [2, -1]
+    assert again.weight.tolist() == [0.5, 1.0]
+    assert list(again.query) == ["q1", "q2"]
+    assert list(again.segment) == ["news", "news"]
+
+
+def test_a_table_with_words(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text('query,left,right,label\n1,"3 0 -","1,2",1\n2,0 1,1 0,3\n3,0,1,4\n')
+    found = read_preferences(path)
+    assert found.left.tolist() == [[3, 0, -1], [0, 1, -1], [0, -1, -1]]
+    assert found.outcome.tolist() == [2, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome"), [("left", 1), ("RIGHT", -1), ("tie", 0), (">>", 2), ("<", -1), ("2.0", 2)]
+)
+def test_outcomes_in_words(tmp_path, word, outcome):
+    path = tmp_path / "p.jsonl"
+    lines(path, [{"left": [1], "right": [0], "preference": word}])
+    assert read_preferences(path).outcome.tolist() == [outcome]
+
+
+QRELS = Qrels.from_dict({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
+RUNS = {
+    "old": Run.from_dict({"q1": {"a": 1.0, "b": 2.0, "x": 3.0}, "q2": {"c": 1.0}}),
+    "new": Run.from_dict({"q1": {"a": 5.0}, "q2": {"x": 1.0}}),
+}
+
+
+def test_documents_get_their_grades_from_judgments(tmp_path):
+    path = tmp_path / "p.jsonl"
+    lines(path, [{"query": "q1", "left": ["a", "x"], "right": "b a", "outcome": 1}])
+    found = read_preferences(path, qrels=QRELS)
+    assert found.left.tolist() == [[2, -1]]
+    assert found.right.tolist() == [[0, 2]]
+
+
+def test_rankings_come_from_runs(tmp_path):
+    path = tmp_path / "p.jsonl"
+    lines(
+        path,
+        [
+            {"query": "q1", "outcome": 1},
+            {"query": "q2", "left": "new", "right": "old", "outcome": -1},
+        ],
+    )
+    found = read_preferences(path, qrels=QRELS, runs=RUNS)
+    assert found.left.tolist() == [[-1, 0, 2], [-1, -1, -1]]
+    assert found.right.tolist() == [[2, -1, -1], [1, -1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"left": [1], "right": [0]}, "there is no outcome"),
+        ({"left": [1], "right": [0], "outcome": 7}, "an outcome is 2, 1"),
+        ({"left": [1], "right": [0], "outcome": True}, "an outcome is 2, 1"),
+        ({"left": [1], "right": [0], "label": 9}, "a label is 1 (left much better) to 5"),
+        ({"right": [0], "outcome": 1}, "'left' is missing"),
+        ({"left": 3, "right": [0], "outcome": 1}, "a side is a list of grades"),
+        ({"left": [], "right": [0], "outcome": 1}, "a side is a list of grades"),
+        ({"left": ["doc7"], "right": [0], "outcome": 1}, "Documents need the judgments"),
+        ({"left": [1.5], "right": [0], "outcome": 1}, "a grade is a whole number"),
+        ({"left": [1], "right": [0], "outcome": 1, "weight": "x"}, "a weight is a finite number"),
+    ],
+)
+def test_a_bad_row_is_named(tmp_path, row, words):
+    path = tmp_path / "p.jsonl"
+    lines(path, [ROWS[0], row])
+    with pytest.raises(DataError) as error:
+        read_preferences(path)
+    assert words in str(error.value)
+    assert "p.jsonl:2:" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"outcome": 1}, "there is no query"),
+        ({"query": "q9", "outcome": 1}, "query 'q9' has no judgments"),
+        ({"query": "q1", "left": 7, "outcome": 1}, "a list of documents, or a run"),
+    ],
+)
+def test_a_bad_row_of_documents_is_named(tmp_path, row, words):
+    path = tmp_path / "p.jsonl"
+    lines(path, [row])
+    with pytest.raises(DataError) as error:
+        read_preferences(path, qrels=QRELS, runs=RUNS)
+    assert words in str(error.value)
+
+
+def test_files_that_are_none(tmp_path):
+    empty = tmp_path / "p.jsonl"
+    empty.write_text("\n")
+    with pytest.raises(DataError, match="holds no pair"):
+        read_preferences(empty)
+    with pytest.raises(DataError, match="rows come as"):
+        (tmp_path / "p.txt").write_text("x")
+        read_preferences(tmp_path / "p.txt")
+    with pytest.raises(DataError, match="cannot be read as arrays"):
+        (tmp_path / "p.npz").write_text("x")
+        read_preferences(tmp_path / "p.npz")
+    with pytest.raises(DataError, match="give the judgments"):
+        read_preferences(empty, runs=RUNS)
+
+
+def test_a_pool_has_no_outcomes(tmp_path):
+    path = tmp_path / "p.jsonl"
+    lines(path, [{"query": "q", "left": [1], "right": [0]}])
+    assert read_preferences(path, pool=True).tied.all()
