@@ -56,13 +56,25 @@ def split(text: str) -> tuple[str, dict[str, Any]]:
     if match is None:
         raise PartError(f"cannot read {text!r}; it must look like name or name(parameter=value).")
     given: dict[str, Any] = {}
-    for item in re.split(r",(?![^\[({]*[\])}])", match[2] or ""):
+    for item in pieces(match[2] or ""):
         if item.strip():
             name, equals, value = (part.strip() for part in item.partition("="))
             if not equals:
                 raise PartError(f"{text!r}: parameters read name=value; got {item.strip()!r}.")
             given[name] = literal(value)
     return match[1], given
+
+
+def pieces(text: str) -> list[str]:
+    """What stands between commas, but not those inside brackets."""
+    found, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return found
 
 
 def literal(text: str) -> Any:

@@ -56,6 +56,7 @@ def example(tmp_path: Path) -> Path:
     fp.write_scores(good, tmp_path / "scores.txt")
     fp.write_run(run_of(data, good, "ours"), tmp_path / "ours.run")
     fp.write_run(run_of(data, other, "bm25"), tmp_path / "bm25.run")
+    fp.Utility.standard("exp", range(3), 10).save(tmp_path / "measure.json")
     for_labelling(tmp_path)
     for_dcglearn(tmp_path)
     return tmp_path

@@ -17,7 +17,7 @@ from firstpage.aggregation.pool import BaseOrder
 from firstpage.aggregation.weights import MeasuredWeights, normalized, supervised_weights
 from firstpage.data.trec import Run
 from firstpage.errors import DataError
-from firstpage.measures.base import Measure
+from firstpage.measures.parse import Named
 from firstpage.types import Floats, Ints
 
 
@@ -134,7 +134,7 @@ def aggregate(
     *,
     weights: str | Sequence[float] | MeasuredWeights | None = None,
     qrels: Any = None,
-    measure: str | Measure = "NDCG@10",
+    measure: Named = "NDCG@10",
     valid: Sequence[Any] | None = None,
     depth: int | None = 100,
     same_depth: bool = False,
@@ -182,7 +182,7 @@ def _weights(
     runs: Sequence[Run] | None,
     valid: Sequence[Any] | None,
     qrels: Any,
-    measure: str | Measure,
+    measure: Named,
     rankers: int,
 ) -> tuple[Floats, MeasuredWeights | None]:
     if isinstance(weights, str) and weights != "auto":

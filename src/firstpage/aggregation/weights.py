@@ -13,8 +13,8 @@ from firstpage.data.groups import rows_of
 from firstpage.data.joins import partners
 from firstpage.data.trec import Column, Qrels, Run
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.base import Measure
 from firstpage.measures.evaluate import evaluate
+from firstpage.measures.parse import Named
 from firstpage.measures.parse import measure as parse
 from firstpage.types import Floats
 
@@ -57,7 +57,7 @@ def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
 def supervised_weights(
     systems: Sequence[Any],
     truth: Any,
-    measure: str | Measure = "NDCG@10",
+    measure: Named = "NDCG@10",
     **how: Any,
 ) -> MeasuredWeights:
     """Weights proportional to each system's mean of a measure on validation data.
@@ -76,7 +76,10 @@ def supervised_weights(
         truth = _shared(systems, Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth)
     means = np.array([evaluate(s, truth, measures=[value], **how)[str(value)] for s in systems])
     return MeasuredWeights(
-        normalized(np.maximum(means, 0.0), len(means)), means, str(measure), len(truth)
+        normalized(np.maximum(means, 0.0), len(means)),
+        means,
+        measure if isinstance(measure, str) else str(value),
+        len(truth),
     )
 
 

@@ -91,7 +91,7 @@ def command(
 def _tune(
     ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int
 ) -> Tuned:
-    from firstpage.names import literal
+    from firstpage.names import literal, pieces
     from firstpage.rankers.tuning import Trial, tune
 
     search: dict[str, list[Any]] = {}
@@ -99,7 +99,7 @@ def _tune(
         name, equals, values = item.partition("=")
         if not equals:
             raise click.UsageError(f"--grid reads NAME=A,B,..; got {item!r}.")
-        search[name.strip()] = [literal(v) for v in values.split(",") if v.strip()]
+        search[name.strip()] = [literal(v) for v in pieces(values) if v.strip()]
 
     def tell(number: int, total: int, trial: Trial) -> None:
         if sys.stderr.isatty():

@@ -128,6 +128,11 @@ class Utility:
         held = self._plain()
         return {"format": FORMAT, "version": VERSION, "sha256": _digest(held), **held}
 
+    @classmethod
+    def from_dict(cls, held: Mapping[str, Any]) -> Utility:
+        """Of what `to_dict` gave."""
+        return _from_plain(held)
+
     def _plain(self) -> dict[str, Any]:
         return {
             "grades": list(self.grades), "gains": self.gains.tolist(),

@@ -38,7 +38,11 @@ def cheapest_swap(
             r += 1
         if r < n and b[items[r]] == b[items[p]]:
             if after > r and b[items[p + 1]] == b[items[p]]:
-                r = after
+                # The same partner; unless one is nearer that has the next place's discount.
+                while r < after and r < depth and a[r] == a[p + 1] and b[items[r]] == b[items[p]]:
+                    r += 1
+                if r >= depth or a[r] != a[p + 1]:
+                    r = after
             while r < n and b[items[r]] == b[items[p]]:
                 r += 1
         after = r

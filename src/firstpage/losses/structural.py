@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels import structural as kernel
 from firstpage.kernels.violations import average_precision_hinge
 from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
+from firstpage.losses.delta import Delta, delta
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
 from firstpage.types import Bools, Floats, Ints, Words
 
 Scaling = Literal["margin", "slack"]
 Reference = Literal["resort", "mean", "fixed"]
 Search = Literal["chords", "golden"]
-PLACES = 10  # of Precision, where the text does not say
-FALL = 20.0  # labels so far below the best gain a millionth: their losses would be rounding
 
 
 def whole_top(truth: Truth, k: int) -> Floats:
@@ -108,7 +107,8 @@ class StructuralHinge(Loss):
     Delta * (1 + score - true score) (slack scaling: TopSlack).
 
     delta      "NDCG" or "Precision", with a cut-off as in "NDCG@10"; Delta = 1 - that measure.
-               NDCG counts all places if none is given, Precision 10
+               NDCG counts all places if none is given, Precision 10.  "NDCG(measure.json)@10" has
+               the gains and discounts of that file; discounts that rise are made to fall
     reference  which of the true rankings of equal labels is meant: the one that scores best
                ("resort"), their "mean", or the "fixed" one in the order of the data
     search     how slack scaling looks for the ranking: "chords", or the paper's "golden" section
@@ -122,10 +122,11 @@ class StructuralHinge(Loss):
     search: Search = "chords"
     k: int | None = None
     within: bool = False
+    read: Delta = field(init=False, repr=False)  # a file is read once, and may change later
     traits: ClassVar[Traits] = Traits(smooth=False)
 
     def __post_init__(self) -> None:
-        measure(self.delta)
+        object.__setattr__(self, "read", delta(self.delta))
         for name, known in (
             ("scaling", ("margin", "slack")), ("reference", ("resort", "mean", "fixed")),
             ("search", ("chords", "golden")),
@@ -139,28 +140,13 @@ class StructuralHinge(Loss):
     def target(self, truth: Truth, weights: Floats | None = None) -> Structural:
         _unweighted(weights, "a structural hinge")
         labels = truth.labels if self.k is None else whole_top(truth, self.k)
-        labels = self._classes(labels, truth.offsets)
+        labels = self.read.classes(labels, truth.offsets)
+        if self.read.note:
+            warnings.warn(self.read.note, FirstpageWarning, stacklevel=2)
         found = levels(Truth(labels, truth.offsets, truth.queries))
         rows = np.repeat(truth.offsets[:-1], truth.lengths) + found.order
         inside = labels[rows] > 0 if self.within else np.ones(len(rows), bool)
         return Structural(self, found, labels[rows][inside], found.order[inside], inside)
-
-    def _classes(self, labels: Floats, offsets: Ints) -> Floats:
-        """Labels, equal where the measure sees no difference."""
-        if measure(self.delta)[0] == "precision":
-            return (labels > 0).astype(np.float64)
-        top = np.repeat(_reduce(np.maximum, labels, offsets, 0.0), np.diff(offsets))
-        return np.where(labels > np.maximum(top - FALL, 0.0), labels, 0.0)
-
-
-def measure(text: str) -> tuple[str, int | None]:
-    """The name and the cut-off of a Delta."""
-    form = r"\s*(ndcg|precision|p)\s*(?:@\s*([1-9]\d{0,8}))?\s*"
-    match = re.fullmatch(form, text.lower()) if isinstance(text, str) else None
-    if match is None:
-        raise DataError(f"delta must be NDCG or Precision, as in 'NDCG@10'; got {text!r}.")
-    cutoff = int(match[2]) if match[2] else None
-    return ("ndcg", cutoff) if match[1] == "ndcg" else ("precision", cutoff or PLACES)
 
 
 class Structural:
@@ -176,23 +162,17 @@ class Structural:
         self._loss, self._levels, self._docs = loss, found, docs
         counts = query_sums(inside.astype(np.float64), found.offsets).astype(np.int64)
         self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        kind, cutoff = measure(loss.delta)
-        longest = max(int(counts.max(initial=0)), 1)
-        depth = longest if cutoff is None else min(cutoff, longest)
-        ndcg = 1.0 / np.log2(np.arange(2.0, depth + 2.0))
-        self._a = ndcg if kind == "ndcg" else np.full(depth, 1.0 / (cutoff or PLACES))
-        place = np.arange(len(labels)) - np.repeat(self._starts[:-1], counts)
+        self._a = loss.read.places(max(int(counts.max(initial=0)), 1))
+        place, depth = np.arange(len(labels)) - np.repeat(self._starts[:-1], counts), len(self._a)
         self._own: Floats = np.where(place < depth, self._a[np.minimum(place, depth - 1)], 0.0)
-        self._gains = self._normal(kind, labels, counts)
+        self._gains = self._normal(loss.read.worth(labels, self._starts), counts)
         if loss.reference == "mean":
             self._average(labels)
         self._frozen = loss.reference != "resort"
         self.bounds = np.zeros(len(counts))
 
-    def _normal(self, kind: str, labels: Floats, counts: Ints) -> Floats:
+    def _normal(self, gain: Floats, counts: Ints) -> Floats:
         """Gains of which the ideal ranking collects 1."""
-        top = np.repeat(_reduce(np.maximum, labels, self._starts, 0.0), counts)
-        gain = np.exp2(labels - top) - np.exp2(-top) if kind == "ndcg" else labels
         ideal = query_sums(self._own * gain, self._starts)  # documents stand by falling label
         found: Floats = gain * np.repeat(safe_inverse(ideal), counts)
         return found
@@ -248,12 +228,3 @@ class Structural:
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
         return flat(out)
-
-
-def _reduce(function: Any, values: Floats, starts: Ints, empty: float) -> Floats:
-    """A function over each group; `empty` for groups without members."""
-    out = np.full(len(starts) - 1, empty)
-    filled = np.diff(starts) > 0
-    if filled.any():
-        out[filled] = function.reduceat(values, starts[:-1][filled])
-    return out

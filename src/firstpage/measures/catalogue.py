@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from firstpage.measures.conventions import CONVENTIONS
+from firstpage.measures.learned import LEARNED
 from firstpage.measures.parse import MEASURES
 
 
@@ -17,6 +18,7 @@ def forms() -> list[tuple[str, str]]:
         given = ", ".join(name for name in names if name != "cutoff")
         form = cls.__name__ + (f"({given})" if given else "") + ("@n" if "cutoff" in names else "")
         found.append((form, cls.about + (" (lower is better)" if cls.lower_is_better else "")))
+    found += [(f"{name}(file, form, segment)@n", cls.about) for name, cls in LEARNED.items()]
     return found
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.kernels.resample import bootstrap_means
-from firstpage.measures.base import Measure
 from firstpage.measures.conventions import Convention, Queries, Ties
 from firstpage.measures.conventions import convention as named_convention
 from firstpage.measures.evaluate import (
@@ -23,6 +22,7 @@ from firstpage.measures.evaluate import (
     Evaluation,
     evaluate,
 )
+from firstpage.measures.parse import Named, listed
 from firstpage.measures.significance import (
     Correction,
     Test,
@@ -203,7 +203,7 @@ def compare(
     *,
     qid: Any = None,
     docid: Any = None,
-    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    measures: Named | Iterable[Named] = DEFAULT_MEASURES,
     convention: str | Convention = "default",
     baseline: str | None = None,
     test: Test = "randomization",
@@ -230,7 +230,7 @@ def compare(
     if test not in get_args(Test):
         raise MeasureError(f"test must be {', '.join(get_args(Test))}; got {test!r}.")
     corrected(np.ones(2), correction)  # refuses an unknown one before the work
-    texts = [measures] if isinstance(measures, (str, Measure)) else list(measures)
+    texts = listed(measures)
     how = named_convention(convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed)
     found = tuple(
         evaluate(

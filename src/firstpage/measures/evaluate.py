@@ -16,7 +16,7 @@ from firstpage.measures.conventions import Convention, Queries, Ties
 from firstpage.measures.conventions import convention as named_convention
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.lists import Lists
-from firstpage.measures.parse import measures as parse_measures
+from firstpage.measures.parse import Named, by_text
 from firstpage.types import Floats
 
 DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
@@ -83,7 +83,7 @@ def evaluate(
     *,
     qid: Any = None,
     docid: Any = None,
-    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    measures: Named | Iterable[Named] = DEFAULT_MEASURES,
     convention: str | Convention = "default",
     k: int | None = None,
     ties: Ties | None = None,
@@ -98,7 +98,7 @@ def evaluate(
 
     system    scores, one a document; or a Run, or {query: {document: score}}
     truth     labels, one a document, with `qid`; a Dataset; a Truth; or Qrels, or a dictionary
-    measures  texts such as "NDCG@10", "kERR", "AP(rel=2)"
+    measures  texts such as "NDCG@10", "kERR", "AP(rel=2)", "NDCG(measure.json)@10"; or a Utility
     k         first turn graded labels into a top-k truth of this depth
     ci        add 95 % bootstrap intervals of the means
 
@@ -106,12 +106,11 @@ def evaluate(
     docs/conventions.md.  Higher is better for all but TopK01, Perm01 and WKT.
     """
     how = named_convention(convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed)
-    given = [measures] if isinstance(measures, (str, Measure)) else list(measures or [])
-    if not given:
+    asked = by_text(measures if measures is not None else [])
+    if not asked:
         raise MeasureError("name at least one measure, such as NDCG@10.")
-    parsed = tuple(parse_measures(given))
     lists = make_lists(system, truth, how, qid, docid, k)
-    return evaluate_lists(lists, tuple(str(text) for text in given), parsed, how, ci, name)
+    return evaluate_lists(lists, tuple(asked), tuple(asked.values()), how, ci, name)
 
 
 def evaluate_lists(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import types
 from collections.abc import Iterable
-from dataclasses import Field, fields
+from dataclasses import Field, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, get_args, get_origin, get_type_hints
 
-from firstpage.errors import MeasureError
+from firstpage.data.source import Source, names_file
+from firstpage.data.utility import Utility
+from firstpage.errors import DataError, MeasureError
 from firstpage.measures.base import Measure
 from firstpage.measures.binary import (
     AP,
@@ -27,10 +30,12 @@ from firstpage.measures.binary import (
     bpref,
 )
 from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG
+from firstpage.measures.learned import LEARNED
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
 from firstpage.measures.topk import kERR, kNDCG
 from firstpage.names import plain
 
+Named = str | Measure | Utility  # what a measure may be given as
 MEASURES: tuple[type[Measure], ...] = (
     NDCG, DCG, MeanNDCG, ERR, kNDCG, kERR,
     AP, P, Recall, RR, Rprec, Success, bpref, Judged, RBP, SetP, SetR, SetF,
@@ -64,11 +69,42 @@ BY_NAME = {_plain(cls.__name__): cls for cls in MEASURES}
 BY_NAME |= {alias: BY_NAME[_plain(name)] for alias, name in ALIASES.items()}
 
 
-def measure(text: str | Measure) -> Measure:
-    """The measure that a text names, such as `NDCG@10`, `ERR`, `kNDCG(k=10)@5`, `ndcg_cut_10`."""
-    if not isinstance(text, (str, Measure)):
+def measure(text: Named, of: Utility | str | os.PathLike[str] | None = None) -> Measure:
+    """The measure that a text names, such as `NDCG@10`, `ERR`, `kNDCG(k=10)@5`, `ndcg_cut_10`.
+
+    A learned one by its file, as in `NDCG(measure.json)@10`, or by what it is made `of`:
+    `measure("NDCG@10", of=utility)`.  A Utility by itself is its DCG.
+    """
+    if isinstance(text, Utility):
+        text, of = "DCG", text if of is None else of
+    if isinstance(text, Measure) and of is None:
+        return text
+    if not isinstance(text, str):
         raise MeasureError(f"a measure is a text such as NDCG@10; got {text!r}.")
-    return text if isinstance(text, Measure) else _parsed(text)
+    found = _learned(text, of)
+    return _parsed(text) if found is None else found
+
+
+def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure | None:
+    """A DCG or NDCG of a measure file, which is read anew: it may have changed."""
+    match = FORM.fullmatch(text)
+    cls = BY_NAME.get(_plain(match[1])) if match else None
+    inside = (match[2] if match else None) or ""
+    if of is None and (cls is None or cls.__name__ not in LEARNED or not names_file(inside)):
+        return None
+    if match is None or cls is None or cls.__name__ not in LEARNED:
+        raise MeasureError(f"only DCG and NDCG can be made of a utility or its file; not {text!r}.")
+    cutoff = None if match[3] is None else _whole(match[3], text)
+    try:
+        source = Source.parse(inside)
+        if of is not None and source.file:
+            raise DataError(f"{text!r} names a file itself; drop it, or what it is made of.")
+        if of is not None and not isinstance(of, Utility):
+            source, of = replace(source, file=os.fspath(of)), None
+        utility = source.read() if of is None else source.pick(of)
+        return LEARNED[cls.__name__](utility, source, cutoff)
+    except DataError as error:
+        raise MeasureError(str(error)) from None
 
 
 @lru_cache(1024)
@@ -92,11 +128,20 @@ def _parsed(text: str) -> Measure:
     return cls(**given)
 
 
-def measures(texts: str | Measure | Iterable[str | Measure]) -> list[Measure]:
+def measures(texts: Named | Iterable[Named]) -> list[Measure]:
     """Several at once."""
-    if isinstance(texts, (str, Measure)):
-        texts = [texts]
-    return [measure(text) for text in texts]
+    return [measure(text) for text in listed(texts)]
+
+
+def listed(texts: Named | Iterable[Named]) -> list[Named]:
+    """One or several, as a list."""
+    return [texts] if isinstance(texts, (str, Measure, Utility)) else list(texts)
+
+
+def by_text(texts: Named | Iterable[Named]) -> dict[str, Measure]:
+    """Measures by the texts that were typed, or by their own; one asked for twice counts once."""
+    found = [(text, measure(text)) for text in listed(texts)]
+    return {text if isinstance(text, str) else str(one): one for text, one in found}
 
 
 def _unknown(name: str) -> MeasureError:
@@ -126,9 +171,11 @@ def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or name not in known:
             options = ", ".join(known) or "none"
+            learned = not equals and cls.__name__ in LEARNED
+            hint = f", and a measure file is named by file={name}" if learned else ""
             raise MeasureError(
                 f"{whole!r}: {cls.__name__} has no parameter {name!r} (it has: {options}); "
-                "parameters read name=value."
+                f"parameters read name=value{hint}."
             )
         if name in given:
             raise MeasureError(f"{whole!r}: {name} is given twice.")

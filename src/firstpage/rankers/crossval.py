@@ -12,8 +12,8 @@ from sklearn.base import clone
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
 from firstpage.errors import DataError
-from firstpage.measures.base import Measure
 from firstpage.measures.evaluate import evaluate
+from firstpage.measures.parse import Named, by_text
 from firstpage.measures.significance import corrected, randomization
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.tuning import tune
@@ -102,7 +102,7 @@ class CrossValidation:
 def cross_validate(
     rankers: Ranker | dict[str, Ranker] | Iterable[Ranker],
     folds: Sequence[Fold],
-    measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURES,
+    measures: Named | Sequence[Named] = DEFAULT_MEASURES,
     convention: str = "default",
     tuned: bool = False,
     seeds: Sequence[int] = (0,),
@@ -123,8 +123,8 @@ def cross_validate(
     seeds = list(seeds)
     if not seeds:
         raise DataError("name at least one seed.")
-    asked = [measures] if isinstance(measures, (str, Measure)) else list(measures)
-    texts = [str(m) for m in asked]
+    asked = by_text(measures)  # a learned one is read here, once for all folds
+    texts = list(asked)
     named = _named(rankers)
     parts_of = [_Parts.of(fold, top_k) for fold in folds]
     values: dict[str, dict[str, list[Floats]]] = {name: {m: [] for m in texts} for name in named}
@@ -140,9 +140,9 @@ def cross_validate(
                 if tuned:
                     chosen[name].append({"fold": fold.number, "seed": seed, **picked})
                 scores = candidate.predict(fold.test)
-                got = evaluate(scores, fold.test, measures=texts, convention=convention)
-                for m in texts:
-                    parts[m].append(got.per_query(m))
+                got = evaluate(scores, fold.test, measures=asked.values(), convention=convention)
+                for m, one in asked.items():
+                    parts[m].append(got.per_query(str(one)))
             for m in texts:
                 values[name][m].append(np.concatenate(parts[m]))
     fold_of = np.concatenate([np.full(len(f.test), f.number) for f in parts_of])

@@ -14,6 +14,8 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.files import read_all, write_bytes
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
+from firstpage.data.utility import FORMAT as UTILITY
+from firstpage.data.utility import Utility
 from firstpage.errors import DataError
 from firstpage.measures.base import Measure
 from firstpage.rankers.cascade import Cascade
@@ -102,6 +104,10 @@ def _plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
+    if isinstance(value, Utility):
+        return value.to_dict()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     if type(value).__name__ == "FrozenEstimator":  # by name: scikit-learn is not loaded for this
@@ -110,6 +116,16 @@ def _plain(value: Any) -> Any:
         return str(value)
     inside = ", ".join(f"{f.name}={getattr(value, f.name)!r}" for f in fields(value) if f.init)
     return f"{type(value).__name__}({inside})"
+
+
+def _restored(value: Any, name: str) -> Any:
+    """What `_plain` made of a utility, as one again; everything else as it is."""
+    if not isinstance(value, dict) or value.get("format") != UTILITY:
+        return value
+    try:
+        return Utility.from_dict(value)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{name}: damaged: a parameter is no utility ({error}).") from None
 
 
 def save(ranker: Any, path: str | os.PathLike[str]) -> None:
@@ -178,7 +194,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     from firstpage.rankers.names import ranker
 
     model = read_model(path)
-    found: Any = ranker(model.ranker, **model.parameters)
+    given = {key: _restored(value, model.source) for key, value in model.parameters.items()}
+    found: Any = ranker(model.ranker, **given)
     found.model_ = model.scoring
     found.params_ = getattr(model.scoring, "params", None)
     found.training_ = model.training

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from firstpage.data.source import Source
+from firstpage.data.utility import Utility
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.rankers.base import Ranker
@@ -16,6 +19,7 @@ from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, r
 from firstpage.types import Floats
 
 MOST = 30  # LightGBM has gains 2^label - 1 for labels up to this
+LABELS = 10_000  # more gains than that nobody means
 
 
 @dataclass(eq=False, repr=False)
@@ -24,6 +28,9 @@ class LambdaMART(Ranker):
 
     k is its truncation level (LightGBM's default, 30, if None).  Labels must be whole numbers from
     0 to 30, and lists have at most 10,000 documents: limits of LightGBM, not of our objectives.
+
+    gain       of the labels 0, 1, ..: numbers, a Utility, or a measure file ("measure.json"), whose
+               gains are taken; None: 2^label - 1
     """
 
     _paper = "Burges, MSR-TR-2010-82; LightGBM"
@@ -32,6 +39,20 @@ class LambdaMART(Ranker):
 
     _: KW_ONLY
     scorer: Any = "trees"
+    gain: Any = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        gains_of(self.gain)
+
+    def _params(self, trees: Trees, job: Job, gains: list[float] | None) -> dict[str, Any]:
+        params = {
+            **trees.parameters(job.seed, resolve(job.threads)),
+            "objective": "lambdarank",
+            "metric": "none",  # its own would ask the validation data for queries
+            "lambdarank_truncation_level": self.k or 30,
+        }
+        return params if gains is None else {**params, "label_gain": gains}
 
     def _learn(self, job: Job) -> Fitted:
         trees = scorer_of(self.scorer)
@@ -39,13 +60,9 @@ class LambdaMART(Ranker):
             raise DataError("LambdaMART grows trees of LightGBM: scorer='trees(..)'.")
         lightgbm = lightgbm_or_error()
         data, training = job.training.data, job.training
-        _check(data.y, data.lengths)
-        params = {
-            **trees.parameters(job.seed, resolve(job.threads)),
-            "objective": "lambdarank",
-            "metric": "none",  # its own would ask the validation data for queries
-            "lambdarank_truncation_level": self.k or 30,
-        }
+        gains = gains_of(self.gain)
+        _check(data.y, data.lengths, gains)
+        params = self._params(trees, job, gains)
         weight = training.weights
         if training.query_weights is not None:
             each = np.repeat(training.query_weights, data.lengths)
@@ -61,13 +78,48 @@ class LambdaMART(Ranker):
                 booster = lightgbm.Booster(params, full)
                 return LightGBM.boost(booster, full, valid, trees.count, grown, {})
 
-        return fit_boosted(job, trees, grow, lambda: 0.0)  # lambdarank has no loss to show
+        found = fit_boosted(job, trees, grow, lambda: 0.0)  # lambdarank has no loss to show
+        if gains is not None:
+            found.record["label_gain"] = gains  # a measure file may be gone later
+        return found
 
 
-def _check(y: Floats, lengths: Any) -> None:
-    if (y != np.round(y)).any() or (y < 0).any() or (y > MOST).any():
+def gains_of(gain: Any) -> list[float] | None:
+    """LightGBM's `label_gain`, from any of the forms of `gain`."""
+    if gain is None:
+        return None
+    if isinstance(gain, (str, os.PathLike)):
+        source = Source.parse(gain) if isinstance(gain, str) else Source(os.fspath(gain))
+        gain = source.read()
+    if isinstance(gain, Utility):
+        best = gain.grades[-1]
+        if best > LABELS:
+            raise DataError(f"gain: LightGBM takes labels up to {LABELS}, and a grade is {best}.")
+        gain = gain.label_gain(2.0 ** min(best, MOST) - 1.0 if best > 0 else 1.0)
+    try:
+        found = np.asarray(gain, np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all():
         raise DataError(
-            f"LightGBM's lambdarank takes whole labels from 0 to {MOST}; these are not. Our own "
+            "gain must be numbers for the labels 0, 1, .., a Utility or a measure file; got "
+            f"{gain!r}."
+        )
+    if found[0] < 0 or (np.diff(found) < 0).any() or found[0] == found[-1]:
+        raise DataError(f"gain must rise from 0 or above; got {found.tolist()}.")
+    return [float(value) for value in found]
+
+
+def _check(y: Floats, lengths: Any, gains: list[float] | None) -> None:
+    if gains is not None and y.max(initial=0.0) >= len(gains):
+        raise DataError(
+            f"gain has gains of the labels 0 to {len(gains) - 1}, and the data hold a label "
+            f"{y.max():g}; give one for every label."
+        )
+    most = MOST if gains is None else len(gains) - 1
+    if (y != np.round(y)).any() or (y < 0).any() or (y > most).any():
+        raise DataError(
+            f"LightGBM's lambdarank takes whole labels from 0 to {most}; these are not. Our own "
             "objectives take any: ListMLE(scorer='trees')."
         )
     if int(lengths.max(initial=0)) > 10_000:

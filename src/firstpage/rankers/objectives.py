@@ -9,6 +9,7 @@ Groups come from the library's own data object.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from firstpage.losses.names import LOSSES, loss
 from firstpage.measures.base import Measure
 from firstpage.measures.conventions import convention
 from firstpage.measures.lists import rank_lists
+from firstpage.measures.parse import Named
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import plain, split
 from firstpage.rankers.composed import Composed
@@ -131,10 +133,10 @@ class Metric:
         value = float(self.measure.values(lists, how).mean())
         if not hasattr(data, "get_uint_info"):  # LightGBM also wants to know which way is up
             return str(self.measure), value, not self.measure.lower_is_better
-        return str(self.measure), value
+        return re.sub(r"[\s:]+", "_", str(self.measure)), value  # XGBoost parts its lines by these
 
 
-def metric(which: str | Measure) -> Metric:
+def metric(which: Named) -> Metric:
     """`feval` of lightgbm.train, `custom_metric` of xgboost.train."""
     return Metric(parse_measure(which))
 

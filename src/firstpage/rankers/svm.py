@@ -139,7 +139,8 @@ class TopMargin(SVM):
     the true one), where Delta = 1 - NDCG or 1 - Precision, and a ranking's score sums the
     discounted scores of its documents.
 
-    delta      "NDCG", "NDCG@10", "Precision@10", ..
+    delta      "NDCG", "NDCG@10", "Precision@10", or with the gains and discounts of a measure file:
+               "NDCG(measure.json)@10".  Discounts that rise are made to fall: you are warned
     reference  the true ranking among equal labels: "resort" (the one that scores best, frozen and
                looked at again in up to `rounds` rounds, from a least-squares start), "mean",
                "fixed".  With few relevant documents "fixed" has its optimum at 0: you are warned

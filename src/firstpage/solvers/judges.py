@@ -19,7 +19,7 @@ class Judge:
     """A measure on some documents of a truth, equal scores averaged over their orders.
 
     rows      which documents the lists are made of; None: all
-    telling   queries whose best order measures more than their worst; the others say nothing
+    telling   queries whose order by label measures otherwise than its reverse; others say nothing
     """
 
     def __init__(self, measure: Measure, truth: Truth, rows: Ints | None = None) -> None:
@@ -32,7 +32,7 @@ class Judge:
         ideal = rank_lists(self.labels, self.labels, self.offsets, self.queries, self._how)
         self.additive = measure.additive(ideal, self._how)
         best, worst = self.of_lists(self.labels), self.of_lists(-self.labels)
-        self.telling: Bools = best > worst + DUST
+        self.telling: Bools = np.abs(best - worst) > DUST  # discounts of a file may rise
         if measure.lower_is_better or best.max(initial=0.0) > 1 + DUST or worst.min(initial=0) < 0:
             raise DataError(
                 f"boosting needs a measure from 0 to 1, higher is better; not {measure}."
