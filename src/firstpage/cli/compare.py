@@ -56,39 +56,15 @@ def command(
     parse(measures or DEFAULT_MEASURES)
     shown = checked_format(shared.chosen_format(format_, as_json, output))
     truth: Any = shared.read_truth(data, qrels)
-    systems = _named([*scores, *run], truth, bool(run))
+    systems = shared.named_systems([*scores, *run], truth, bool(run))
     if run:
         truth = shared.as_qrels(truth)
     found = compare(
         systems,
         truth,
         measures=measures or DEFAULT_MEASURES,
-        baseline=_full_name(baseline, systems),
+        baseline=shared.full_name(baseline, systems),
         **settings,
     )
     shared.write_per_query(list(found.evaluations), per_query)
     shared.deliver(render(found, shown, (data or qrels or Path()).name), output)
-
-
-def _named(files: list[Path], truth: Any, runs: bool) -> dict[str, Any]:
-    """Each system under its file's name; where names repeat, with the folder."""
-    names = [f.name for f in files]
-    systems: dict[str, Any] = {}
-    for file in files:
-        name = file.name if names.count(file.name) == 1 else str(file)
-        number = 2
-        while name in systems:
-            name = f"{file} ({number})"
-            number += 1
-        systems[name] = shared.read_system(truth, *((None, file) if runs else (file, None)))
-    return systems
-
-
-def _full_name(given: str | None, systems: dict[str, Any]) -> str | None:
-    """A baseline may be named by its file, its file without suffix, or its tag."""
-    if given is None:
-        return None
-    for name, system in systems.items():
-        if given in (name, Path(name).name, Path(name).stem, getattr(system, "name", None)):
-            return name
-    return given

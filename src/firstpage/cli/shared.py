@@ -94,6 +94,30 @@ def read_system(truth: Dataset | Column, scores: Path | None, run: Path | None) 
     return read_run(run)
 
 
+def named_systems(files: list[Path], truth: Any, runs: bool) -> dict[str, Any]:
+    """Each system under its file's name; where names repeat, with the folder."""
+    names = [f.name for f in files]
+    systems: dict[str, Any] = {}
+    for file in files:
+        name = file.name if names.count(file.name) == 1 else str(file)
+        number = 2
+        while name in systems:
+            name = f"{file} ({number})"
+            number += 1
+        systems[name] = read_system(truth, *((None, file) if runs else (file, None)))
+    return systems
+
+
+def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
+    """A baseline may be named by its file, its file without suffix, or its tag."""
+    if given is None:
+        return None
+    for name, system in systems.items():
+        if given in (name, Path(name).name, Path(name).stem, getattr(system, "name", None)):
+            return name
+    return given
+
+
 def as_qrels(truth: Dataset | Column) -> Column:
     """Judgments for runs, also from a data file with document ids."""
     from firstpage.data.dataset import Dataset

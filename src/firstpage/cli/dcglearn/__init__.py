@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from firstpage.cli.dcglearn import choose, learn, show, simulate
+from firstpage.cli.dcglearn import choose, compare, learn, show, simulate
 
 
 @click.group("dcglearn")
@@ -12,5 +12,5 @@ def command() -> None:
     """Learn the gains and discounts of DCG from preferences over rankings."""
 
 
-for _verb in (learn, choose, show, simulate):
+for _verb in (learn, choose, compare, show, simulate):
     command.add_command(_verb.command)

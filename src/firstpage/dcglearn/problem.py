@@ -1,0 +1,166 @@
+"""The question behind a verdict, as numbers: may a difference change its sign?
+
+Gains that rise with the grade are sums of steps h_l >= 0 for "at least grade l"; discounts that
+fall with the place are sums of steps c_j >= 0 for "among the first j places".  The difference of
+two systems in DCG is then  sum over j, l of  c_j X[j, l] h_l,  where X[j, l] is how many more
+documents of at least grade l the first system has among its first j places, on average.  In
+NDCG every query is divided by the same sum over its ideal order, and queries with the same
+ideal order are one group.
+
+Steps are measured by those of the reference measure: m[j, l] = 1 is the measure itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from firstpage.data.utility import Utility, normalized
+from firstpage.dcglearn.ranked import Ranked, ideal
+from firstpage.dcglearn.reading import Scale, steps_of
+from firstpage.errors import MeasureError
+from firstpage.types import Floats
+
+Vary = Literal["gains", "discounts", "both", "weights"]
+ZERO = 1e-12  # mean counts nearer to zero are rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Sum over groups of (above . m) / (below . m), where m[r, c] = rows[r] * columns[c].
+
+    above, below   groups x rows x columns; below is None for DCG, which has one group
+    With a single row only the columns vary.
+    """
+
+    above: Floats
+    below: Floats | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.above.shape[1], self.above.shape[2]
+
+    def value(self, rows: Floats, columns: Floats) -> float:
+        m = np.outer(rows, columns)
+        top = np.einsum("grc,rc->g", self.above, m)
+        if self.below is None:
+            return float(top.sum())
+        return float((top / np.einsum("grc,rc->g", self.below, m)).sum())
+
+    def ratios(self) -> tuple[Floats, Floats]:
+        """Above and below with flat cells; below all ones for DCG, whose sign stays the same."""
+        groups = len(self.above)
+        above = self.above.reshape(groups, -1)
+        return above, np.ones_like(above) if self.below is None else self.below.reshape(groups, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Two systems under one measure: counts, and the measure's own steps."""
+
+    scale: Scale
+    vary: Vary
+    falling: bool
+    more: Floats  # groups x places x steps: counts of the one minus the other, over all queries
+    best: Floats | None  # groups x places x steps: counts of the ideal order
+    down: Floats
+    up: Floats
+    weights: Floats
+
+    def problem(self, free: bool = False) -> Problem:
+        """Around the measure's steps; `free` around ones, where steps of zero may move too."""
+        below = None if self.best is None else self._reduced(self.best, free)
+        above = self._reduced(self.more, free)
+        if below is None:
+            return Problem(above, None)
+        kept = below.any(axis=(1, 2)) & above.any(axis=(1, 2))
+        return Problem(above[kept], below[kept])
+
+    def _reduced(self, counts: Floats, free: bool) -> Floats:
+        down, up, weights = self.steps(free)
+        if self.vary == "both":
+            return counts * np.outer(down, up)
+        if self.vary == "gains":
+            summed: Floats = np.einsum("gjl,j->gl", counts, self.down) * up
+            return summed[:, None, :]
+        if self.vary == "discounts":
+            return ((counts @ self.up) * down)[:, None, :]
+        return (counts * weights).reshape(len(counts), 1, -1)
+
+    def steps(self, free: bool) -> tuple[Floats, Floats, Floats]:
+        """What multipliers multiply."""
+        if not free:
+            return self.down, self.up, self.weights
+        return np.ones_like(self.down), np.ones_like(self.up), np.ones_like(self.weights)
+
+    @property
+    def varied(self) -> tuple[Floats, ...]:
+        """The measure's steps that may move."""
+        kinds = {"gains": (self.up,), "discounts": (self.down,), "both": (self.down, self.up)}
+        return kinds.get(self.vary, (self.weights,))
+
+    def utility(self, rows: Floats, columns: Floats, free: bool = False) -> Utility:
+        """The measure that these multipliers make."""
+        down, up, weights = self.steps(free)
+        grades = self.scale.utility.grades
+        if self.vary == "weights":
+            return _weighted(self._summed(weights * columns.reshape(weights.shape)), grades)
+        if self.vary == "both":
+            down, up = down * rows, up * columns
+        elif self.vary == "gains":
+            down, up = self.down, up * columns
+        else:
+            down, up = down * columns, self.up
+        gains = np.concatenate([[0.0], np.cumsum(up)])
+        return Utility.of(gains, self._summed(down[:, None])[:, 0], grades)
+
+    def _summed(self, steps: Floats) -> Floats:
+        return np.cumsum(steps[::-1], axis=0)[::-1] if self.falling else steps
+
+
+def _weighted(steps: Floats, grades: tuple[int, ...]) -> Utility:
+    """From steps of every place, with the gains and discounts nearest to them."""
+    weights = np.hstack([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)])
+    u, _, v = np.linalg.svd(weights, full_matrices=False)
+    gains, discounts = normalized(np.abs(v[0]), np.abs(u[:, 0]))
+    return Utility(grades, weights / weights.max(), gains, discounts, "weights")
+
+
+def case_of(
+    ranked: Ranked, scale: Scale, a: int, b: int, vary: Vary | None = None, falling: bool = True
+) -> Case:
+    """System a against system b.  `vary` None: all that the measure has."""
+    chosen = _vary(scale, vary)
+    reached = ranked.reached(scale)
+    more = reached[a] - reached[b]
+    best = None
+    if scale.normalized:
+        counts = np.minimum(ranked.counts(scale), scale.places)
+        kinds, group = np.unique(counts, axis=0, return_inverse=True)
+        sums = np.zeros((len(kinds), *more.shape[1:]))
+        np.add.at(sums, group.ravel(), more)
+        best = ideal(kinds, scale.places)
+    else:
+        sums = more.sum(axis=0, keepdims=True)
+    sums = sums / len(ranked.queries)
+    if falling:
+        sums = np.cumsum(sums, axis=1)
+        best = None if best is None else np.cumsum(best, axis=1)
+    sums[np.abs(sums) < ZERO] = 0.0
+    return Case(scale, chosen, falling, sums, best, *steps_of(scale, falling))
+
+
+def _vary(scale: Scale, vary: Vary | None) -> Vary:
+    by_place = scale.utility.form == "weights"
+    if vary is None:
+        return "weights" if by_place else "both"
+    if vary not in ("gains", "discounts", "both", "weights"):
+        raise MeasureError(f"what varies is gains, discounts, both or weights; got {vary!r}.")
+    if by_place and vary != "weights":
+        raise MeasureError(
+            f"{scale.text} has a weight for every place and grade, so its weights vary; give it "
+            "in its form of gains to vary gains or discounts."
+        )
+    return vary

@@ -1,0 +1,102 @@
+"""`firstpage dcglearn` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.data.trec import run_of
+from firstpage.data.utility import Utility
+
+RECIPE = fp.Synthetic(queries=20, docs="uniform(6, 15)", features=4, grades=3)
+DATA = RECIPE.dataset()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    fp.write_letor(DATA, tmp_path / "data.txt")
+    fp.write_qrels(DATA, tmp_path / "data.qrels")
+    good, rng = RECIPE.true_utility(DATA.X), np.random.default_rng(0)
+    for name, noise in (("good", 0.5), ("fair", 1.0), ("poor", 9.0)):
+        scores = good + noise * rng.normal(size=DATA.n_docs)
+        fp.write_scores(scores, tmp_path / f"{name}.scores")
+        fp.write_run(run_of(DATA, scores, name), tmp_path / f"{name}.run")
+    Utility.of([0, 1, 5], [1, 0.6, 0.3]).save(tmp_path / "measure.json")
+    return tmp_path
+
+
+def test_text_says_agreement_and_certificates(run, files) -> None:
+    code, out, err = run(
+        "dcglearn", "compare", "DCG@5", f"NDCG({files / 'measure.json'})@3", "--qrels",
+        files / "data.qrels", "--runs", files / "good.run", files / "fair.run", files / "poor.run",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "20 queries, 3 systems" in out
+    assert "Of 60 pairs of lists the two measures agree on" in out
+    assert out.count(" beats ") == 3
+    assert "Any compatible gains and discounts: " in out
+
+
+def test_json_is_the_same_for_runs_and_scores(run, files) -> None:
+    more = ("--json", "--baseline", "good", "--within", "1.2", "--effort", "10")
+    ways = [
+        (files / "data.txt", "--scores", files / "good.scores", "--scores", files / "poor.scores"),
+        ("--qrels", files / "data.qrels", "--run", files / "good.run", "--run", files / "poor.run"),
+    ]
+    found = [
+        json.loads(run("dcglearn", "compare", "NDCG@5", "DCG(gain=linear)@3", *way, *more)[1])
+        for way in ways
+    ]
+    assert found[0]["agreement"] == found[1]["agreement"]
+    verdict = found[0]["verdicts"][0]
+    assert verdict["better"] == "good.scores"
+    assert verdict["within"]["state"] == "proven"
+    want = fp.evaluate(fp.read_scores(files / "good.scores"), DATA, measures="NDCG@5")["NDCG@5"]
+    assert found[0]["means"][0]["good.scores"] == pytest.approx(want)
+
+
+def test_the_page_stands_alone(run, files) -> None:
+    code, _, _ = run(
+        "dcglearn", "compare", "DCG@5", "NDCG@5", files / "data.txt", "--scores",
+        files / "good.scores", files / "fair.scores", "-o", files / "page.html",
+    )  # fmt: skip
+    assert code == 0
+    page = (files / "page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in page
+    for part in ("Agreement", "grade 2 or more", "Systems"):
+        assert part in page
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["NDCG@5"], 2, "name two measures"),
+        (["NDCG@5", "AP", "data.txt", "--scores", "good.scores"], 1, "only DCG and NDCG"),
+        (["NDCG@5", "DCG@5", "data.txt", "--scores", "good.scores"], 2, "one ranking only"),
+        (["NDCG@5", "DCG@5", "data.txt"], 2, "all as --run or all as --scores"),
+        (["NDCG@50", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores"], 1, "no list has"),
+        (["DCG(gain=[0, 1])@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores"], 1, "hold a grade 2"),
+        (["DCG@5", "DCG@5", "--qrels", "data.qrels", "--run", "good.run", "other.run"], 1, "share no query"),
+        (["DCG@5", "DCG@5", "--qrels", "half.qrels", "--run", "one.run", "two.run"], 1, "share no judged query"),
+        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores", "--within", "0.5"], 1, "at least 1"),
+        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores", "--baseline", "x"], 1, "no system 'x'"),
+        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores", "-o", "x.csv"], 2, ".html"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line(run, files, monkeypatch, args, code, said) -> None:
+    monkeypatch.chdir(files)
+    Path("other.run").write_text("elsewhere Q0 d1 1 1.0 x\n")
+    Path("half.qrels").write_text("a 0 d1 1\nb 0 d1 1\n")
+    Path("one.run").write_text("a Q0 d1 1 1.0 x\n")
+    Path("two.run").write_text("b Q0 d1 1 1.0 x\n")
+    done = run("dcglearn", "compare", *args)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stdout == ""
+    if code == 1:
+        assert done.stderr.count("\n") == 1
