@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from firstpage.data.utility import read_utility as read_utility
     from firstpage.dcglearn.active import choose as choose
     from firstpage.dcglearn.advice import advice as advice
+    from firstpage.dcglearn.certificates.verdicts import verdicts as verdicts
+    from firstpage.dcglearn.coherence import coherence as coherence
     from firstpage.dcglearn.intervals import intervals as intervals
     from firstpage.dcglearn.learn import DCGLearn as DCGLearn
     from firstpage.dcglearn.position import position_test as position_test
@@ -122,6 +124,8 @@ _ROOMS = {
     "data.utility": ["Utility", "read_utility"],
     "dcglearn.active": ["choose"],
     "dcglearn.advice": ["advice"],
+    "dcglearn.certificates.verdicts": ["verdicts"],
+    "dcglearn.coherence": ["coherence"],
     "dcglearn.intervals": ["intervals"],
     "dcglearn.learn": ["DCGLearn"],
     "dcglearn.position": ["position_test"],

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from firstpage.dcglearn.bounds import Box, least_ratio, lower_bound
-from firstpage.dcglearn.problem import Problem
-from firstpage.dcglearn.proofs import branch, decide, everywhere
-from firstpage.dcglearn.search import extent, slope, turned
+from firstpage.dcglearn.certificates.bounds import Box, least_ratio, lower_bound
+from firstpage.dcglearn.certificates.problem import Problem
+from firstpage.dcglearn.certificates.proofs import branch, decide, everywhere
+from firstpage.dcglearn.certificates.search import extent, slope, turned
 
 
 def made(rng, groups: int, rows: int, columns: int) -> Problem:

@@ -130,7 +130,7 @@ def test_measures_are_read_from_texts_and_files(tmp_path) -> None:
     assert wanted(str(path)).on([0], 9, how).places == 3
     assert wanted("DCG@2").on([0], 9, how).utility.grades == (0, 1)
     for text, said in (
-        (f"DCG({path})@7", "discounts for 3 places"),
+        (f"DCG({path})@7", "has weights of 3 places"),
         (f"DCG({path})@3", "no list has"),
     ):
         with pytest.raises(MeasureError, match=said):

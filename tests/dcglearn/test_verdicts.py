@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from firstpage.data.utility import Utility
-from firstpage.dcglearn.problem import Problem
-from firstpage.dcglearn.verdicts import verdicts
+from firstpage.dcglearn.certificates.problem import Problem
+from firstpage.dcglearn.certificates.verdicts import verdicts
 from firstpage.errors import DataError, MeasureError
 from tests.dcglearn import plain
 
@@ -220,7 +220,7 @@ def test_systems_alike_tie() -> None:
 
 
 def test_large_problems_fall_back_to_bounds(monkeypatch) -> None:
-    from firstpage.dcglearn import exact
+    from firstpage.dcglearn.certificates import exact
 
     rng = np.random.default_rng(9)
     problem = plain.random_problem(rng, 6, 7, 4, 0.2)

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import firstpage as fp
+from firstpage.dcglearn.certificates.verdicts import verdicts
 from firstpage.dcglearn.coherence import coherence
-from firstpage.dcglearn.verdicts import verdicts
 from firstpage.report.coherence import coherence_page, coherence_text, sentences
 from tests.report.test_report import Checker
 

@@ -5,20 +5,19 @@ Only DCG and NDCG have them; every other measure is refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.data.utility import Utility, read_utility
+from firstpage.data.utility import Utility
 from firstpage.errors import MeasureError
 from firstpage.measures.conventions import Convention
 from firstpage.measures.graded import DCG, NDCG, discounts
+from firstpage.measures.learned import LearnedDCG, LearnedNDCG
 from firstpage.measures.parse import measure
 from firstpage.types import Floats
 
-FILE_FORM = re.compile(r"\s*(n?dcg)\s*\((.+\.json)\s*\)\s*(?:@\s*(\d+))?\s*", re.I | re.S)
 CLOSE = 1e-12  # steps below zero by less than this, of the greatest, are zero
 
 
@@ -95,13 +94,12 @@ def wanted(text: str | Utility) -> Wanted:
     """Read a measure's text, or refuse it, before any data are read."""
     if isinstance(text, Utility):
         return Wanted("DCG", DCG(), text)
-    if match := FILE_FORM.fullmatch(text):
-        kind, path, cutoff = match.groups()
-        asked = (NDCG if kind.lower() == "ndcg" else DCG)(cutoff=int(cutoff) if cutoff else None)
-        return Wanted(text, asked, read_utility(path.strip()))
-    if text.strip().lower().endswith(".json"):
-        return Wanted(text, DCG(), read_utility(text.strip()))
-    found = measure(text)
+    bare = text.strip().lower().endswith(".json")  # a measure file is its DCG
+    found = measure(f'DCG(file="{text.strip()}")' if bare else text)
+    if isinstance(found, (LearnedDCG, LearnedNDCG)):
+        kind = NDCG if isinstance(found, LearnedNDCG) else DCG
+        form = found.source.form or found.utility.form
+        return Wanted(text, kind(cutoff=found.cutoff), found.utility.with_form(form))
     if not isinstance(found, (DCG, NDCG)):
         raise MeasureError(
             f"{text!r}: only DCG and NDCG have gains and discounts; give one of them, such as "

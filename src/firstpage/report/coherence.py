@@ -8,8 +8,8 @@ from math import ceil, floor, isfinite
 import numpy as np
 
 from firstpage.data.utility import Utility
+from firstpage.dcglearn.certificates.verdicts import Outcome, Verdict, Witness
 from firstpage.dcglearn.coherence import Coherence
-from firstpage.dcglearn.verdicts import Outcome, Verdict, Witness
 from firstpage.report.curves import curves
 from firstpage.report.page import figure, page, paragraph
 from firstpage.report.table import Table

@@ -89,9 +89,9 @@ def _read(files: list[Path], asked: dict[str, Any]) -> tuple[dict[str, Any], Any
 
 
 def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, Any]) -> Any:
+    from firstpage.dcglearn.certificates.verdicts import verdicts_of
     from firstpage.dcglearn.coherence import coherence_of
     from firstpage.dcglearn.ranked import Ranked
-    from firstpage.dcglearn.verdicts import verdicts_of
     from firstpage.measures.conventions import convention
 
     settings = {name: asked[name] for name in ("ties", "queries", "seed")}

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from firstpage.dcglearn.problem import Problem
+from firstpage.dcglearn.certificates.problem import Problem
 from firstpage.types import Floats
 
 Ends = tuple[Floats, Floats]  # from, to

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from firstpage.dcglearn.problem import Problem
+from firstpage.dcglearn.certificates.problem import Problem
 from firstpage.types import Floats
 
 STARTS = 12  # random corners

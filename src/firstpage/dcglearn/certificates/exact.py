@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.dcglearn.problem import Problem
+from firstpage.dcglearn.certificates.problem import Problem
 from firstpage.types import Floats
 
 CORNERS = 13  # the smaller box may have so many sides

@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from firstpage.dcglearn import exact
-from firstpage.dcglearn.bounds import Bound, Box, lower_bound
-from firstpage.dcglearn.problem import Problem
-from firstpage.dcglearn.search import SURE, extent, nearest, turned
+from firstpage.dcglearn.certificates import exact
+from firstpage.dcglearn.certificates.bounds import Bound, Box, lower_bound
+from firstpage.dcglearn.certificates.problem import Problem
+from firstpage.dcglearn.certificates.search import SURE, extent, nearest, turned
 from firstpage.types import Floats
 
 State = Literal["proven", "flips", "undecided"]

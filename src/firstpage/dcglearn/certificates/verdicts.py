@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.utility import Utility
-from firstpage.dcglearn import proofs
+from firstpage.dcglearn.certificates import proofs
+from firstpage.dcglearn.certificates.problem import Case, Vary, case_of
+from firstpage.dcglearn.certificates.proofs import BOXES, Point, Radius, State
 from firstpage.dcglearn.coherence import signs
-from firstpage.dcglearn.problem import Case, Vary, case_of
-from firstpage.dcglearn.proofs import BOXES, Point, Radius, State
 from firstpage.dcglearn.ranked import Ranked
 from firstpage.dcglearn.reading import Scale, wanted
 from firstpage.errors import DataError, MeasureError

@@ -1,0 +1,1 @@
+"""How far a verdict between systems depends on gains and discounts: witnesses and proofs."""
