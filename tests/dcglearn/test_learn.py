@@ -149,6 +149,15 @@ def test_c_is_chosen_by_what_is_held_out():
     assert chosen.path_.costs[int(np.argmax(np.round(accuracies, 12)))] == chosen.C_
 
 
+def test_the_regularisation_path_is_a_fit_for_each_c():
+    given = varied(200, noise=2.0)
+    path = DCGLearn(10, C=1.0).fit(given).along([0.01, 1.0, 100.0])
+    for c, utility in path.items():
+        alone = DCGLearn(10, C=c).fit(given)
+        assert utility.weights == pytest.approx(alone.weights_, abs=1e-8)
+        assert utility.about["gap"] <= 1e-9 * utility.about["objective"]
+
+
 def test_folds_keep_queries_together():
     groups = np.repeat(np.arange(30), 4)
     seen = []

@@ -105,7 +105,7 @@ class Preferences:
 
         Without outcomes the left one is the better of each pair.
         """
-        width = max((len(row) for side in (left, right) for row in side), default=0)
+        width = max(_width(left), _width(right))
         first, second = (_matrix(side, width, source) for side in (left, right))
         n = len(first)
         kept = _grades(grades, first, second, source)
@@ -125,14 +125,20 @@ class Preferences:
             None if segment is None else Ids.of(segment), source,
         )  # fmt: skip
 
+    def seen(self) -> list[int]:
+        """Grades that occur in some list."""
+        return [
+            grade
+            for level, grade in enumerate(self.grades)
+            if (self.left == level).any() or (self.right == level).any()
+        ]
+
     def regraded(self, grades: Sequence[int]) -> Preferences:
         """The same among other grades, which must have all that occur."""
         kept = tuple(int(g) for g in grades)
         if kept == self.grades:
             return self
-        seen = np.unique(np.concatenate([np.unique(self.left), np.unique(self.right)]))
-        occur = [self.grades[level] for level in seen if level >= 0]
-        lost = [grade for grade in occur if grade not in kept]
+        lost = [grade for grade in self.seen() if grade not in kept]
         if lost:
             raise DataError(
                 f"{self.source}: a list has the grade {lost[0]}; the grades are "
@@ -196,6 +202,13 @@ def _check_numbers(given: Preferences) -> None:
     for side in (given.left, given.right):
         if side.size and (int(side.max()) >= top or int(side.min()) < UNKNOWN):
             raise DataError(f"{given.source}: levels must be from -1 to {top - 1}.")
+
+
+def _width(side: Any) -> int:
+    """Places of the longest list."""
+    if isinstance(side, np.ndarray) and side.ndim == 2:
+        return int(side.shape[1])
+    return max((len(row) for row in side), default=0)
 
 
 def _matrix(side: Any, width: int, source: str) -> Array:

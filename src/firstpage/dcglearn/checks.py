@@ -51,8 +51,7 @@ def _whole(value: object, least: int) -> bool:
 
 def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
     """What a person should know about the preferences."""
-    seen = np.union1d(np.unique(pairs.left), np.unique(pairs.right))
-    lost = [str(g) for level, g in enumerate(given.grades) if level not in seen]
+    lost = [str(grade) for grade in given.grades if grade not in set(given.seen())]
     if lost:
         yield (
             f"no list has the grade {', '.join(lost)}: what it is worth follows from the grades "
@@ -76,9 +75,15 @@ def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
 def contradicted(pairs: Pairs) -> Bools:
     """Preferences for which another one says the opposite about the same difference of grades."""
     keys = fingerprints(pairs)
-    strict = pairs.kind != TIE
-    there = np.unique(keys[strict])
-    found: Bools = strict & np.isin(np.uint64(0) - keys, there)
+    same = np.minimum(keys, np.uint64(0) - keys)  # one number for a difference and its opposite
+    strict = np.flatnonzero(pairs.kind != TIE)
+    order = strict[np.argsort(same[strict])]
+    first = np.flatnonzero(np.diff(same[order], prepend=~same[order[:1]]) != 0)
+    found = np.zeros(len(pairs), bool)
+    if len(first):
+        turned = keys[order] != same[order]
+        both = np.logical_or.reduceat(turned, first) & ~np.logical_and.reduceat(turned, first)
+        found[order] = np.repeat(both, np.diff(first, append=len(order)))
     return found
 
 

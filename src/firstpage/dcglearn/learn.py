@@ -97,7 +97,7 @@ class DCGLearn:
         self._keep(self.recipe_.fit(sums, self.C_))
         self.segments_: dict[str, Segment] = learn_segments(
             self.given_, self.pairs_, groups, self.recipe_, self.C_, self.pooling, self.optimum_,
-            list(self._folds(groups)),
+            list(self._folds(groups)) if self.given_.segment is not None else [],
         )  # fmt: skip
         return self
 
@@ -176,8 +176,8 @@ class DCGLearn:
     @property
     def relative_(self) -> bool:
         """Whether discounts are known less the last one only: all pairs order the same grades."""
-        left, right = np.sort(self.pairs_.left, axis=1), np.sort(self.pairs_.right, axis=1)
-        return bool((left == right).all())
+        some = self.pairs_[:1000]  # enough to see it, nearly always
+        return _same_grades(some) and _same_grades(self.pairs_)
 
     @property
     def utility_(self) -> Utility:
@@ -213,6 +213,19 @@ class DCGLearn:
         table = self.weights_ if form == "weights" else np.outer(self.discounts_, self.gains_)
         return agreement(pairs, table)
 
+    def along(self, grid: Sequence[float] | None = None) -> dict[float, Utility]:
+        """The regularisation path: the measure for each C, learned from the same pairs."""
+        costs = [float(c) for c in (self.grid if grid is None else grid)]
+        found = {}
+        for c, optimum in zip(costs, self.recipe_.path(self.pairs_, costs), strict=True):
+            table = optimum.table.reshape(self.K, -1)
+            best = factors(table)
+            about = {"C": c, "objective": optimum.objective, "gap": optimum.gap}
+            found[c] = Utility(
+                self.given_.grades, table, best.gains, best.discounts, "gains", about
+            )  # fmt: skip
+        return found
+
     def score(self, given: Preferences) -> float:
         """The share of preferences that the measure agrees with."""
         return self.agreement(given).accuracy
@@ -244,3 +257,8 @@ class DCGLearn:
     def _names(cls) -> list[str]:
         kept: Mapping[str, Any] = cls.__dataclass_fields__
         return [name for name, f in kept.items() if f.init and name != "_"]
+
+
+def _same_grades(pairs: Pairs) -> bool:
+    """Whether both rankings of every pair have the same grades, in whatever order."""
+    return bool((np.sort(pairs.left, axis=1) == np.sort(pairs.right, axis=1)).all())
