@@ -105,12 +105,17 @@ def test_what_is_no_backup_is_told(site: Site, tmp_path: Path, data: bytes) -> N
         restore(tmp_path / "x.jsonl", site.store)
 
 
-def refused(path: Path, store: Store, words: str) -> None:
-    """One line, and not a row is left behind."""
-    with pytest.raises(DataError, match=words) as error:
+def refused(path: Path, store: Store) -> str:
+    """What is said when a copy is refused; loud where a row is left behind."""
+    with pytest.raises(DataError) as error:
         restore(path, store)
-    assert len(str(error.value).splitlines()) == 1
-    assert not any(counts(store).values())
+    left = {name: rows for name, rows in counts(store).items() if rows}
+    return f"{error.value}{left or ''}"
+
+
+def is_one_line(said: str, *words: str) -> bool:
+    """One line that holds one of these, and nothing was left behind."""
+    return said.endswith(".") and "\n" not in said and any(word in said for word in words)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -133,13 +138,13 @@ def test_a_copy_that_is_cut_is_refused(site: Site, empty: Store, tmp_path: Path)
     lines = whole.splitlines(keepends=True)
     for part in (b"".join(lines[:6]), b"".join(lines[:-1]), lines[0], whole[:-40], whole[:300]):
         cut.write_bytes(part)
-        refused(cut, empty, "cut short")
+        assert is_one_line(refused(cut, empty), "cut short")
     cut.write_bytes(b"".join(lines[:-2] + lines[-1:]))
-    refused(cut, empty, "not whole")
+    assert is_one_line(refused(cut, empty), "not whole")
     cut.write_bytes(whole + lines[1])
-    refused(cut, empty, "after its end")
+    assert is_one_line(refused(cut, empty), "after its end")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(whole)[:-20])
-    refused(tmp_path / "cut.gz", empty, "cut short")
+    assert is_one_line(refused(tmp_path / "cut.gz", empty), "cut short")
     assert restore(copy, empty) == len(lines) - 2
 
 
@@ -149,10 +154,10 @@ def test_a_cut_database_is_refused(site: Site, empty: Store, tmp_path: Path) -> 
     whole, cut = (tmp_path / "copy.db").read_bytes(), tmp_path / "cut.db"
     for size in (16, 100, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 10):
         cut.write_bytes(whole[:size])
-        refused(cut, empty, "cut short|no backup")
+        assert is_one_line(refused(cut, empty), "cut short", "no backup")
     with closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE x (y)")
-    refused(tmp_path / "other.db", empty, "lacks our tables")
+    assert is_one_line(refused(tmp_path / "other.db", empty), "lacks our tables")
     restore(tmp_path / "copy.db", empty)
     assert (tmp_path / "copy.db").read_bytes() == whole, "reading a copy leaves it alone"
 
@@ -169,14 +174,14 @@ def test_wrong_values_are_refused(
            "created": "x", "deleted": None, column: value}  # fmt: skip
     lines = json.dumps({"table": "people", "row": row}), json.dumps({"end": {"people": 1}})
     (tmp_path / "x.jsonl").write_bytes(HEAD + "\n".join(lines).encode() + b"\n")
-    refused(tmp_path / "x.jsonl", empty, words)
+    assert is_one_line(refused(tmp_path / "x.jsonl", empty), words)
 
 
 @pytest.mark.parametrize("version", [1, 99, "2", None])
 def test_other_versions_are_refused(empty: Store, tmp_path: Path, version: object) -> None:
     line = json.dumps({"format": "firstpage-backup", "version": version}) + '\n{"end": {}}\n'
     (tmp_path / "x.jsonl").write_text(line)
-    refused(tmp_path / "x.jsonl", empty, "reads version 2")
+    assert is_one_line(refused(tmp_path / "x.jsonl", empty), "reads version 2")
 
 
 def test_rows_that_do_not_fit_together_are_refused(
@@ -186,7 +191,7 @@ def test_rows_that_do_not_fit_together_are_refused(
     back_up(site.store, tmp_path / "copy.jsonl")
     text = (tmp_path / "copy.jsonl").read_text()
     (tmp_path / "copy.jsonl").write_text(text.replace('"project": 1', '"project": 77'))
-    refused(tmp_path / "copy.jsonl", empty, "does not fit together")
+    assert is_one_line(refused(tmp_path / "copy.jsonl", empty), "does not fit together")
 
 
 @pytest.mark.parametrize("name", ["c.db", "c.jsonl", "c.jsonl.gz", "c.jsonl.xz", "c.jsonl.zst"])

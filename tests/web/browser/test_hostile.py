@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest.mock import patch
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from firstpage.web import frames
 from firstpage.web.store.texts import Document, Query
@@ -67,7 +68,8 @@ def evil(there: str, here: str) -> str:
     </body></html>"""
 
 
-def judged(live: Live, there: str, calls: list[str]) -> None:
+def shown(live: Live, there: str) -> tuple[int, Page]:
+    """A task with hostile documents, all of whose bait has been taken."""
     documents = tuple(
         Document(f"d{i}", f"Evil {i}", "html", evil(there, live.url)) for i in range(4)
     )
@@ -82,23 +84,25 @@ def judged(live: Live, there: str, calls: list[str]) -> None:
         if part.count():
             part.click(timeout=2000)
     page.wait_for_timeout(400)
-    expect(page.get_by_role("heading", name="hostile")).to_be_visible()
-    expect(frame.get_by_text("words of the document")).to_be_visible()
-    assert live.logged(task) == []
-    assert page.title().startswith("Judge")
-    answer(page, "ArrowLeft")  # still signed in, still in control
-    assert len(live.logged(task)) == 1
-    assert calls == []
+    return task, page
 
 
-def test_a_hostile_document_achieves_nothing(live: Live, trap: tuple[str, list[str]]) -> None:
-    judged(live, *trap)
-
-
-def test_nor_without_the_cleaning(live: Live, trap: tuple[str, list[str]]) -> None:
+@pytest.mark.parametrize("cleaning", [True, False])
+def test_a_hostile_document_achieves_nothing(
+    live: Live, trap: tuple[str, list[str]], cleaning: bool
+) -> None:
     """The frame's sandbox and policy hold alone, should something slip through the cleaning."""
-    with patch.object(frames, "cleaned", lambda text: text):
-        judged(live, *trap)
+    there, calls = trap
+    with nullcontext() if cleaning else patch.object(frames, "cleaned", lambda text: text):
+        task, page = shown(live, there)
+        expect(page.get_by_role("heading", name="hostile")).to_be_visible()
+        frame = page.frame_locator("#left iframe:not(.veiled)")
+        expect(frame.get_by_text("words of the document")).to_be_visible()
+        assert live.logged(task) == []
+        assert page.title().startswith("Judge")
+        answer(page, "ArrowLeft")  # still signed in, still in control
+        assert len(live.logged(task)) == 1
+        assert calls == []
 
 
 def test_titles_and_texts_are_text(live: Live) -> None:
