@@ -27,7 +27,7 @@ def test_learn_writes_a_measure_and_tells_of_it(run, files):
         "--html", "m.html",
     )  # fmt: skip
     assert code == 0
-    assert "150 pairs (0 ties)" in out
+    assert "pairs: 150, of them ties: 0" in out
     assert "grade 5   1.0000" in out
     assert "Discounts (relative to the last place)" in out
     assert "use it as DCG(m.json)@10" in out

@@ -80,6 +80,8 @@ def test_grades_by_name_need_not_follow_each_other():
         ),
         ({"left": [[1], [1]], "right": [[1]]}, "one row a pair"),
         ({"left": [[None]], "right": [[None]]}, "no grade in any list"),
+        ({"left": [1, 2], "right": [2, 1]}, "lists of rankings, each a list of grades"),
+        ({"left": [[np.inf]], "right": [[1]]}, "a grade is infinite"),
         ({"left": [["x"]], "right": [[1]]}, "pair 1 has a grade that is no number"),
         ({"left": [[0]], "right": [[10**6]]}, "name those that there are"),
         ({"left": [[0]], "right": [[1]], "grades": [1, 0]}, "two or more, upward"),

@@ -120,7 +120,7 @@ def test_advice_from_too_few():
     told = advice(DCGLearn(10, 5, 1.0).fit(world(1).pairs(FEWEST - 1, np.random.default_rng(0))))
     assert not told.known
     assert not told.stop
-    assert "too few to tell" in str(told)
+    assert "too few pairs" in str(told)
     assert told.to_dict()["accuracy"] is None
     assert told.needed(0.9) is None
 

@@ -105,7 +105,7 @@ class Preferences:
 
         Without outcomes the left one is the better of each pair.
         """
-        width = max(_width(left), _width(right))
+        width = max(_width(side, source) for side in (left, right))
         first, second = (_matrix(side, width, source) for side in (left, right))
         n = len(first)
         kept = _grades(grades, first, second, source)
@@ -204,11 +204,16 @@ def _check_numbers(given: Preferences) -> None:
             raise DataError(f"{given.source}: levels must be from -1 to {top - 1}.")
 
 
-def _width(side: Any) -> int:
+def _width(side: Any, source: str) -> int:
     """Places of the longest list."""
     if isinstance(side, np.ndarray) and side.ndim == 2:
         return int(side.shape[1])
-    return max((len(row) for row in side), default=0)
+    try:
+        return max((len(row) for row in side), default=0)
+    except TypeError:
+        raise DataError(
+            f"{source}: left and right must be lists of rankings, each a list of grades."
+        ) from None
 
 
 def _matrix(side: Any, width: int, source: str) -> Array:
@@ -239,8 +244,10 @@ def _grades(
         known = side if side.dtype.kind != "f" else side[~np.isnan(side)]
         if known.size:
             low, high = min(low, float(known.min())), max(high, float(known.max()))
-    if not np.isfinite([low, high]).all():
+    if low > high:
         raise DataError(f"{source}: there is no grade in any list; judge the documents first.")
+    if not np.isfinite([low, high]).all():
+        raise DataError(f"{source}: a grade is infinite; grades are whole numbers.")
     least, most = int(np.floor(min(low, 1.0))), int(np.ceil(high))
     if most - least >= MOST_LEVELS:
         raise DataError(

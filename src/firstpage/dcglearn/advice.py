@@ -60,7 +60,7 @@ class Advice:
 
     def __str__(self) -> str:
         if not self.known:
-            return f"{self.pairs} pairs are too few to tell whether more would pay; go on."
+            return f"too few pairs ({self.pairs}) to tell whether more would pay; go on."
         bring = self.accuracy(100) - self.accuracy()
         what = "more hardly pay" if self.stop else "go on"
         return (

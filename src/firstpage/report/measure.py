@@ -89,7 +89,7 @@ def _facts(utility: Utility) -> list[str]:
     found = []
     if "pairs" in about and "accuracy" in about:
         found.append(
-            f"{about['pairs']} pairs ({about['ties']} ties), C = {about['C']:g}; agrees with "
+            f"pairs: {about['pairs']}, of them ties: {about['ties']}; C = {about['C']:g}; agrees with "
             f"{about['accuracy']:.1%} of the preferences, as gains times discounts with "
             f"{about['accuracy_of_gains']:.1%}"
         )
