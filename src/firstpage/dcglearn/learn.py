@@ -127,8 +127,8 @@ class DCGLearn:
     def _check_preferences(self) -> None:
         if not len(self.pairs_):
             raise DataError(
-                f"{self.given_.source}: in every pair that has a weight both rankings have the same "
-                f"grades in the first {self.K} places; nothing can be learned."
+                f"{self.given_.source}: in every pair that has a weight both rankings have the "
+                f"same grades in the first {self.K} places; nothing can be learned."
             )
         if self.pairs_.ties == len(self.pairs_):
             raise DataError(

@@ -89,8 +89,8 @@ def _facts(utility: Utility) -> list[str]:
     found = []
     if "pairs" in about and "accuracy" in about:
         found.append(
-            f"pairs: {about['pairs']}, of them ties: {about['ties']}; C = {about['C']:g}; agrees with "
-            f"{about['accuracy']:.1%} of the preferences, as gains times discounts with "
+            f"pairs: {about['pairs']}, of them ties: {about['ties']}; C = {about['C']:g}; agrees "
+            f"with {about['accuracy']:.1%} of the preferences, as gains times discounts with "
             f"{about['accuracy_of_gains']:.1%}"
         )
     if held := about.get("validated"):
