@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import click
@@ -74,8 +74,26 @@ def for_labelling(folder: Path) -> None:
     for name, rows in (("queries", queries), ("documents", documents)):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines)
+    graded_lists(folder)
     votes = [f"t,d{a},d{b},a1" for a, b in combinations(range(6), 2)]
     (folder / "votes.csv").write_text("\n".join(["topic,arg1,arg2,vote", *votes, ""]))
+
+
+def graded_lists(folder: Path) -> None:
+    """Two lists a query, the grades of their items, and somebody who counts the good ones."""
+    rng = np.random.default_rng(0)
+    lists, qrels = [], []
+    for q, side in product(range(25), ("ours", "theirs")):
+        grades = rng.integers(0, 3, 4).tolist()
+        items = [{"id": f"{side}{i}", "title": "boot " * g} for i, g in enumerate(grades)]
+        lists.append({"query": f"q{q}", "document": side, "items": items})
+        qrels += [f"q{q} 0 {side}{i} {g}\n" for i, g in enumerate(grades)]
+    (folder / "lists.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lists))
+    (folder / "lists.qrels").write_text("".join(qrels))
+    (folder / "taste.py").write_text(
+        "def more_boots(query, left, right):\n"
+        "    return 'left' if left.count('boot') > right.count('boot') else 'right'\n"
+    )
 
 
 def for_dcglearn(folder: Path) -> None:

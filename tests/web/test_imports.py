@@ -213,7 +213,7 @@ def test_through_the_door(both: Site) -> None:
     right = jsonl({"query": "q1", "left": "a", "right": "b", "outcome": "left"})
     files[1] = ("golds", ("g.jsonl", right))
     done = lena.post(path, files=files)
-    assert done.json() == {"queries": 2, "documents": 4, "golds": 1, "training": 0}
+    assert done.json() == {"queries": 2, "documents": 4, "golds": 1, "training": 0, "grades": 0}
     again = lena.post(path, files=files)
     assert again.status_code == 400
     assert "already" in again.json()["detail"]

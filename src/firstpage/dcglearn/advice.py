@@ -92,6 +92,8 @@ def advice(learner: DCGLearn, repeats: int = 3) -> Advice:
         rng = np.random.default_rng([learner.seed, repeat])
         for train, held in folds(groups, learner.folds, learner.seed + repeat):
             points += _learned(learner, rng.permutation(train), held)
+    if not points:  # preferences of one query only: none is left to judge by
+        return Advice(count, np.nan, np.nan, np.nan, ())
     sizes, right = np.array(points).T
     parts = np.unique(sizes)
     means = np.array([right[sizes == size].mean() for size in parts])

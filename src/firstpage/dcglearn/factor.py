@@ -34,7 +34,7 @@ def factors(table: Floats) -> Factors:
         return Factors(np.zeros(table.shape[1]), np.zeros(table.shape[0]), 1.0)
     sign = 1.0 if u[:, 0].sum() >= 0.0 else -1.0
     gains, discounts = normalized(sign * v[0], sign * u[:, 0])
-    return Factors(gains, discounts, float(sizes[0] ** 2) / total)
+    return Factors(gains + 0.0, discounts + 0.0, float(sizes[0] ** 2) / total)  # no -0.0
 
 
 def similarity(one: Floats, other: Floats) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.utility import Utility
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.errors import DataError
@@ -28,6 +29,17 @@ class Intervals:
     share: Floats
     rounds: int
     level: float
+
+    @classmethod
+    def held(cls, utility: Utility) -> Intervals | None:
+        """Those that a measure file keeps, if any."""
+        kept = utility.about.get("intervals")
+        if kept is None:
+            return None
+        gains, discounts, weights, share = (
+            np.array(kept[name], np.float64) for name in ("gains", "discounts", "weights", "share")
+        )
+        return cls(gains, discounts, weights, share, kept["rounds"], kept["level"])
 
     def to_dict(self) -> dict[str, Any]:
         """What a measure file keeps."""

@@ -89,7 +89,7 @@ class DCGLearn:
         self.pairs_ = self._encoded(self.given_)
         self._check_preferences()
         for note in notes(self.given_, self.pairs_):
-            warnings.warn(note, FirstpageWarning, stacklevel=2)
+            self._say(note)
         groups = self.groups_
         self.path_ = self._path(groups, valid)
         self.C_ = self._cost()
@@ -153,8 +153,12 @@ class DCGLearn:
                 self.recipe_, self.pairs_, groups, self.grid, self.folds, self.seed
             )
         except DataError as error:
-            warnings.warn(f"C = {FALLBACK:g}: {error}", FirstpageWarning, stacklevel=3)
+            self._say(f"C = {FALLBACK:g}: {error}", 4)
             return None
+
+    def _say(self, note: str, above: int = 3) -> None:
+        """What a person should know; `above` finds the line that called `fit`."""
+        warnings.warn(note, FirstpageWarning, stacklevel=above)
 
     def _folds(self, groups: Array) -> Iterator[tuple[Ints, Ints]]:
         if len(np.unique(groups)) > 1:

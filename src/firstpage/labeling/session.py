@@ -36,6 +36,7 @@ from firstpage.labeling.strategies.base import (
     Task,
     TopK,
 )
+from firstpage.labeling.strategies.every import AnyOrder
 from firstpage.labeling.strategies.names import strategy
 from firstpage.labeling.strategies.refined import Refined
 
@@ -104,6 +105,22 @@ class Session:
     def question(self) -> Shown | None:
         """What is open; None when the query is done."""
         return self._shown(self._run().open, self._standing)
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """The pairs that may be asked next, where any order will do; else none."""
+        run = self._run()
+        found = run.choices if isinstance(run, AnyOrder) else []
+        return [(self.documents[q.first], self.documents[q.second]) for q in found]
+
+    def turn(self, left: str, right: str) -> None:
+        """Ask this pair next, if it is one of the `choices`."""
+        self._turn(self._run(), left, right)
+
+    def _turn(self, run: Run, left: str, right: str | None) -> None:
+        pair = self._number.get(left), self._number.get(right or "")
+        if isinstance(run, AnyOrder) and pair[0] is not None and pair[1] is not None:
+            run.turn((pair[0], pair[1]))
 
     def _shown(self, question: Question | None, log: Sequence[Judged]) -> Shown | None:
         """A question of the strategy as it is shown after this log, or the extra one before it."""
@@ -187,7 +204,7 @@ class Session:
             self._fits(event)
         self._take(event)
         if isinstance(event, Judged) and event.kind == "judgment":
-            self._run().answer(self._turned(event, self._run().open))
+            self._meet(self._run(), event)
         self.events.append(event)
 
     def replay(self, events: Iterable[Event]) -> None:
@@ -238,10 +255,13 @@ class Session:
         self._at_work = None
 
     def _fits(self, event: Judged) -> None:
+        before = self.question
+        self._turn(self._run(), event.left, event.right)
         shown = self.question
-        if shown is None:
+        if shown is None or before is None:
             raise OutOfStep("this query is done: there is nothing to answer.")
         if (event.left, event.right, event.kind) != (shown.left, shown.right, shown.kind):
+            self._turn(self._run(), before.left, before.right)
             raise OutOfStep(
                 f"the open question is {shown.left!r} against {shown.right!r} ({shown.kind}), "
                 f"not {event.left!r} against {event.right!r} ({event.kind})."
@@ -270,7 +290,7 @@ class Session:
         run = begin(how, self._task)
         for event in after:
             if event.kind == "judgment":
-                run.answer(self._turned(event, run.open))
+                self._meet(run, event)
         self._at_work = run
         return run
 
@@ -279,6 +299,11 @@ class Session:
             len(self.documents), self.setting.k, self.setting.seed,
             self._prior, self._features, tuple(past),
         )  # fmt: skip
+
+    def _meet(self, run: Run, event: Judged) -> None:
+        """A judgment comes to the strategy."""
+        self._turn(run, event.left, event.right)
+        run.answer(self._turned(event, run.open))
 
     def _turned(self, event: Judged, question: Question | None) -> Answer:
         """An answer as of the document that the strategy named first."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.utility import Utility
+from firstpage.dcglearn.intervals import Intervals
 from firstpage.report.curves import curves
-from firstpage.report.draw import intervals
+from firstpage.report.gains import drawn
 from firstpage.report.page import figure, page, paragraph
 from firstpage.report.table import Table
 from firstpage.types import Floats
@@ -31,28 +32,13 @@ def utility_text(utility: Utility) -> str:
 
 def utility_page(utility: Utility, title: str) -> str:
     """The same as a page with pictures."""
-    sections = [("Gains and discounts", drawings(utility)), ("Facts", _paragraphs(utility))]
+    pictures = drawn(utility, Intervals.held(utility))
+    sections = [("Gains and discounts", [pictures]), ("Facts", _paragraphs(utility))]
     if utility.about.get("validated"):
         sections.append(("The choice of C", [_path(utility.about["validated"])]))
     sections.append(("Worth of a grade at a place", [_weights(utility).html()]))
     lead = "What a document of each grade is worth at each place, learned from preferences."
     return page(f"Measure {title}", lead, sections)
-
-
-def drawings(utility: Utility) -> list[str]:
-    """Gains and discounts with their intervals, as figures; the usual ones beside them."""
-    level = utility.about.get("intervals", {}).get("level")
-    sure = f" Bars: {level:.0%} of resampled pairs." if level else ""
-    found = []
-    for name, names, values in _parts(utility):
-        ends = _ends(utility, name)
-        rows = [
-            (text, float(v), float(lo), float(hi))
-            for text, v, (lo, hi) in zip(names, values, ends, strict=True)
-        ]
-        found.append(figure(intervals(rows, name), f"{name}.{sure}"))
-    found.append(figure(_usual(utility), "Learned gains beside the usual ones, all from 0 to 1."))
-    return found
 
 
 def _parts(utility: Utility) -> list[tuple[str, list[str], Floats]]:
@@ -111,18 +97,6 @@ def _facts(utility: Utility) -> list[str]:
 
 def _paragraphs(utility: Utility) -> list[str]:
     return [paragraph(fact[0].upper() + fact[1:]) for fact in _facts(utility)]
-
-
-def _usual(utility: Utility) -> str:
-    """Gains over grades: learned, 2^grade - 1 and the grade itself."""
-    series: dict[str, list[tuple[float, float]]] = {"learned": _points(utility)}
-    for kind, name in (("exp", "2^grade - 1"), ("linear", "grade")):
-        series[name] = _points(Utility.standard(kind, utility.grades, utility.places))
-    return curves(series, "Gains", "grade", "gain")
-
-
-def _points(utility: Utility) -> list[tuple[float, float]]:
-    return [(float(g), float(v)) for g, v in zip(utility.grades, utility.gains, strict=True)]
 
 
 def _path(held: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from firstpage.errors import FirstpageError
 from firstpage.web import frames
 from firstpage.web.api import accounts, assignment, findings, judging, projects, reference, team
 from firstpage.web.entry import WrongLogin
+from firstpage.web.findings.choosing import wish
 from firstpage.web.guard import Guard
 from firstpage.web.security import ServeSettings, set_login_cookie, store_of
 from firstpage.web.store import assigning, logins, people
@@ -44,7 +45,7 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
         openapi_url=f"{API}/openapi.json",
         description="Label queries and documents; see who agrees; take the truth out.",
     )  # fmt: skip
-    app.state.store, app.state.settings, app.state.desk = store, given, Desk(store)
+    app.state.store, app.state.settings, app.state.desk = store, given, Desk(store, wish)
     app.state.token = given.token
     for part in (accounts, judging, projects, team, assignment, findings):
         app.include_router(part.router, prefix=API)

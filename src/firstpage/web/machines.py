@@ -11,9 +11,11 @@ from uuid import uuid4
 from sqlalchemy import RowMapping
 
 from firstpage.labeling.assessors import Assessor, Text, Verdict
+from firstpage.web.findings.choosing import following, wish
 from firstpage.web.store import tasks, texts
 from firstpage.web.store.connect import Store, iso
 from firstpage.web.store.desk import Desk, Given
+from firstpage.web.store.graded import without_grade
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
@@ -46,17 +48,29 @@ def judge(
     store: Store, project: Project, person: Person, assessor: Assessor, watch: Watch | None = None
 ) -> Done:
     """Answer all that is open for this person; each answer is durable before the next question."""
-    desk = Desk(store)
-    with store.read() as tx:
-        work = [t for t in tasks.of_person(tx, project, person.id) if t.state in tasks.TO_DO]
+    desk = Desk(store, wish)
     done = Done()
-    for task in work:
+    for task in _work(store, project, person):
         for verdict in _judged(store, desk, person, assessor, task):
             done.count(verdict.cost)
             if watch is not None:
                 watch(task.query_key, done.answers)
         done.queries += 1
     return done
+
+
+def _work(store: Store, project: Project, person: Person) -> Iterator[TaskRow]:
+    """Each task that is open now, once; the next one is chosen when the one before is done."""
+    seen: set[int] = set()
+    while True:
+        with store.read() as tx:
+            mine = tasks.of_person(tx, project, person.id)
+            left = [t for t in mine if t.state in tasks.TO_DO and t.id not in seen]
+            chosen = following(tx, project, left).task
+        if chosen is None:
+            return
+        seen.add(chosen)
+        yield next(task for task in left if task.id == chosen)
 
 
 def _judged(
@@ -91,7 +105,9 @@ def text_of(row: RowMapping) -> Text:
     parts = [_plain(row["body"]) if row["kind"] == "html" else row["body"]]
     fields = dict(row["fields"] or {})
     for number, item in enumerate(fields.pop("items", ()), 1):
-        parts.append(f"{number}. " + " - ".join(str(v) for v in item.values() if v))
+        parts.append(
+            f"{number}. " + " - ".join(map(str, filter(None, without_grade(item).values())))
+        )
     parts += [f"{name}: {value}" for name, value in fields.items()]
     return Text(row["key"], "\n".join(part for part in parts if part), row["title"])
 

@@ -13,7 +13,7 @@ from firstpage.web.store import invitations, projects
 from tests.web.site import PASSWORD, Client, Site
 
 LEAD = (
-    "dashboard", "live", "agreement", "truth", "report", "audit", "comments", "people", "setup",
+    "dashboard", "live", "agreement", "truth", "measure", "report", "audit", "comments", "people", "setup",
     "setup/texts", "setup/judging", "setup/people", "setup/deal",
 )  # fmt: skip
 

@@ -13,6 +13,8 @@ WHAT = {
     "log": ("jsonl", "csv"),
     "report": ("html",),
     "assignment": ("json",),
+    "measure": ("json",),
+    "preferences": ("jsonl",),
 }
 
 

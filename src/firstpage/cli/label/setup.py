@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from firstpage.web.store.projects import Project
 
 LONGEST_GUIDELINES = 200_000
-FILES = ("queries", "documents", "topics", "run", "letor", "collection", "golds", "training")
+FILES = (
+    "queries", "documents", "topics", "run", "letor", "collection", "golds", "training", "qrels",
+)  # fmt: skip
 
 
 def _files(command: Any) -> Any:
@@ -32,6 +34,7 @@ def _files(command: Any) -> Any:
         "collection": "Texts for --run or --letor (TREC text or .jsonl).",
         "golds": "Questions with known answers, mixed in (see --gold-share).",
         "training": "Questions with known answers, asked before the first real one.",
+        "qrels": "Grades of the items of lists, by their ids; assessors never see them.",
     }
     for name in reversed(FILES):
         command = click.option(f"--{name}", type=options.FILE, help=words[name])(command)
@@ -65,6 +68,11 @@ def _files(command: Any) -> Any:
     "--gold-share", default=0.0, show_default=True,
     help="Share (0 to 1) of questions that come from --golds.",
 )  # fmt: skip
+@click.option(
+    "--choose", type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
+    default="order", show_default=True,
+    help="With --tool lists: which pair of lists comes next (see the Measure page).",
+)  # fmt: skip
 @click.option("--ties/--no-ties", default=False, show_default=True, help="A button for ties.")
 @click.option(
     "--assessor", "assessors", multiple=True, metavar="LOGIN",
@@ -85,6 +93,8 @@ def command(project: str, url: str, **given: Any) -> None:
     from firstpage.web.store import projects
 
     _check_words(given)
+    if given["choose"] != "order" and "lists" not in given["tools"]:
+        raise click.UsageError("--choose is for --tool lists.")
     guidelines = _guidelines(given["guidelines"])
     with ExitStack() as files:
         chosen = _sources(given, files)
@@ -172,7 +182,7 @@ def _setting(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:
-    found = {"ties": given["ties"], "replicates": given["replicates"]}
+    found = {name: given[name] for name in ("ties", "replicates", "choose")}
     return {**found, "tools": list(given["tools"])} if len(given["tools"]) > 1 else found
 
 

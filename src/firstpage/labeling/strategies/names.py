@@ -7,9 +7,9 @@ from typing import Any
 from firstpage import names
 from firstpage.labeling.strategies.adaptive import Adaptive
 from firstpage.labeling.strategies.base import Strategy
+from firstpage.labeling.strategies.every import EveryPair
 from firstpage.labeling.strategies.grades import FiveGrade
 from firstpage.labeling.strategies.sorting import (
-    EveryPair,
     Heap,
     HeapClosure,
     HeapMemo,

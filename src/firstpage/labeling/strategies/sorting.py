@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from itertools import combinations, count
+from itertools import count
 
 from firstpage.errors import DataError
 from firstpage.labeling.knowledge import Comparisons, Knowledge, Memory, thrifty
@@ -122,16 +122,6 @@ class SelectBest(Sorting):
         return select_best(task.shuffled(), task.top)
 
 
-@dataclass(frozen=True)
-class EveryPair(Sorting):
-    """Every pair once; the order is that of wins.  For few things, such as whole result lists."""
-
-    memory: Memory = "pairs"
-
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
-        return every_pair(task.shuffled(), task.top)
-
-
 def heap(items: list[int], k: int) -> Comparisons[list[int]]:
     """heap[0] is the least relevant of the k best so far; every question is "is a less than b?"."""
     kept = items[:k]
@@ -241,13 +231,3 @@ def select_best(items: list[int], k: int) -> Comparisons[list[int]]:
                 best = at
         order.append(left.pop(best))
     return order
-
-
-def every_pair(items: list[int], k: int) -> Comparisons[list[int]]:
-    """Who wins most comes first; equals stay as they came."""
-    wins = dict.fromkeys(items, 0)
-    for first, second in combinations(items, 2):
-        outcome = yield Compare(first, second)
-        wins[first] += outcome
-        wins[second] -= outcome
-    return sorted(items, key=lambda item: -wins[item])[:k]

@@ -1,4 +1,4 @@
-"""For leads: progress, effort, agreement, truth, exports."""
+"""For leads: progress, effort, agreement, truth, the measure, exports."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from firstpage.web.exports import make
-from firstpage.web.findings import figures, progress, truth
+from firstpage.web.findings import choosing, figures, measure, progress, truth
 from firstpage.web.security import Lead, store_of
 
 router = APIRouter(tags=["findings"], prefix="/projects/{slug}")
 Name = Literal[
     "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
-    "assignment.json",
+    "assignment.json", "measure.json", "preferences.jsonl",
 ]  # fmt: skip
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -57,6 +57,26 @@ def show_consensus(
     with store_of(request).read() as tx:
         found = truth.truths(tx, member.project, tool)
     return figures.finite({"truths": [asdict(t) for t in found]})
+
+
+@router.get("/measure")
+def show_measure(request: Request, member: Lead, intervals: bool = False) -> dict[str, Any]:
+    """The measure that the judgments of lists teach, how far to trust it, and whether to go on."""
+    with store_of(request).read() as tx:
+        found = measure.learned(tx, member.project)
+    told: dict[str, Any] = {
+        "judgments": found.judgments, "pairs": found.pairs, "why": found.why,
+        "choice": choosing.told(member.project, found), "measure": None,
+    }  # fmt: skip
+    if found.learner is not None and found.utility is not None and found.advice is not None:
+        told |= {
+            "measure": found.utility.to_dict(), "notes": found.learner.notes_,
+            "accuracy": found.accuracies, "rank_one_share": found.learner.share_,
+            "advice": found.advice.to_dict(),
+        }  # fmt: skip
+    if intervals and found.intervals is not None:
+        told["intervals"] = found.intervals.to_dict()
+    return figures.finite(told)
 
 
 @router.get("/export/{name}", response_class=Response)

@@ -9,6 +9,7 @@ from uuid import uuid4
 from fastapi import APIRouter, Depends, HTTPException, Request
 
 from firstpage.web.api import bodies
+from firstpage.web.findings.choosing import Choice, following
 from firstpage.web.security import Anyone, CurrentPerson, csrf_header, desk_of, store_of
 from firstpage.web.store import projects, tasks, training
 from firstpage.web.store.desk import Given
@@ -28,6 +29,8 @@ def work(request: Request, member: Anyone) -> dict[str, Any]:
     with store_of(request).read() as tx:
         mine = tasks.of_person(tx, member.project, member.person.id)
         now = training.standing(tx, member.project, member.person.id)
+        ready = member.project.state == "open" and now.passed
+        chosen = following(tx, member.project, mine) if ready else Choice(None)
     rows = [
         {
             "id": t.id, "query": t.query_text, "tool": t.tool, "state": t.state,
@@ -35,15 +38,23 @@ def work(request: Request, member: Anyone) -> dict[str, Any]:
         }
         for t in mine
     ]  # fmt: skip
-    waiting = [t.id for t in mine if t.state == "started"] + [
-        t.id for t in mine if t.state == "open"
-    ]
-    ready = member.project.state == "open" and now.passed
     return {
         "tasks": rows,
-        "next": waiting[0] if waiting and ready else None,
+        "next": chosen.task,
         "training": {"needed": now.needed, "passed": now.passed},
     }
+
+
+@router.get("/projects/{slug}/next")
+def next_choice(request: Request, member: Anyone) -> dict[str, Any]:
+    """One's own task to do next, and how it was chosen; to leads also why not as they wished."""
+    with store_of(request).read() as tx:
+        mine = tasks.of_person(tx, member.project, member.person.id)
+        passed = training.standing(tx, member.project, member.person.id).passed
+        ready = member.project.state == "open" and passed
+        chosen = following(tx, member.project, mine) if ready else Choice(None)
+    found: dict[str, Any] = {"task": chosen.task, "by": chosen.by}
+    return {**found, "why": chosen.why} if member.leads else found
 
 
 @router.get("/tasks/{task}")

@@ -65,17 +65,19 @@ def import_texts(
     topics: UploadFile | None = None, run: UploadFile | None = None,
     letor: UploadFile | None = None, collection: UploadFile | None = None,
     golds: UploadFile | None = None, training: UploadFile | None = None,
+    qrels: UploadFile | None = None,
     images: Annotated[list[UploadFile], File(max_length=1000)] = [],  # noqa: B006
     depth: Annotated[int, Form(ge=1, le=10_000)] = bundle.DEPTH,
 ) -> dict[str, int]:  # fmt: skip
     """Texts, a file each: all of it, or nothing.
 
     Rows (JSON lines, CSV, Parquet) as `queries` and `documents`; or TREC `topics`, a `run` (its
-    best `depth` a query) or a `letor` file, and the `collection` with the texts.
+    best `depth` a query) or a `letor` file, and the `collection` with the texts; `qrels` are the
+    grades of the items of lists.
     """
     given = {
         "queries": queries, "documents": documents, "topics": topics, "run": run, "letor": letor,
-        "collection": collection, "golds": golds, "training": training,
+        "collection": collection, "golds": golds, "training": training, "qrels": qrels,
     }  # fmt: skip
     done = take(request, member, given, images, depth)
     return asdict(done)

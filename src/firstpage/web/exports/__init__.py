@@ -1,1 +1,1 @@
-"""What is taken out: truth, the raw log, the assignment, the study."""
+"""What is taken out: truth, the raw log, the assignment, the study, the measure."""

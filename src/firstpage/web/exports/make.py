@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from firstpage.errors import DataError
 from firstpage.report.labelling import study_page
-from firstpage.web.exports import log, truth
+from firstpage.web.exports import log, measure, truth
 from firstpage.web.findings.figures import studied
 from firstpage.web.findings.truth import Truth, truths
 from firstpage.web.store import assigning, projects
@@ -56,4 +56,6 @@ EXPORTS: dict[str, tuple[str, Export]] = {
     "log.csv": ("text/csv; charset=utf-8", lambda tx, p: log.as_csv(log.rows(tx, p))),
     "report.html": ("text/html; charset=utf-8", report),
     "assignment.json": ("application/json", assignment),
+    "measure.json": ("application/json", measure.measure),
+    "preferences.jsonl": ("application/x-ndjson", measure.preferences),
 }

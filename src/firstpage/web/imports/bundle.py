@@ -38,6 +38,7 @@ class Sources:
     collection: File | None = None
     golds: File | None = None
     training: File | None = None
+    qrels: File | None = None  # grades of the items of lists, here or in the project
     pictures: Pictures = field(default_factory=Pictures)
     depth: int = DEPTH
 
@@ -50,6 +51,8 @@ class Bundle:
     golds: list[Known]
     training: list[Known]
     pictures: Pictures
+    grades: dict[str, dict[str, int]] = field(default_factory=dict)
+    graded_by: str = ""  # the file that they came in
 
 
 def read(sources: Sources, limit: int = UNPACKED) -> Bundle:
@@ -68,9 +71,13 @@ def read(sources: Sources, limit: int = UNPACKED) -> Bundle:
         else []
     )
     made = _documents(sources, found, limit)
-    if not (made or golds or training):
-        raise DataError("there is nothing to import; give documents, golds or training questions.")
-    return Bundle(made, golds, training, sources.pictures)
+    given = sources.qrels
+    grades = trec.qrels(given.name, given.stream, limit) if given else {}
+    if not (made or golds or training or grades):
+        raise DataError(
+            "there is nothing to import; give documents, golds, training questions or qrels."
+        )
+    return Bundle(made, golds, training, sources.pictures, grades, given.name if given else "")
 
 
 def _documents(sources: Sources, found: dict[str, Query], limit: int) -> list[Query]:

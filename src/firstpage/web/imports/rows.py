@@ -4,6 +4,7 @@ A row of queries has `query` (its id; also `qid`, `query_id`, `id`), `text` and 
 `description`.  A row of documents has `query`, `document` (`docid`, `doc_id`, `id`) and `text` or
 `html`, perhaps `title`, `kind`, `url`, `image` (a file's name), `prior` (a score; bigger is
 better), `fields` (of a card) or `items` (of a list).  What else a row has is a field of its card.
+An item may have a `grade`, a whole number: never shown, but a measure can be learned from it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from typing import Any
 from firstpage.data.lines import Row
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
+from firstpage.web.store.graded import GRADE, IDS
 from firstpage.web.store.texts import KINDS, Document, Query
 
 QUERY = ("query", "qid", "query_id", "queryid", "topic")
-DOCUMENT = ("document", "docid", "doc_id", "docno", "document_id", "id")
+DOCUMENT = IDS
 LONGEST_KEY = 200
 LONGEST_TEXT = 2_000_000
+LOWEST, HIGHEST = -9, 99  # grades
 
 
 def queries_from(rows: Iterable[Row]) -> dict[str, Query]:
@@ -116,7 +119,23 @@ def _item(where: str, item: str | dict[str, Any]) -> dict[str, Any]:
         )
     except RecursionError:
         raise DataError(f"{where}: 'items' are nested too deeply; flatten them.") from None
+    if found.get(GRADE) is not None:
+        found[GRADE] = grade_of(where, found[GRADE])
     return found
+
+
+def grade_of(where: str, value: Any) -> int:
+    """A grade, as it is written or as tables hold whole numbers."""
+    try:
+        number = float(value) if isinstance(value, int | float | str) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, bool) or not number.is_integer() or not LOWEST <= number <= HIGHEST:
+        raise DataError(
+            f"{where}: a grade is a whole number from {LOWEST} to {HIGHEST}, or absent where "
+            f"nobody has judged; got {repr(value)[:40]}."
+        )
+    return int(number)
 
 
 def _value(where: str, name: str, value: Any, nested: bool = True) -> Any:

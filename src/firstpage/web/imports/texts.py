@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from firstpage.errors import DataError
 from firstpage.web.imports.bundle import Bundle
 from firstpage.web.imports.known import Known
-from firstpage.web.store import audit, texts
+from firstpage.web.store import audit, graded, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
@@ -25,6 +25,7 @@ class Imported:
     documents: int = 0
     golds: int = 0
     training: int = 0
+    grades: int = 0
 
 
 def add(tx: Tx, project: Project, bundle: Bundle, by: Person | None) -> Imported:
@@ -45,10 +46,21 @@ def add(tx: Tx, project: Project, bundle: Bundle, by: Person | None) -> Imported
         _add_training(tx, project, lesson)
     made = Imported(
         len(bundle.queries), sum(len(q.documents) for q in bundle.queries), len(bundle.golds),
-        len(bundle.training),
+        len(bundle.training), _grade(tx, project, bundle),
     )  # fmt: skip
     audit.note(tx, "texts imported", person=by.id if by else None, project=project.id, **vars(made))
     return made
+
+
+def _grade(tx: Tx, project: Project, bundle: Bundle) -> int:
+    """Items of lists by their ids, old ones too: grades often come after the lists."""
+    count = graded.grade(tx, project.id, bundle.grades) if bundle.grades else 0
+    if bundle.grades and not count:
+        raise DataError(
+            f"{bundle.graded_by}: grades no item of the lists; do the query ids match, and does "
+            "each item have its 'id'?"
+        )
+    return count
 
 
 def _check(query: Query, have: set[str], project: Project) -> None:

@@ -11,7 +11,7 @@ from typing import IO
 from firstpage.data.lines import LONGEST_LINE, json_rows, lines
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
-from firstpage.web.imports.rows import document_from
+from firstpage.web.imports.rows import document_from, grade_of
 from firstpage.web.store.texts import Document, Query
 
 FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
@@ -65,6 +65,21 @@ def run(name: str, stream: IO[bytes], limit: int, depth: int) -> Wanted:
         query: dict(sorted(docs.items(), key=lambda item: -(item[1] or 0.0))[:depth])
         for query, docs in found.items()
     }
+
+
+def qrels(name: str, stream: IO[bytes], limit: int) -> dict[str, dict[str, int]]:
+    """Grades by query and document, for the items of lists."""
+    found: dict[str, dict[str, int]] = {}
+    for number, line in lines(name, stream, limit):
+        words, where = line.split(), f"{name}:{number}"
+        if not words:
+            continue
+        if len(words) != 4:
+            raise DataError(f"{where}: qrels have 4 columns: query 0 document grade.")
+        mine, grade = found.setdefault(words[0], {}), grade_of(where, words[3])
+        if mine.setdefault(words[2], grade) != grade:
+            raise DataError(f"{where}: document {words[2]!r} has two grades in this query.")
+    return found
 
 
 def letor(name: str, stream: IO[bytes], limit: int) -> Wanted:

@@ -28,6 +28,10 @@ EXPORTS = [
     ("report.html", "Study report", "one page that needs nothing but itself"),
     ("assignment.json", "Assignment", "who judges what"),
 ]
+OF_LISTS = [
+    ("measure.json", "Learned measure", "gains and discounts, for evaluation"),
+    ("preferences.jsonl", "Preferences", "which list is better, with the items’ grades"),
+]
 
 
 @router.get("/p/{slug}/dashboard")
@@ -37,7 +41,7 @@ def dashboard(request: Request, member: Lead) -> Response:
         cost = figures.effort(tx, member.project)
     return render(
         request, "lead/dashboard.html", member=member, progress=far, effort=cost,
-        methods=METHODS, curves=_learning(cost), exports=EXPORTS,
+        methods=METHODS, curves=_learning(cost), exports=_exports(member.project),
     )  # fmt: skip
 
 
@@ -71,8 +75,8 @@ def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
         found = truth.truths(tx, member.project, wanted)
         names = _titles(tx, member.project, [t.query for t in found])
     return render(
-        request, "lead/truth.html", member=member, truths=found, titles=names, exports=EXPORTS,
-        methods=METHODS, tool=wanted or member.project.tool,
+        request, "lead/truth.html", member=member, truths=found, titles=names,
+        exports=_exports(member.project), methods=METHODS, tool=wanted or member.project.tool,
     )  # fmt: skip
 
 
@@ -100,6 +104,10 @@ def comments(request: Request, member: Lead) -> Response:
         names = _titles(tx, member.project, [row["query"] for row in rows])
     rows.sort(key=lambda row: str(row["at"]), reverse=True)
     return render(request, "lead/comments.html", member=member, rows=rows[:500], titles=names)
+
+
+def _exports(project: Project) -> list[tuple[str, str, str]]:
+    return EXPORTS + (OF_LISTS if "lists" in project.tools else [])
 
 
 def _learning(cost: dict[str, Any]) -> list[tuple[str, Markup]]:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.names import STRATEGIES, STRATEGY_OF
+from firstpage.web.pages.measure import CHOICES
 from firstpage.web.pages.shell import Form, PageRoute, field, go, render, sentence
 from firstpage.web.security import CurrentPerson, Lead, settings_of, store_of
 from firstpage.web.store import assigning, projects, tasks, texts
@@ -158,7 +159,8 @@ def _judging(request: Request, member: Member, **more: Any) -> Response:
         named.append((project.setting.strategy, project.setting.strategy))
     return render(
         request, "lead/judging.html", member=member, ready=ready(request, member), tools=TOOLS,
-        strategies=named, setting=project.setting, options=project.options, **more,
+        strategies=named, setting=project.setting, options=project.options, choices=CHOICES,
+        **more,
     )  # fmt: skip
 
 
@@ -171,6 +173,7 @@ def _changes(form: Any, draft: bool) -> dict[str, Any]:
         "training_pass": _whole(form, "training_pass") / 100,
         "replicates": _whole(form, "replicates"),
         "folds": _whole(form, "folds") if field(form, "folds") else None,
+        "choose": field(form, "choose") or "order",
     }
     if not draft:
         return {"options": options}

@@ -90,6 +90,7 @@ def links(member: Member) -> list[tuple[str, str]]:
             ("Dashboard", f"{start}/dashboard"),
             ("Agreement", f"{start}/agreement"),
             ("Truth", f"{start}/truth"),
+            *([("Measure", f"{start}/measure")] if "lists" in member.project.tools else []),
             ("People", f"{start}/people"),
             ("Set up", f"{start}/setup"),
             ("Audit", f"{start}/audit"),

@@ -37,6 +37,7 @@ FILES = [  # name, label, hint, formats, needed
     ("collection", "Collection", "JSON lines or TREC text with the documents", "trec letor", True),
     ("training", "Practice questions", "text, left, right, outcome, explanation", "known", False),
     ("golds", "Known answers", "query, left, right, outcome", "known", False),
+    ("qrels", "Grades", "qrels of the items of lists: query 0 item grade", "rows known", False),
 ]
 
 
@@ -56,6 +57,7 @@ def look(request: Request, member: Lead, form: Form) -> Response:
     return render(
         request, "lead/preview.html", member=member, queries=found.queries, kinds=kinds,
         documents=sum(n for _, n in kinds), golds=len(found.golds) + len(found.training),
+        grades=sum(map(len, found.grades.values())),
     )  # fmt: skip
 
 

@@ -32,6 +32,9 @@ DONE = "This query is done; its judgments stand. Change single ones instead."
 LATE = "This was answered already, perhaps in another window; here is where you are."
 
 
+Wish = Callable[[Tx, TaskRow, list[tuple[str, str]]], tuple[str, str] | None]
+
+
 @dataclass(frozen=True)
 class Given:
     """An answer as it comes in; `seq` and `key` make a second coming harmless."""
@@ -55,10 +58,11 @@ class Seat:
 
 
 class Desk:
-    """All judging of one server process."""
+    """All judging of one server process; `wish` says which pair of several open ones comes next."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, wish: Wish | None = None) -> None:
         self.store = store
+        self._wish = wish
         self._seats: OrderedDict[int, Seat] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -177,6 +181,7 @@ class Desk:
                 seat.opened = caught_up(tx, row, seat.opened)
                 seat.opened.barred = why_closed(row) or training.barred(tx, row)
                 repeated = key is not None and log.has_key(tx, task, key)
+                self._turn(tx, seat.opened)
             if repeated:
                 raise Repeated(seat.opened.state())
             yield seat
@@ -204,7 +209,20 @@ class Desk:
         except log.Taken:
             raise self._too_late(opened.task, key) from None
         seat.opened = opened
-        return state
+        if self._wish is None or opened.task.tool != "lists":
+            return state
+        with self.store.read() as tx:
+            self._turn(tx, opened)
+        return opened.state()
+
+    def _turn(self, tx: Tx, opened: Opened) -> None:
+        """Where any order will do: to the pair that is wished for, by all that is known by now."""
+        if self._wish is None or opened.barred or opened.task.tool != "lists":
+            return
+        choices = opened.session.choices
+        wished = self._wish(tx, opened.task, choices) if len(choices) > 1 else None
+        if wished is not None:
+            opened.session.turn(*wished)
 
     def _write(
         self, tx: Tx, opened: Opened, person: Person, seq: int, key: str, timing: Timing,

@@ -7,6 +7,8 @@ from typing import Any
 
 from firstpage.errors import DataError
 
+CHOICES = ("order", "simple-margin", "diverse", "committee")
+
 DEFAULTS: dict[str, Any] = {
     "ties": False,  # a button for "neither is better"
     "bad": True,  # buttons for "clearly irrelevant"
@@ -17,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "folds": None,
     "rtl": None,  # documents read from right to left; None: as their text does
     "seconds": None,  # expected a judgment; None: as published for the tool
+    "choose": "order",  # which pair of lists comes next: by the order of work, or what teaches most
 }
 
 
@@ -61,5 +64,6 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "seconds": (lambda v: _number(v, 0.1, 3600), "seconds from 0.1 to 3600"),
     "replicates": _count(1000),
     "folds": _count(100_000),
+    "choose": (lambda v: v in CHOICES, f"one of {', '.join(CHOICES)}"),
     "tools": (_tools, "a list of pairs, grades, lists, each once"),
 }

@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping
 
 from firstpage.errors import FirstpageError
 from firstpage.labeling.session import Session, Shown
+from firstpage.web.store.graded import without_grade
 from firstpage.web.store.tasks import TaskRow
 
 REHEARSAL = threading.Lock()
@@ -75,13 +76,14 @@ class State:
 
 
 def doc(row: RowMapping | Mapping[str, Any], rtl: bool | None = None) -> Doc:
-    """How a stored document is shown."""
+    """How a stored document is shown; without the grades of a list's items."""
     fields = row["fields"] if isinstance(row["fields"], dict) else None
     items = fields.get("items") if fields and row["kind"] == "list" else None
+    shown = [without_grade(item) for item in items] if isinstance(items, list) else None
     direction = None if rtl is None else ("rtl" if rtl else "ltr")
     return Doc(
         row["key"], row["title"], row["kind"], f"/documents/{row['id']}", direction,
-        fields if row["kind"] == "card" else None, items if isinstance(items, list) else None,
+        fields if row["kind"] == "card" else None, shown,
     )  # fmt: skip
 
 

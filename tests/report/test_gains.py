@@ -1,0 +1,53 @@
+"""Pictures of gains and discounts: every number is in them, for eyes and ears."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+
+from firstpage.data.utility import Utility
+from firstpage.dcglearn.intervals import Intervals
+from firstpage.report.gains import discounts, drawn, gains
+
+UTILITY = Utility.of([0.0, 1.0, 4.0], [2.0, 1.0, -0.5, 0.0], (0, 1, 3))
+
+
+def ends(values: np.ndarray) -> np.ndarray:
+    return np.column_stack([values - 0.1, values + 0.2])
+
+
+SURE = Intervals(
+    ends(UTILITY.gains), ends(UTILITY.discounts), np.zeros((4, 3, 2)), np.ones(2), 200, 0.9
+)  # fmt: skip
+
+
+def test_the_numbers_are_said() -> None:
+    assert 'aria-label="Gains of grades: 0: 0.00, 1: 0.25, 3: 1.00"' in gains(UTILITY)
+    assert "Discounts of places: 1: 1.00, 2: 0.50, 3: -0.25, 4: 0.00" in discounts(UTILITY)
+
+
+def test_intervals_are_whiskers() -> None:
+    assert "whisker" not in drawn(UTILITY)
+    assert "intervals" not in drawn(UTILITY)
+    sure = drawn(UTILITY, SURE)
+    assert sure.count('class="whisker"') == 7
+    assert sure.count("90 % intervals") == 2
+    assert "1: 0.250 [0.150, 0.450]" in sure
+
+
+def test_all_lies_inside_the_sheet() -> None:
+    for picture in (gains(UTILITY, SURE), discounts(UTILITY, SURE)):
+        root = ElementTree.fromstring(picture)
+        height = float(root.attrib["viewBox"].split()[3])
+        found = [float(y) for y in re.findall(r'c?y[12]?="([\d.-]+)"', picture)]
+        assert min(found) >= 0
+        assert max(found) <= height
+        assert ">-0<" not in picture
+
+
+def test_the_usual_ones_are_beside() -> None:
+    assert gains(UTILITY).count("usual") == 2
+    assert discounts(UTILITY).count("usual") == 1
+    assert "2^grade" in gains(UTILITY)

@@ -1,0 +1,112 @@
+"""Two lists with the next pair chosen, by keyboard from the first to the last; and the Measure page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from firstpage.data.utility import read_utility
+from firstpage.web.store import tasks
+from tests.web.browser.hands import answer, ready
+from tests.web.browser.live import Live
+from tests.web.browser.test_looks import checked
+from tests.web.compare import graded_queries, grades_in, judge, lists_project, outcome
+
+KEYS = {2: "1", 1: "2", 0: "3", -1: "4", -2: "5"}
+
+
+def key_for(page: Page, grades: dict[tuple[str, str], tuple[int | None, ...]]) -> str:
+    """What our people press: they look at the lists, not at the grades."""
+    text = page.locator("#query").inner_text()
+    sides = [
+        page.locator(f"#{side}-title").inner_text().removeprefix("List ") for side in ("left", "right")
+    ]  # fmt: skip
+    return KEYS[outcome(*(grades[text, key] for key in sides))]
+
+
+def by_keyboard(page: Page, grades: dict[tuple[str, str], tuple[int | None, ...]]) -> None:
+    """One query after the other: a number answers, Enter goes on to the next."""
+    while True:
+        while not page.url.endswith("/done"):
+            ready(page)
+            answer(page, key_for(page, grades))
+        expect(page.get_by_role("heading", name="This query is done")).to_be_visible()
+        coming = page.locator("a.main", has_text="Next:")
+        if not coming.count():
+            return
+        expect(coming).to_be_focused()
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: not url.endswith("/done"))
+
+
+def test_lists_with_active_choice_by_keyboard(live: Live) -> None:
+    """From 18 judgments by another to the last of one's own: first in order, then chosen."""
+    project = lists_project(live, graded_queries(24), ("ada", "bo"), choose="diverse")
+    grades = grades_in(live, project)
+    for number in range(18):
+        judge(live.client("bo"), live.task("books", "bo", number), grades)
+    for number in range(16):
+        judge(live.client("ada"), live.task("books", "ada", number), grades)
+    page = live.open("/p/books")
+    page.get_by_role("link", name="Start", exact=True).focus()
+    page.keyboard.press("Enter")
+    ready(page)
+    inside = (
+        page.content()
+        + page.frame_locator("#left iframe:not(.veiled)").locator("body").inner_text()
+    )
+    assert "grade" not in inside
+    by_keyboard(page, grades)
+    assert "0 of your queries are still open" in page.inner_text("main")
+    with live.store.read() as tx:
+        mine = tasks.of_person(tx, project, live.person("ada").id)
+    assert {(t.state, t.asked) for t in mine} == {("done", 1)}
+    order = sorted((t for t in mine[16:]), key=lambda t: t.started or "")
+    assert [t.id for t in order] != [t.id for t in mine[16:]], "they came in the order of work"
+
+
+def test_the_measure_page(live: Live, tmp_path: Path) -> None:
+    project = lists_project(live, graded_queries(30), choose="committee")
+    grades = grades_in(live, project)
+    page = live.open("/p/books/dashboard", login="lena")
+    page.get_by_role("navigation", name="Project").get_by_role("link", name="Measure").click()
+    expect(page.get_by_text("No measure yet: nobody has compared lists yet.")).to_be_visible()
+    checked(page)
+    for number in range(25):
+        judge(live.client("ada"), live.task("books", "ada", number), grades)
+    page.reload()
+    expect(page.get_by_role("img", name="Gains of grades")).to_be_visible()
+    expect(page.get_by_role("img", name="Discounts of places")).to_be_visible()
+    expect(page.get_by_role("row", name="learned, on judgments held out")).to_contain_text("%")
+    assert page.locator(".whisker").count() == 0
+    checked(page)
+    page.get_by_role("button", name="How sure is that?").click()
+    expect(page.locator(".whisker")).to_have_count(9)
+    checked(page)
+    page.set_viewport_size({"width": 360, "height": 640})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.set_viewport_size({"width": 1280, "height": 800})
+    with page.expect_download() as coming:
+        page.get_by_role("link", name="Download measure.json").click()
+    assert read_utility(coming.value.path()).grades == (0, 1, 2, 3)
+    page.get_by_role("link", name="Change this").click()
+    page.get_by_label("Next two lists").select_option("simple-margin")
+    page.get_by_role("button", name="Save and go on").click()
+    page.goto(f"{live.url}/p/books/measure")
+    expect(
+        page.get_by_text("Next comes the pair that the measure is least sure of")
+    ).to_be_visible()
+
+
+def test_graded_lists_are_imported_by_hand(live: Live, tmp_path: Path) -> None:
+    live.project(queries=0, tool="lists", opened=False)
+    rows = tmp_path / "lists.jsonl"
+    rows.write_text('{"query": "q", "document": "a", "items": [{"id": "x", "title": "X"}]}\n')
+    (tmp_path / "g.qrels").write_text("q 0 x 3\n")
+    page = live.open("/p/books/setup/texts", login="lena")
+    page.get_by_label("Documents", exact=True).set_input_files(rows)
+    page.get_by_label("Grades", exact=True).set_input_files(tmp_path / "g.qrels")
+    expect(page.locator("#preview")).to_contain_text("1 grade.")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("heading", name="1 query, 1 documents")).to_be_visible()

@@ -1,0 +1,88 @@
+"""Projects that compare graded lists, and people who know what a good list is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from firstpage.web.store import projects, tasks, texts
+from firstpage.web.store.projects import Project
+from firstpage.web.store.texts import Document, Query
+from tests.web.site import Client, Site
+
+GAINS = (0.0, 0.2, 0.3, 1.0)  # of grades 0 to 3: unlike both of the usual
+DISCOUNTS = (1.0, 0.6, 0.5, 0.2, 0.1)
+
+
+def worth(grades: Sequence[int | None]) -> float:
+    """What our people think of a list."""
+    return sum(c * GAINS[g or 0] for c, g in zip(DISCOUNTS, grades, strict=False))
+
+
+def outcome(left: Sequence[int | None], right: Sequence[int | None]) -> int:
+    """Their answer: 2 to -2."""
+    apart = worth(left) - worth(right)
+    size = 0 if abs(apart) < 0.02 else 2 if abs(apart) > 1 else 1
+    return size if apart > 0 else -size
+
+
+def list_document(key: str, grades: Sequence[int | None]) -> Document:
+    """One list; what is not judged has no grade at all, or none."""
+    items = [
+        {"id": f"{key}-{i}", "title": f"Result {i}", "text": "words", "grade": g}
+        for i, g in enumerate(grades)
+    ]
+    return Document(key, f"List {key}", "list", fields={"items": items})
+
+
+def graded_queries(count: int, lists: int = 2, places: int = 5, seed: int = 0) -> list[Query]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        made = tuple(
+            list_document(f"l{i}", rng.integers(0, 4, places).tolist()) for i in range(lists)
+        )
+        found.append(Query(f"q{number}", f"query {number}", "", made))
+    return found
+
+
+def lists_project(
+    site: Site, queries: list[Query], assessors: tuple[str, ...] = ("ada",), choose: str = "order",
+    slug: str = "books", setting: dict[str, Any] | None = None,
+) -> Project:  # fmt: skip
+    """Every assessor has every query; lena leads."""
+    made = site.project(
+        slug, assessors=assessors, queries=0, tool="lists", opened=False,
+        options={"choose": choose}, setting=setting,
+    )  # fmt: skip
+    team, lena = [site.person(login) for login in assessors], site.person("lena")
+    with site.store.write() as tx:
+        for number, query in enumerate(queries):
+            row = texts.add_query(tx, made.id, query, number)
+            for person in team:
+                tasks.add(tx, made, row, person.id, "lists", 0, number)
+        return projects.set_state(tx, made, "open", lena)
+
+
+def grades_in(site: Site, project: Project) -> dict[tuple[str, str], tuple[int | None, ...]]:
+    """By query's text and list."""
+    with site.store.read() as tx:
+        return {
+            (row["text"], d["key"]): tuple(item.get("grade") for item in d["fields"]["items"])
+            for row in texts.of_project(tx, project.id)
+            for d in texts.documents_of(tx, row["id"])
+        }
+
+
+def judge(client: Client, task: int, grades: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    """A whole task, by what the lists are worth."""
+    state = client.state(task)
+    while state["question"] is not None:
+        left, right = (
+            grades[state["query"]["text"], state["question"][side]["key"]]
+            for side in ("left", "right")
+        )
+        state = client.answer(state, outcome(left, right)).json()
+    return state

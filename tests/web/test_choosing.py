@@ -1,0 +1,263 @@
+"""Which pair of lists comes next: what teaches most, for the right person, and never twice."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firstpage.data.preferences import Preferences
+from firstpage.labeling.assessors import Function
+from firstpage.web.findings.measure import learned
+from firstpage.web.machines import judge as judged_by
+from firstpage.web.store import tasks
+from firstpage.web.store.projects import Project
+from firstpage.web.store.texts import Query
+from tests.web.compare import (
+    graded_queries,
+    grades_in,
+    judge,
+    list_document,
+    lists_project,
+    outcome,
+)
+from tests.web.site import Client, Site
+
+API = "/api/v1/projects/books"
+ACTIVE = ("simple-margin", "diverse", "committee")
+
+
+def follow(client: Client) -> Any:
+    return client.get(f"{API}/next").json()
+
+
+def begun(
+    site: Site, choose: str, count: int = 30, first: int = 22, **more: Any
+) -> tuple[Project, Any]:
+    """Ada has judged the first queries; enough to choose by."""
+    project = lists_project(site, graded_queries(count, **more), choose=choose)
+    grades = grades_in(site, project)
+    client = site.client("ada")
+    for number in range(first):
+        judge(client, site.task("books", "ada", number), grades)
+    return project, grades
+
+
+def unsure(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[float]:
+    """How far apart the measure by now sees each pair."""
+    with site.store.read() as tx:
+        found = learned(tx, project)
+    assert found.learner is not None
+    left, right = ([pair[side] for pair in pairs] for side in (0, 1))
+    pool = Preferences.of(left, right, grades=found.learner.given_.grades)
+    return [abs(float(z)) for z in found.learner.decision_function(pool)]
+
+
+def test_the_least_sure_pair_comes_first(both: Site) -> None:
+    project, grades = begun(both, "simple-margin")
+    ada = both.client("ada")
+    for _ in range(3):
+        with both.store.read() as tx:
+            mine = tasks.of_person(tx, project, both.person("ada").id)
+        waiting = [t for t in mine if t.state == "open"]
+        apart = unsure(
+            both,
+            project,
+            [(grades[t.query_text, "l0"], grades[t.query_text, "l1"]) for t in waiting],
+        )
+        want = waiting[int(np.argmin(apart))].id
+        assert follow(ada) == {"task": want, "by": "simple-margin"}
+        assert ada.get(f"{API}/work").json()["next"] == want
+        judge(ada, want, grades)
+
+
+@pytest.mark.parametrize("choose", ACTIVE)
+def test_all_work_is_done_once_whatever_is_chosen(site: Site, choose: str) -> None:
+    """Two people, each with their own tasks; in turn, until nothing is open."""
+    project = lists_project(site, graded_queries(26), ("ada", "bo"), choose=choose)
+    grades = grades_in(site, project)
+    done: dict[str, list[int]] = {"ada": [], "bo": []}
+    ways = set()
+    for _ in range(26):
+        for login, before in done.items():
+            client = site.client(login)
+            found = follow(client)
+            assert found["task"] not in before
+            ways.add(found["by"])
+            judge(client, found["task"], grades)  # refused unless it is theirs and open
+            before.append(found["task"])
+    assert ways == {"order", choose}
+    assert not set(done["ada"]) & set(done["bo"])
+    assert [follow(site.client(login))["task"] for login in done] == [None, None]
+
+
+@pytest.mark.parametrize("choose", ACTIVE)
+def test_an_answer_flows_into_the_next_choice(site: Site, choose: str) -> None:
+    """The same two servers after the same log choose the same; another answer may change it."""
+    _, grades = begun(site, choose)
+    other = Site(site.store, site.clock)
+    for number in range(3):
+        one, two = (follow(s.client("ada")) for s in (site, other))
+        assert one == two
+        assert one["by"] == choose
+        judge((site, other)[number % 2].client("ada"), one["task"], grades)
+
+
+def test_undone_is_open_again_and_comes_first(both: Site) -> None:
+    begun(both, "simple-margin")
+    ada, task = both.client("ada"), both.task("books", "ada", 4)
+    ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": 1, "key": "u"})
+    assert follow(ada) == {"task": task, "by": "order"}
+    ada.answer(ada.state(task), 1)
+    assert follow(ada)["task"] != task
+    assert follow(ada)["by"] == "simple-margin"
+
+
+@pytest.mark.parametrize("choose", ACTIVE)
+def test_too_few_judgments_are_told_to_the_lead_alone(site: Site, choose: str) -> None:
+    begun(site, choose, count=21, first=19)
+    ada, lena = site.client("ada"), site.client("lena")
+    assert follow(ada) == {"task": site.task("books", "ada", 19), "by": "order"}
+    told = lena.get(f"{API}/measure").json()["choice"]
+    assert told == {
+        "wish": choose, "by": "order",
+        "why": "19 judgments teach something so far; choosing begins with 20.",
+    }  # fmt: skip
+    page = lena.get("/p/books/measure").text
+    assert f"You wished for {choose}, but 19 judgments" in page
+
+
+def test_without_grades_it_is_the_order(site: Site) -> None:
+    lists = (list_document("a", [None]), list_document("b", [None]))
+    queries = [Query(f"q{n}", f"query {n}", "", lists) for n in range(22)]
+    lists_project(site, queries, choose="diverse")
+    ada = site.client("ada")
+    for number in range(21):
+        assert follow(ada)["task"] == site.task("books", "ada", number)
+        ada.answer(ada.state(site.task("books", "ada", number)), 1)
+    assert "has a grade" in site.client("lena").get(f"{API}/measure").json()["choice"]["why"]
+
+
+def test_pairs_that_teach_nothing_are_asked_in_order(site: Site) -> None:
+    alike = (list_document("l0", [1, 2]), list_document("l1", [1, 2]))
+    queries = graded_queries(22) + [Query(f"a{n}", f"alike {n}", "", alike) for n in range(2)]
+    project = lists_project(site, queries, choose="diverse")
+    grades, ada = grades_in(site, project), site.client("ada")
+    for number in range(22):
+        judge(ada, site.task("books", "ada", number), grades)
+    assert follow(ada) == {"task": site.task("books", "ada", 22), "by": "order"}
+
+
+def test_within_a_query_the_pairs_are_chosen_too(both: Site) -> None:
+    """Several lists: the open pair that is least sure, by what was just answered."""
+    project = lists_project(both, graded_queries(5, lists=4), choose="simple-margin")
+    grades, ada = grades_in(both, project), both.client("ada")
+    for number in range(4):
+        judge(ada, both.task("books", "ada", number), grades)
+    text, task = "query 4", both.task("books", "ada", 4)
+    state, left = ada.state(task), set(combinations(("l0", "l1", "l2", "l3"), 2))
+    while state["question"] is not None:
+        pairs = sorted(left)
+        apart = unsure(both, project, [(grades[text, a], grades[text, b]) for a, b in pairs])
+        keys = tuple(state["question"][side]["key"] for side in ("left", "right"))
+        shown = tuple(sorted(keys))
+        assert shown in left
+        assert apart[pairs.index(shown)] == pytest.approx(min(apart))
+        left.remove(shown)
+        state = ada.answer(state, outcome(grades[text, keys[0]], grades[text, keys[1]])).json()
+    assert not left
+    assert state["done"]
+
+
+def test_an_answer_to_another_open_pair_is_no_conflict(both: Site) -> None:
+    """What one server shows, another takes, though it would show another pair by now."""
+    project = lists_project(
+        both, graded_queries(30, lists=3), ("ada", "bo"), choose="simple-margin"
+    )
+    grades = grades_in(both, project)
+    ada, bo = both.client("ada"), both.client("bo")
+    for number in range(8):
+        judge(ada, both.task("books", "ada", number), grades)
+    task = both.task("books", "ada", 8)
+    seen = ada.state(task)
+    for number in range(12):
+        judge(bo, both.task("books", "bo", number), grades)
+    other = Site(both.store, both.clock)
+    reply = other.client("ada").answer(seen, 1)
+    assert reply.status_code == 200
+    twice = ada.answer({**seen, "seq": 1}, 1)
+    assert twice.status_code == 409, "a pair that is answered is not open"
+    state = ada.state(task)
+    asked = {frozenset(s["question"][side]["key"] for side in ("left", "right"))
+             for s in (seen, state)}  # fmt: skip
+    assert len(asked) == 2
+
+
+def test_a_choice_is_one_of_those_there_are(site: Site) -> None:
+    lists_project(site, [])
+    lena = site.client("lena")
+    refused = lena.patch(API, json={"options": {"choose": "best"}})
+    assert refused.status_code == 400
+    assert "order, simple-margin, diverse, committee" in refused.json()["detail"]
+    assert lena.patch(API, json={"options": {"choose": "committee"}}).status_code == 200
+
+
+def test_closed_projects_and_untrained_people_have_no_next(site: Site) -> None:
+    lists_project(site, graded_queries(2))
+    site.client("lena").post(f"{API}/close")
+    assert follow(site.client("ada"))["task"] is None
+
+
+def test_leads_are_told_why_by_the_route_too(site: Site) -> None:
+    lists_project(site, graded_queries(2), ("lena",), choose="diverse")
+    found = follow(site.client("lena"))
+    assert found["why"] == "nobody has compared lists yet."
+
+
+def test_programs_follow_the_choice(site: Site) -> None:
+    project, _ = begun(site, "simple-margin", count=26)
+    want = follow(site.client("ada"))["task"]
+    seen: list[str] = []
+    better = Function(lambda query, left, right: "left")
+    done = judged_by(site.store, project, site.person("ada"), better, lambda q, n: seen.append(q))
+    assert (done.queries, len(set(seen))) == (4, 4)
+    with site.store.read() as tx:
+        first = tasks.get(tx, want)
+    assert first is not None
+    assert seen[0] == first.query_key
+
+
+@pytest.mark.parametrize("choose", ["diverse", "committee"])
+def test_many_at_once(both: Site, choose: str) -> None:
+    """Four people on two servers, each as fast as they can: everything once, nothing refused."""
+    people = ("ada", "bo", "cy", "di")
+    project = lists_project(both, graded_queries(6, lists=3), people, choose=choose)
+    grades = grades_in(both, project)
+    other = Site(both.store, both.clock)
+    clients = {login: (both, other)[n % 2].client(login) for n, login in enumerate(people)}
+
+    def work(login: str) -> int:
+        count = 0
+        while (task := follow(clients[login])["task"]) is not None:
+            count += len(judge(clients[login], task, grades)["query"]) > 0
+        return count
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, people)) == [6] * 4
+    with both.store.read() as tx:
+        found = tasks.of_project(tx, project.id)
+        assert learned(tx, project).judgments == 4 * 6 * 3
+    assert {(t.state, t.asked) for t in found} == {("done", 3)}
+
+
+def test_other_tools_keep_their_turn(site: Site) -> None:
+    """In a study with several tools, the choice is among the lists that are due."""
+    project, _ = begun(site, "simple-margin", count=26)
+    ada = site.person("ada")
+    with site.store.write() as tx:
+        mine = [t for t in tasks.of_person(tx, project, ada.id) if t.state == "open"]
+        early = tasks.add(tx, project, mine[0].query, ada.id, "pairs", 0, 0)
+    assert follow(site.client("ada")) == {"task": early, "by": "order"}

@@ -1,0 +1,163 @@
+"""Grades of a list's items: how they come in, and that nobody who judges sees one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from firstpage.errors import DataError
+from firstpage.labeling.assessors import Function
+from firstpage.web.imports.bundle import Sources, read
+from firstpage.web.machines import judge
+from firstpage.web.store import texts
+from firstpage.web.store.texts import Query
+from tests.web.compare import grades_in, list_document, lists_project
+from tests.web.site import Site, jsonl
+from tests.web.test_imports import file
+
+API = "/api/v1/projects/books"
+SECRET = 77  # a grade that is nothing else on a page
+
+
+def row(**item: Any) -> dict[str, Any]:
+    return {"query": "q", "document": "a", "items": [{"title": "one", **item}, "two"]}
+
+
+def items(**item: Any) -> list[dict[str, Any]]:
+    found = read(Sources(documents=file("d.jsonl", jsonl(row(**item)))))
+    fields = found.queries[0].documents[0].fields
+    assert fields is not None
+    made: list[dict[str, Any]] = fields["items"]
+    return made
+
+
+@pytest.mark.parametrize(("given", "kept"), [(2, 2), (0, 0), (-1, -1), (3.0, 3), ("4", 4)])
+def test_a_grade_is_kept(given: Any, kept: int) -> None:
+    assert items(grade=given)[0]["grade"] == kept
+
+
+def test_no_grade_is_no_mistake() -> None:
+    assert items(grade=None)[0]["grade"] is None
+    assert "grade" not in items()[0]
+
+
+@pytest.mark.parametrize("given", [1.5, True, "good", "", [1], {"a": 1}, 100, -10, 10**30])
+def test_a_grade_that_is_none_is_told(given: Any) -> None:
+    with pytest.raises(DataError, match=r"d\.jsonl:2: a grade is a whole number from -9 to 99"):
+        read(
+            Sources(documents=file("d.jsonl", jsonl({**row(), "document": "b"}, row(grade=given))))
+        )
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("q 0 a 1\nq 0 b\n", ":2: qrels have 4 columns"),
+        ("q 0 a x\n", ":1: a grade is a whole number"),
+        ("q 0 a 1\n\nq 0 a 2\n", ":3: document 'a' has two grades"),
+        ("\n", "nothing to import"),
+    ],
+)
+def test_bad_qrels_are_told(data: str, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read(Sources(qrels=file("g.qrels", data.encode())))
+
+
+def test_qrels_with_and_after_the_lists(both: Site) -> None:
+    """By `id` or any other name of documents; what they do not name stays as it was."""
+    both.project(queries=0, tool="lists", opened=False)
+    lena = both.client("lena")
+    made = [{"query": "q", "document": "a", "items": [
+        {"title": "x", "id": "x"}, {"title": "y", "docid": 7, "grade": 1}, {"title": "z", "id": "z"},
+    ]}]  # fmt: skip
+    both_files = {
+        "documents": ("d.jsonl", jsonl(*made)),
+        "qrels": ("g.qrels", b"q 0 x 3\np 0 z 1\n"),
+    }
+    assert lena.post(f"{API}/import", files=both_files).json()["grades"] == 1
+    with both.store.read() as tx:
+        from firstpage.web.store import projects
+
+        project = projects.by_slug(tx, "books")
+    assert project is not None
+    assert grades_in(both, project)["q", "a"] == (3, 1, None)
+    later = lena.post(f"{API}/import", files={"qrels": ("g.qrels", b"q 0 7 0\n")})
+    assert later.json()["grades"] == 1
+    assert grades_in(both, project)["q", "a"] == (3, 0, None)
+    none = lena.post(f"{API}/import", files={"qrels": ("g.qrels", b"q 0 other 2\n")})
+    assert none.status_code == 400
+    assert "g.qrels: grades no item" in none.json()["detail"]
+
+
+def secret(site: Site) -> int:
+    lists = tuple(list_document(f"l{i}", [SECRET, None, 0]) for i in range(3))
+    lists_project(site, [Query("q", "query 0", "", lists)])
+    return site.task("books", "ada")
+
+
+def test_who_judges_never_sees_a_grade(both: Site) -> None:
+    """In no page, state, frame or look ahead; before, while and after judging."""
+    task = secret(both)
+    ada = both.client("ada")
+    state = ada.state(task)
+    assert state["question"]["left"]["items"][0] == {
+        "id": f"{state['question']['left']['key']}-0", "title": "Result 0", "text": "words",
+    }  # fmt: skip
+    answered = ada.answer(state, 1)
+    paths = [
+        f"/api/v1/tasks/{task}", f"/tasks/{task}", f"/api/v1/tasks/{task}/ahead", "/p/books",
+        f"/api/v1/tasks/{task}/judgments", f"/tasks/{task}/judgments", f"{API}/work", f"{API}/next",
+        *(state["question"][side]["url"] for side in ("left", "right")),
+    ]  # fmt: skip
+    late = ada.answer(state, 1)
+    assert late.status_code == 409
+    replies = [answered, late, *(ada.get(path) for path in paths)]
+    while answered.json()["question"]:
+        answered = ada.answer(answered.json(), 0)
+        replies.append(answered)
+    replies += [ada.get(path) for path in (*paths[:6], f"/tasks/{task}/done")]
+    for reply in replies:
+        assert reply.status_code in (200, 409), reply.url
+        assert "grade" not in reply.text.replace("five grades", ""), reply.url
+        assert str(SECRET) not in reply.text.replace(ada.headers["X-CSRF-Token"], ""), reply.url
+
+
+def test_practice_hides_grades_too(site: Site) -> None:
+    site.project(queries=1, tool="lists", opened=True)
+    side = {"title": "one", "kind": "list", "items": [{"title": "x", "grade": SECRET}]}
+    lesson = {"text": "tea", "left": side, "right": side, "outcome": 0}
+    site.client("lena").post(f"{API}/import", files={"training": ("t.jsonl", jsonl(lesson))})
+    shown = site.client("ada").get(f"{API}/training")
+    assert shown.json()["question"]["left"]["items"] == [{"title": "x"}]
+    assert "grade" not in shown.text
+
+
+def test_programs_do_not_read_them_either(site: Site) -> None:
+    secret(site)
+    seen: list[str] = []
+
+    def taste(query: str, left: str, right: str | None) -> str:
+        seen.extend([left, right or ""])
+        return "left"
+
+    with site.store.read() as tx:
+        from firstpage.web.store import projects
+
+        project = projects.by_slug(tx, "books")
+    assert project is not None
+    judge(site.store, project, site.person("ada"), Function(taste))
+    assert len(seen) == 6
+    assert not any(str(SECRET) in text for text in seen)
+
+
+def test_grades_stay_in_the_database(site: Site) -> None:
+    secret(site)
+    with site.store.read() as tx:
+        from firstpage.web.store import projects
+
+        project = projects.by_slug(tx, "books")
+        assert project is not None
+        (query,) = texts.of_project(tx, project.id)
+        fields = texts.documents_of(tx, query["id"])[0]["fields"]
+    assert [item.get("grade") for item in fields["items"]] == [SECRET, None, 0]

@@ -1,0 +1,294 @@
+"""The measure that judgments of lists teach: what goes in, what comes out, who may see it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from firstpage.cli import app
+from firstpage.data.preference_files import read_preferences
+from firstpage.data.utility import read_utility
+from firstpage.dcglearn.learn import DCGLearn
+from firstpage.web.findings.compared import Compared, compared
+from firstpage.web.findings.measure import Learned, learn, learned
+from firstpage.web.store import projects
+from firstpage.web.store.texts import Query
+from tests.web.compare import (
+    GAINS,
+    graded_queries,
+    grades_in,
+    judge,
+    list_document,
+    lists_project,
+    outcome,
+)
+from tests.web.site import Site, jsonl
+
+API = "/api/v1/projects/books"
+
+
+def stand(site: Site, slug: str = "books") -> list[Compared]:
+    with site.store.read() as tx:
+        project = projects.by_slug(tx, slug)
+        assert project is not None
+        return list(compared(tx, project))
+
+
+def now(site: Site, slug: str = "books") -> Learned:
+    with site.store.read() as tx:
+        project = projects.by_slug(tx, slug)
+        assert project is not None
+        return learned(tx, project)
+
+
+def judged(site: Site, count: int = 40, assessors: tuple[str, ...] = ("ada",), **more: Any) -> None:
+    project = lists_project(site, graded_queries(count), assessors, **more)
+    grades = grades_in(site, project)
+    for login in assessors:
+        client = site.client(login)
+        for number in range(count):
+            judge(client, site.task("books", login, number), grades)
+
+
+def test_what_stands(both: Site) -> None:
+    """Undone and skipped judgments are out, revised ones as revised; of all assessors."""
+    lists_project(both, graded_queries(3), ("ada", "bo"))
+    ada, bo = both.client("ada"), both.client("bo")
+    first, second, third = (both.task("books", "ada", n) for n in range(3))
+    ada.answer(ada.state(first), 2)
+    ada.post(f"/api/v1/tasks/{first}/revise", json={"seq": 1, "key": "r", "at": 0, "outcome": -1})
+    ada.answer(ada.state(second), 1)
+    ada.post(f"/api/v1/tasks/{second}/undo", json={"seq": 1, "key": "u"})
+    ada.answer(ada.state(third), 0, skipped=True)
+    bo.answer(bo.state(both.task("books", "bo", 1)), -2)
+    found = stand(both)
+    assert [(c.query, c.outcome, c.assessor) for c in found] == [
+        ("q0", -1, "ada"),
+        ("q1", -2, "bo"),
+    ]
+    assert all(len(c.left) == len(c.right) == 5 for c in found)
+
+
+def test_left_and_right_are_as_they_were_shown(site: Site) -> None:
+    project = lists_project(site, graded_queries(6))
+    grades = grades_in(site, project)
+    client = site.client("ada")
+    shown = []
+    for number in range(6):
+        state = client.state(site.task("books", "ada", number))
+        keys = [state["question"][side]["key"] for side in ("left", "right")]
+        shown.append(tuple(grades[f"query {number}", key] for key in keys))
+        client.answer(state, 1)
+    assert [(c.left, c.right) for c in stand(site)] == shown
+    assert len({s == tuple(sorted(s)) for s in shown}) == 2, "sides were never swapped"
+
+
+def test_hidden_repeats_and_known_answers_are_no_second_opinion(site: Site) -> None:
+    lists_project(site, graded_queries(1, lists=5), setting={"repeats": 0.5, "golds": 0.5})
+    client, task = site.client("ada"), site.task("books", "ada")
+    known = jsonl({"query": "q0", "left": "l0", "right": "l1", "outcome": 2})
+    site.client("lena").post(f"{API}/import", files={"golds": ("g.jsonl", known)})
+    client.judge(task, lambda a, b: 1)
+    with site.store.read() as tx:
+        from firstpage.web.store import log
+
+        kinds = [row["event"]["kind"] for row in log.rows(tx, task)]
+    assert {"repeat", "gold"} < set(kinds)
+    assert len(stand(site)) == kinds.count("judgment") == 10
+
+
+def test_the_measure_is_learned(both: Site) -> None:
+    judged(both, 40)
+    found = now(both)
+    assert found.why is None
+    assert found.judgments == 40
+    assert found.utility is not None
+    assert np.abs(found.utility.gains - GAINS).max() < 0.2
+    assert set(found.accuracies) == {"learned", "exp", "linear"}
+    assert all(value is not None and 0.75 < value <= 1 for value in found.accuracies.values())
+
+
+def test_it_is_kept_until_something_changes(both: Site) -> None:
+    judged(both, 30)
+    first = now(both)
+    assert now(both) is first
+    ada, task = both.client("ada"), both.task("books", "ada", 3)
+    ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": 1, "key": "u"})
+    second = now(both)
+    assert (second.judgments, now(both) is second) == (29, True)
+    ada.answer(ada.state(task), 1)
+    assert now(both).judgments == 30
+    qrels = b"".join(b"q0 0 l0-%d 3\n" % i for i in range(5))
+    both.client("lena").post(f"{API}/import", files={"qrels": ("g.qrels", qrels)})
+    assert stand(both)[0].left == (3,) * 5 or stand(both)[0].right == (3,) * 5
+    third = now(both)
+    assert third is not second
+    assert now(both) is third
+
+
+def test_two_servers_on_one_database_learn_the_same(both: Site) -> None:
+    judged(both, 25)
+    other = Site(both.store, both.clock)
+    ada = other.client("ada")
+    state = ada.state(other.task("books", "ada", 0))
+    ada.post(f"/api/v1/tasks/{state['task']}/undo", json={"seq": 1, "key": "u"})
+    mine, theirs = (site.client("lena").get(f"{API}/measure").json() for site in (both, other))
+    assert mine == theirs
+    assert mine["judgments"] == 24
+
+
+@pytest.mark.parametrize(
+    ("queries", "answer", "why"),
+    [
+        ([], None, "nobody has compared lists yet"),
+        ([Query("q", "q", "", (list_document("a", [None]), list_document("b", [None])))], 1,
+         "no item of the lists has a grade"),
+        ([Query("q", "q", "", (list_document("a", [1]), list_document("b", [0])))], 0, "ties"),
+        ([Query("q", "q", "", (list_document("a", [1]), list_document("b", [1])))], 1,
+         "same grades"),
+    ],
+)  # fmt: skip
+def test_why_there_is_no_measure(
+    site: Site, queries: list[Query], answer: int | None, why: str
+) -> None:
+    lists_project(site, queries)
+    if answer is not None:
+        client = site.client("ada")
+        client.answer(client.state(site.task("books", "ada")), answer)
+    lena = site.client("lena")
+    found = lena.get(f"{API}/measure").json()
+    assert why in found["why"]
+    assert found["measure"] is None
+    assert why in lena.get("/p/books/measure").text
+    refused = lena.get(f"{API}/export/measure.json")
+    assert refused.status_code == 400
+    assert why in refused.json()["detail"]
+    assert lena.get(f"{API}/export/preferences.jsonl").status_code == 200
+
+
+def test_other_tools_have_none(site: Site) -> None:
+    site.project()
+    lena = site.client("lena")
+    assert "compares no lists" in lena.get(f"{API}/measure").json()["why"]
+    assert lena.get("/p/books/measure").status_code == 200
+    assert "/p/books/measure" not in lena.get("/p/books/dashboard").text
+    assert "measure.json" not in lena.get("/p/books/dashboard").text
+    assert lena.get(f"{API}/export/preferences.jsonl").text == ""
+
+
+def test_a_refit_takes_less_than_a_second() -> None:
+    rng = np.random.default_rng(0)
+    found, lists = [], {}
+    for number in range(1000):
+        left, right = (tuple(rng.integers(0, 4, 10).tolist()) for _ in range(2))
+        said = outcome(left, right) if rng.random() < 0.85 else int(rng.integers(-2, 3))
+        found.append(Compared(f"q{number}", left, right, said, "ada"))
+        lists[number] = {"a": left, "b": right}
+    learn(found[:30], lists)  # kernels are ready
+    began = time.perf_counter()
+    made = learn(found, lists)
+    assert time.perf_counter() - began < 1
+    assert made.pairs > 950
+    assert made.learner is not None
+    assert made.learner.path_ is not None, "C was not chosen by cross-validation"
+    accuracy = made.accuracies
+    assert (accuracy["learned"] or 0) > max(accuracy["exp"] or 1, accuracy["linear"] or 1)
+
+
+def test_exports_read_back(both: Site, tmp_path: Path) -> None:
+    """The file is a measure; the preferences teach the same again."""
+    judged(both, 30, ("ada", "bo"))
+    lena = both.client("lena")
+    (tmp_path / "measure.json").write_text(lena.get(f"{API}/export/measure.json").text)
+    utility = read_utility(tmp_path / "measure.json")
+    assert utility.to_dict() == lena.get(f"{API}/measure").json()["measure"]
+    text = lena.get(f"{API}/export/preferences.jsonl").text
+    rows = [json.loads(row) for row in text.splitlines()]
+    assert len(rows) == 60
+    assert set(rows[0]) == {"query", "left", "right", "outcome", "assessor"}
+    assert {row["assessor"] for row in rows} == {"ada", "bo"}
+    (tmp_path / "preferences.jsonl").write_text(text)
+    again = DCGLearn(5, threads=1).fit(read_preferences(tmp_path / "preferences.jsonl"))
+    assert np.allclose(again.gains_, utility.gains)
+
+
+def test_unjudged_items_are_null(site: Site) -> None:
+    lists = (list_document("a", [3, None, 1]), list_document("b", [None, 0]))
+    lists_project(site, [Query("q", "q", "", lists)])
+    client = site.client("ada")
+    client.answer(client.state(site.task("books", "ada")), 1)
+    (row,) = site.client("lena").get(f"{API}/export/preferences.jsonl").text.splitlines()
+    found = json.loads(row)
+    assert sorted([found["left"], found["right"]], key=len) == [[None, 0], [3, None, 1]]
+
+
+def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
+    documents = [
+        {"query": f"q{q}", "document": d.key, "items": d.fields["items"] if d.fields else []}
+        for q, query in enumerate(graded_queries(25))
+        for d in query.documents
+    ]
+    (tmp_path / "d.jsonl").write_bytes(jsonl(*documents))
+    (tmp_path / "g.qrels").write_text("q0 0 l0-0 2\n")
+
+    def call(*words: object) -> str:
+        done = CliRunner().invoke(app, ["label", *map(str, words)])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    call("setup", tmp_path / "p", "--documents", tmp_path / "d.jsonl", "--tool", "lists",
+         "--qrels", tmp_path / "g.qrels", "--choose", "diverse", "--assessor", "ada",
+         "--name", "books")  # fmt: skip
+    from firstpage.web.store.connect import Store
+    from tests.web.site import Clock
+
+    site = Site(Store(tmp_path / "p", Clock()), Clock())
+    with site.store.read() as tx:
+        project = projects.by_slug(tx, "books")
+    assert project is not None
+    assert project.options["choose"] == "diverse"
+    words = ["label", "setup", str(tmp_path / "other"), "--choose", "diverse"]
+    assert "is for --tool lists" in CliRunner().invoke(app, words).output
+    grades = grades_in(site, project)
+    assert grades["q0", "l0"][0] == 2
+    for number in range(25):
+        judge(site.client("ada"), site.task("books", "ada", number), grades)
+    site.store.close()
+    call("export", tmp_path / "p", "--what", "measure", "-o", tmp_path / "m.json")
+    assert read_utility(tmp_path / "m.json").about["pairs"] == 25
+    call("export", tmp_path / "p", "--what", "preferences", "-o", tmp_path / "p.jsonl")
+    assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 25
+
+
+def test_intervals_come_on_demand(site: Site) -> None:
+    judged(site, 30)
+    lena = site.client("lena")
+    assert "intervals" not in lena.get(f"{API}/measure").json()
+    found = lena.get(f"{API}/measure?intervals=true").json()["intervals"]
+    assert np.array(found["gains"]).shape == (4, 2)
+    plain, sure = (lena.get(f"/p/books/measure{q}").text for q in ("", "?intervals=true"))
+    assert ("whisker" in plain, "whisker" in sure) == (False, True)
+    assert "How sure is that?" in plain
+
+
+def test_the_page_tells_all(site: Site) -> None:
+    judged(site, 30, choose="diverse")
+    lena = site.client("lena")
+    page = lena.get("/p/books/measure").text
+    for words in (
+        "Gains of grades: 0: 0.00", "Discounts of places: 1: 1.00", "held out", "gains as the grade",
+        "measure.json", "preferences.jsonl", "Next comes the pair whose verdict may most easily turn round",
+    ):  # fmt: skip
+        assert words in page, words
+    assert "Go on judging." in page or "More judgments hardly pay." in page
+    assert "/p/books/measure" in lena.get("/p/books/dashboard").text
+    told = lena.get(f"{API}/measure").json()
+    assert told["choice"] == {"wish": "diverse", "by": "diverse", "why": None}
+    assert told["advice"]["text"]
+    assert 0 < told["rank_one_share"] <= 1
