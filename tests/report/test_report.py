@@ -6,6 +6,7 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.report import draw
+from firstpage.report.curves import curves
 from firstpage.report.page import page
 from firstpage.report.results import render
 from firstpage.report.table import Table
@@ -97,3 +98,21 @@ def test_drawings_stay_inside_their_frame() -> None:
         assert "inf" not in svg
         assert svg.startswith("<svg")
     assert page("t", "l", []).startswith("<!doctype html>")
+
+
+def test_ticks_have_no_negative_zero() -> None:
+    assert str(draw.ticks(-0.4, 3.0)[0]) == "0.0"
+
+
+def test_curves_with_errors_and_dashes() -> None:
+    series = {"a": [(1.0, 0.5), (2.0, 0.7)], "b": [(1.0, 0.4), (2.0, 0.4)]}
+    plain = curves(series, "t", "x", "y")
+    assert plain.count("<polyline") == 2
+    assert "dashed" not in plain
+    drawn = curves(series, "t", "x", "y", {"a": [0.1, 0.0]}, ["b"])
+    assert drawn.count('class="error c0"') == 2
+    assert 'class="curve c1 dashed"' in drawn
+    bar = drawn.split('class="error c0" fill="none" points="')[1].split('"')[0]
+    (x1, y1), (x2, y2) = (point.split(",") for point in bar.split())
+    assert x1 == x2
+    assert float(y1) > float(y2)  # from 0.4 up to 0.6

@@ -25,6 +25,7 @@ from firstpage.cli import (
     measures,
     rank,
     rankers,
+    reproduce,
     synthesize,
     train,
 )
@@ -39,7 +40,7 @@ def app() -> None:
 
 for _verb in (
     demo, describe, convert, train, rank, rankers, explain, crossval,
-    evaluate, compare, aggregate, label, dcglearn, measures, synthesize,
+    evaluate, compare, aggregate, label, dcglearn, measures, synthesize, reproduce,
 ):  # fmt: skip
     app.add_command(_verb.command)
 

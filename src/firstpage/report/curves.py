@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 from firstpage.report.draw import WIDTH, svg, ticks
 
-LEFT, RIGHT, TOP, HEIGHT, GAP = 46, WIDTH - 150, 10, 260, 14
+LEFT, TOP, HEIGHT, GAP = 46, 10, 260, 14
+MARGIN, LETTER = 150, 6.5  # right of the picture, for the names: at least, and what a letter takes
 
 
 def curves(
-    series: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str
-) -> str:
-    """A line a name through its (x, y) points; `across` and `up` say what the axes are."""
+    series: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str,
+    errors: Mapping[str, Sequence[float]] | None = None, dashed: Collection[str] = (),
+) -> str:  # fmt: skip
+    """A line a name through its (x, y) points; `across` and `up` say what the axes are.
+
+    `errors`: how far the truth may be off at each point of a line, either way; drawn as bars.
+    """
+    off = errors or {}
     xs = [x for points in series.values() for x, _ in points]
-    ys = [y for points in series.values() for _, y in points]
+    ys = [y for name, points in series.items() for y in _ends(points, off.get(name, ()))]
     (x_low, x_high), (y_low, y_high) = _span(xs), _span(ys)
+    right = WIDTH - max(MARGIN, 12 + LETTER * max(map(len, series)))
 
     def place(x: float, y: float) -> tuple[float, float]:
         return (
-            LEFT + (x - x_low) / (x_high - x_low) * (RIGHT - LEFT),
+            LEFT + (x - x_low) / (x_high - x_low) * (right - LEFT),
             TOP + (y_high - y) / (y_high - y_low) * HEIGHT,
         )
 
     parts = [_across(x, place(x, y_low)[0]) for x in ticks(x_low, x_high)]
-    parts += [_up(y, place(x_low, y)[1]) for y in ticks(y_low, y_high)]
+    parts += [_up(y, place(x_low, y)[1], right) for y in ticks(y_low, y_high)]
     ends = {name: place(*points[-1])[1] for name, points in series.items()}
     for (name, points), y in zip(series.items(), _apart(ends).values(), strict=True):
         number = list(series).index(name) % 6
-        path = " ".join("{:.1f},{:.1f}".format(*place(*point)) for point in points)
-        parts.append(f'<polyline class="curve c{number}" fill="none" points="{path}"/>')
+        for (x, at), far in zip(points, off.get(name, ()), strict=False):
+            parts.append(_line(f"error c{number}", [place(x, at - far), place(x, at + far)]))
+        kind = f"curve c{number}" + (" dashed" if name in dashed else "")
+        parts.append(_line(kind, [place(*point) for point in points]))
         parts += [_dot(name, number, point, place(*point)) for point in points]
         parts.append(
-            f'<text class="c{number}" x="{RIGHT + 8}" y="{y + 4:.1f}">{escape(name)}</text>'
+            f'<text class="c{number}" x="{right + 8:g}" y="{y + 4:.1f}">{escape(name)}</text>'
         )
     y = TOP + HEIGHT + 34
     parts.append(f'<text class="tick" x="{LEFT}" y="{y}">{escape(f"{up} over {across}")}</text>')
     return svg(y + 6, "".join(parts), title)
+
+
+def _ends(points: Sequence[tuple[float, float]], errors: Sequence[float]) -> list[float]:
+    """All heights that a line and its bars reach."""
+    bars = [y + far * side for (_, y), far in zip(points, errors, strict=False) for side in (-1, 1)]
+    return [y for _, y in points] + bars
+
+
+def _line(kind: str, points: Sequence[tuple[float, float]]) -> str:
+    path = " ".join("{:.1f},{:.1f}".format(*point) for point in points)
+    return f'<polyline class="{kind}" fill="none" points="{path}"/>'
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
@@ -72,8 +92,8 @@ def _across(value: float, x: float) -> str:
     )
 
 
-def _up(value: float, y: float) -> str:
+def _up(value: float, y: float, right: float) -> str:
     return (
-        f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        f'<line class="grid" x1="{LEFT}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
         f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
     )

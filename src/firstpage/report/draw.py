@@ -28,7 +28,7 @@ def ticks(low: float, high: float) -> list[float]:
             step *= factor
             break
     first = np.ceil(low / step - 1e-9) * step
-    return [float(t) for t in np.arange(first, high + step * 1e-6, step)]
+    return [float(t) + 0.0 for t in np.arange(first, high + step * 1e-6, step)]  # never -0
 
 
 class _Axis:

@@ -17,7 +17,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 p.lead { color: var(--soft); margin-top: .2rem; } p.note, figcaption { color: var(--soft);
-  font-size: .88rem; } figure { margin: 1rem 0; }
+  font-size: .88rem; } figure { margin: 1rem 0; } li p.note { margin: 0 0 .3rem; }
 table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabular-nums;
   font-size: .95rem; display: block; overflow-x: auto; }
 caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
@@ -32,7 +32,8 @@ svg circle.mark { fill: var(--mark); } svg line.strong { stroke: var(--strong); 
 svg circle.strong { fill: var(--strong); } svg .bar { fill: var(--strong); }
 svg .win { fill: var(--win); }
 svg .tie { fill: var(--tie); } svg .loss { fill: var(--loss); }
-svg .curve { stroke-width: 2.5; }
+svg .curve { stroke-width: 2.5; } svg .dashed { stroke-dasharray: 7 5; }
+svg .error { stroke-width: 1.3; }
 svg polyline.c0 { stroke: var(--strong); } svg circle.c0, svg text.c0 { fill: var(--strong); }
 svg polyline.c1 { stroke: var(--loss); } svg circle.c1, svg text.c1 { fill: var(--loss); }
 svg polyline.c2 { stroke: var(--win); } svg circle.c2, svg text.c2 { fill: var(--win); }

@@ -1,0 +1,2 @@
+"""Zhou, Zha, Chang, Xue: Learning the Gain Values and Discount Factors of Discounted Cumulative
+Gains (TKDE 2013).  Every figure, and the table; side-by-side judgments are simulated."""

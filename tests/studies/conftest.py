@@ -1,0 +1,15 @@
+"""Studies in tests keep their runs in a folder of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firstpage.studies import keep
+
+
+@pytest.fixture(autouse=True)
+def shelf_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(keep, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache" / "studies"

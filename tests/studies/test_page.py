@@ -1,0 +1,78 @@
+"""What people see of a study: text, Markdown, and a page with its figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from firstpage.studies import page
+from firstpage.studies.base import Drawing, Entry, Plan, Work
+from firstpage.studies.run import Reproduction, reproduce
+from firstpage.studies.tables import every_cell, tables
+from tests.studies import works
+
+
+def found(*entries: Entry, **plan: int) -> Reproduction:
+    return reproduce(works.study(*entries), entries, Plan(**{"seeds": 3, **plan}))
+
+
+def test_tables_have_the_axis_downward_and_the_paper_beside() -> None:
+    outcome = found(works.entry(Work(works.coin, {"bias": 0.1}))).outcomes[0]
+    (table,) = tables(outcome)
+    assert table.head == ["throws", "ours", "paper", "theirs"]
+    assert [row[0] for row in table.rows] == ["1", "2"]
+    assert [row[2] for row in table.rows] == ["", "0.7"]
+    assert all("±" in row[1] for row in table.rows)
+
+
+def test_without_drawing_a_cell_is_a_row() -> None:
+    plain = Entry("table1", "T", "S.", [Work(works.coin, {"bias": 0.1})], works.better)
+    done = found(plain)
+    (table,) = tables(done.outcomes[0])
+    assert table.head == ["coin", "throws", "paper", "ours", "se"]
+    assert len(table.rows) == 4
+    assert every_cell(done.outcomes).csv().splitlines()[0] == "entry,coin,throws,paper,ours,se"
+
+
+def test_text_and_markdown_tell_the_verdict() -> None:
+    done = found(works.entry(Work(works.coin, {"bias": 0.1})))
+    told = page.text(done, "firstpage reproduce made-up")
+    assert "  holds: ours is better" in told
+    assert "Claims: 1 hold" in told
+    assert "command: firstpage reproduce made-up" in told
+    marked = page.markdown(done, "firstpage reproduce made-up")
+    assert "| ours is better | holds |" in marked
+    assert "The paper: Ours is better." in marked
+
+
+def test_the_page_has_curves_errors_and_provenance() -> None:
+    whole = page.html(found(works.entry(Work(works.coin, {"bias": 0.1}))), "firstpage reproduce x")
+    assert whole.count('<polyline class="curve') == 2
+    assert whole.count('<polyline class="error') == 4
+    assert 'class="curve c1 dashed"' in whole
+    assert "Throws &lt;of a coin&gt;" in whole
+    assert "numpy" in whole
+    assert "sha256" in whole
+    assert "http" not in whole.replace("http://www.w3.org/2000/svg", "")
+    assert "<script" not in whole
+
+
+def test_groups_are_rows_with_bars() -> None:
+    groups = Entry(
+        "figure1", "T", "S.", [Work(works.coin, {"bias": 0.1})], works.better,
+        [("", Drawing("coin", None, "heads"))],
+    )  # fmt: skip
+    assert page.html(found(groups), "x").count('<circle class="mark"') == 4
+
+
+def test_an_entry_without_data_says_so(tmp_path) -> None:
+    away = works.entry(Work(works.coin, {"bias": 0.1}, needs="web30k"))
+    done = found(away)
+    assert "needs MSLR-WEB30K" in page.html(done, "x")
+    assert "1 cannot be tested" in page.text(done, "x")
+    assert "needs MSLR-WEB30K" in page.markdown(done, "x")
+
+
+def test_notes_that_differ_in_numbers_are_told_once() -> None:
+    done = found(works.entry(Work(works.coin, {"bias": 0.1})))
+    told = replace(done, notes=["10% of it", "12% of it", "something else"])
+    assert page.html(told, "x").count("Noted on the way") == 2

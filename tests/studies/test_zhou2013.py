@@ -1,0 +1,253 @@
+"""Zhou et al. (2013): small runs of the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firstpage.data.utility import Utility
+from firstpage.dcglearn.worlds import world
+from firstpage.errors import DataError
+from firstpage.studies.base import Cell, Cells, Plan
+from firstpage.studies.run import reproduce
+from firstpage.studies.zhou2013 import active, asking, editors, news, simulated, web, worlds
+from firstpage.studies.zhou2013.study import ZHOU2013
+
+pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def verdicts(name: str, seeds: int, data: Path | None = None) -> dict[str, str]:
+    found = reproduce(ZHOU2013, [ZHOU2013.entries[name]], Plan(seeds=seeds, data=data))
+    return {claim.text: claim.verdict for claim in found.outcomes[0].claims}
+
+
+def test_figure1_trend_holds_and_its_number_does_not() -> None:
+    found = verdicts("figure1", 3)
+    assert list(found.values()) == ["holds", "holds", "does not hold", "does not hold"]
+
+
+@pytest.mark.parametrize("name", ["figure2", "figure3"])
+def test_800_pairs_are_enough(name: str) -> None:
+    found = verdicts(name, 5)
+    assert found.pop("Other agrees with less than 90 %") != "holds"
+    assert set(found.values()) == {"holds"}
+
+
+@pytest.mark.parametrize("name", ["figure4", "figure5", "figure7", "figure8", "figure10"])
+def test_these_hold_with_few_runs(name: str) -> None:
+    assert set(verdicts(name, 5).values()) == {"holds"}
+
+
+def test_optimal_rankings_teach_nothing() -> None:
+    rows = worlds.optimal(rng(), 1, [50, 800], False)
+    assert all(0.5 < row["value"] < 0.8 for row in rows)
+    assert "does not hold" not in verdicts("figure9", 3).values()
+
+
+def test_the_limit_of_similarity() -> None:
+    c = 1 / np.log(np.arange(2, 12))
+    off = c - c[-1]
+    limit = float(off @ c / np.linalg.norm(off) / np.linalg.norm(c))
+    assert limit == pytest.approx(simulated.LIMIT, abs=5e-4)
+    found = verdicts("figure6", 3)
+    assert (
+        found[f"similarity at 800 pairs stays near cos(c - c_K, c) = {simulated.LIMIT}"] == "holds"
+    )
+
+
+def test_bins() -> None:
+    size, value = np.array([0.1, 0.2, 1.5, 9.0]), np.array([1.0, 0.0, 1.0, 0.0])
+    assert worlds.binned(size, value, [0.0, 1.0, 2.0, 3.0]) == [(0.5, 0.5), (1.5, 1.0)]
+    assert worlds.right_way(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
+
+
+def test_runs_repeat_to_the_last_bit() -> None:
+    assert worlds.learning(rng(3), 1, [20, 50]) == worlds.learning(rng(3), 1, [20, 50])
+    assert news.methods(rng(3)) == news.methods(rng(3))
+
+
+# ---- editors
+
+
+def test_editors_judge_about_as_in_table_1() -> None:
+    found = np.array([[row["value"] for row in news.counts(rng(i))] for i in range(20)])
+    assert (found.sum(axis=1) == editors.QUERIES).all()
+    wanted = np.array(list(editors.COUNTS.values()))
+    assert (np.abs(found.mean(axis=0) - wanted) < np.sqrt(wanted)).all()
+
+
+def test_an_editor_without_doubt_agrees_with_the_true_measure() -> None:
+    sure = editors.Editors(doubt=0.0)
+    judged = sure.judged(rng(), 500)
+    pairs = judged[~judged.tied]
+    assert news.hits(news._by(sure.truth, pairs), pairs).min() == 1.0
+    strong = np.abs(news._by(sure.truth, pairs))[np.abs(pairs.outcome) == 2]
+    assert strong.min() > sure.much
+
+
+def test_methods_are_measured_on_all_sets() -> None:
+    rows = news.methods(rng())
+    at = {(r["method"], r["test"]): r["value"] for r in rows if "method" in r}
+    assert at["DCGLearn", "all"] > at["Random", "all"]
+    assert at["DCGLearn", "Set1"] > at["DCGLearn", "Set2"]
+    assert len([r for r in rows if "label" in r]) == 5
+
+
+def test_usual_measures_are_what_they_are_called() -> None:
+    pairs = editors.Editors().judged(rng(), 50)
+    at = np.arange(1.0, 6.0)
+    gains = 2.0 ** np.array(editors.GRADES) - 1
+    by_hand = ((gains[pairs.left] - gains[pairs.right]) / np.log2(at + 1)).sum(axis=1)
+    assert news.usual("exp", pairs) == pytest.approx(by_hand)
+
+
+def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
+    ties = news.tied(rng(), [0.0, 1.0])
+    at = {(r["C_tie"], r["measure"]): r["value"] for r in ties}
+    assert at[1.0, "diff"] < at[0.0, "diff"]
+    assert {r["trained on"] for r in news.subsets(rng())} == {"all", "labels 1, 5", "labels 2, 4"}
+    assert [r["pairs"] for r in news.amounts(rng(), [20, 60])] == [20, 20, 20, 60, 60, 60]
+
+
+@pytest.mark.parametrize(
+    "name", ["table1", "figure16", "figure17", "figure18", "figure19", "figure20"]
+)
+def test_claims_about_editors_are_judged(name: str) -> None:
+    found = verdicts(name, 2)
+    assert found
+    assert all(
+        verdict in ("holds", "does not hold", "cannot be tested") for verdict in found.values()
+    )
+
+
+# ---- lists of real queries
+
+
+def write_sample(folder: Path, queries: int = 12) -> Path:
+    """Two files of lists with grades 0 to 4, as MSLR has them."""
+    folder.mkdir(parents=True)
+    draw = rng(5)
+    for name in ("train.txt", "test.txt"):
+        lines = [
+            f"{grade} qid:{q} 1:{i}"
+            for q in range(queries)
+            for i, grade in enumerate(draw.choice(5, 30, p=[0.5, 0.25, 0.15, 0.06, 0.04]))
+        ]
+        (folder / name).write_text("\n".join([*lines, "1 qid:short 1:0", ""]))
+    return folder
+
+
+def test_lists_of_a_sample_and_of_whole_folders(tmp_path: Path) -> None:
+    half = web.read_lists(str(write_sample(tmp_path / "sample")), "web30k")
+    assert len(half.grades) == 12  # the short query is left out
+    assert {int(g) for grades in half.grades for g in grades} <= {1, 2, 3, 4, 5}
+    write_sample(tmp_path / "MSLR-WEB10K" / "Fold1")
+    assert len(web.read_lists(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
+    few = write_sample(tmp_path / "few", 3)
+    with pytest.raises(DataError, match="fewer than 5 queries"):
+        web.read_lists(str(few), "web10k")
+
+
+def test_pairs_of_lists_are_preferred_by_their_true_grades(tmp_path: Path) -> None:
+    lists = web.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
+    pairs = lists.pairs(300, rng())
+    assert len(pairs) == 300
+    true = world(2)
+    apart = true.worth(pairs.left + 1) - true.worth(pairs.right + 1)
+    assert (np.sign(apart) == pairs.outcome).all()
+    noisy = lists.misjudged(0.5, rng())
+    wrong = noisy.pairs(300, rng())
+    apart = true.worth(wrong.left + 1) - true.worth(wrong.right + 1)
+    assert 0.5 < (np.sign(apart) == wrong.outcome).mean() < 0.95
+
+
+def test_folds_keep_queries_apart(tmp_path: Path) -> None:
+    lists = web.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
+    held = [len(test.grades) for _, test in web.folds(lists, rng())]
+    assert sum(held) == 12
+    assert max(held) - min(held) <= 1
+
+
+def test_figures_of_lists_on_a_made_up_sample(tmp_path: Path) -> None:
+    folder = str(write_sample(tmp_path / "sample"))
+    rows = web.learning(rng(), "web10k", [20, 400], folder)
+    at = {(r["method"], r["pairs"], r["measure"]): r["value"] for r in rows}
+    assert at["DCGLearn, web10k", 400, "accuracy"] > at["DCGLearn, web10k", 20, "accuracy"]
+    bins = web.by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
+    assert [r["DCG difference"] for r in bins] == [1.0, 26.0, 1.0, 26.0]
+    noisy = web.noisy(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
+    assert {r["method"] for r in noisy} == {"50 pairs", "200 pairs", "200 pairs, pairs reversed"}
+
+
+@pytest.mark.data
+def test_real_lists(real_data: Path) -> None:
+    found = verdicts("figure11", 2, real_data)
+    assert found["accuracy grows with the pairs (web10k)"] == "holds"
+    assert found["DCGLearn is better than Other at 1000 pairs (web30k)"] == "holds"
+    assert len(web.read_lists(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
+
+
+# ---- pairs chosen to be asked
+
+
+def test_chosen_pairs_teach_more() -> None:
+    runs = {
+        name: active.simulated(rng(1), 1, name, [20, 100], 10)
+        for name in ("random", "simple-margin", "diverse")
+    }
+    first = {rows[0]["value"] for rows in runs.values()}
+    assert len(first) == 1  # the same 20 pairs
+    assert runs["simple-margin"][1]["value"] > runs["random"][1]["value"]
+    assert runs["diverse"][1]["value"] > runs["random"][1]["value"]
+
+
+def test_a_committee_on_editors() -> None:
+    rows = active.editors(rng(), "committee", [20, 40], 20)
+    assert [r["pairs"] for r in rows] == [20, 40]
+    assert all(0.5 < r["value"] < 1 for r in rows)
+
+
+def test_asking_on_lists(tmp_path: Path) -> None:
+    folder = str(write_sample(tmp_path / "sample"))
+    rows = active.real_lists(rng(), "web10k", "simple-margin", [20, 40], 10, folder)
+    assert [r["pairs"] for r in rows] == [20, 40]
+
+
+def made_up(curves: dict[str, dict[int, float]]) -> Cells:
+    return Cells(
+        Cell({"strategy": name, "pairs": m}, np.array([v, v + 0.001, v - 0.001]))
+        for name, points in curves.items()
+        for m, v in points.items()
+    )
+
+
+def test_half_the_labels() -> None:
+    cells = made_up({
+        "random": {100: 0.9, 300: 0.95, 500: 0.99}, "simple-margin": {100: 0.96, 200: 0.98},
+        "diverse": {100: 0.9, 300: 0.97}, "committee": {100: 0.9, 200: 0.95},
+    })  # fmt: skip
+    assert asking.reached(cells, "random") == pytest.approx(400)
+    assert asking.reached(cells, "simple-margin") == pytest.approx(150)
+    assert asking.half("x", cells, "simple-margin").verdict == "holds"
+    assert asking.half("x", cells, "diverse").verdict == "does not hold"
+    assert asking.half("x", cells, "committee", whose="ours").whose == "ours"
+    assert asking.reached(made_up({"random": {20: 0.98, 50: 0.99}}), "random") == 20
+
+
+def test_every_work_is_a_function_that_processes_find() -> None:
+    for entry in ZHOU2013.entries.values():
+        for work in entry.works:
+            assert work.do.__qualname__ == work.do.__name__
+            assert work.do.__module__ in ZHOU2013.rooms
+
+
+def test_true_measures_are_the_papers() -> None:
+    assert world(1).truth.weights == pytest.approx(
+        Utility.standard("linear", range(1, 6), 10).weights
+    )

@@ -1,0 +1,70 @@
+"""A made-up study, in a module so that other processes find its work."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from firstpage.errors import FirstpageWarning
+from firstpage.studies.base import Cells, Claim, Drawing, Entry, Study, Work
+from firstpage.studies.claims import greater
+
+
+def coin(rng: np.random.Generator, bias: float, log: str = "") -> list[dict]:
+    """Two lines; writes down that it was called."""
+    if log:
+        with Path(log).open("a") as out:
+            out.write(f"{bias}\n")
+    value = rng.random()
+    return [
+        {"coin": name, "throws": n, "value": value + bias * n * (name == "ours")}
+        for name in ("ours", "theirs")
+        for n in (1, 2)
+    ]
+
+
+def stops_at(rng: np.random.Generator, log: str, after: int) -> list[dict]:
+    """Ends like a person's Ctrl-C once it was called so often."""
+    path = Path(log)
+    calls = len(path.read_text().split()) if path.exists() else 0
+    if calls == after and not os.environ.get("GO_ON"):
+        raise KeyboardInterrupt
+    path.write_text("x " * (calls + 1))
+    return [{"coin": "ours", "throws": 1, "value": float(rng.random())}]
+
+
+def noting(rng: np.random.Generator) -> list[dict]:
+    warnings.warn("a word to a person", FirstpageWarning, stacklevel=1)
+    return [{"coin": "ours", "throws": 1, "value": 1.0}]
+
+
+def better(cells: Cells) -> list[Claim]:
+    return [
+        greater(
+            "ours is better", cells.at(coin="ours", throws=2), cells.at(coin="theirs", throws=2)
+        )
+    ]
+
+
+def entry(*works: Work, name: str = "figure1", claims=better) -> Entry:
+    drawing = ("", Drawing("coin", "throws", "heads", ["theirs"]))
+    said = [({"coin": "ours", "throws": 2}, 0.7)]
+    return Entry(
+        name, "Throws <of a coin>", "Ours is better.", works, claims, [drawing], paper=said
+    )
+
+
+def study(*entries: Entry) -> Study:
+    return Study("made-up", "A paper", {e.name: e for e in entries}, ("firstpage.studies.claims",))
+
+
+def nothing(cells: Cells) -> list[Claim]:
+    return []
+
+
+def dies(rng: np.random.Generator) -> list[dict]:
+    """As a process does that the system ends for want of memory."""
+    os._exit(9)
