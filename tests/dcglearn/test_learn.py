@@ -263,7 +263,7 @@ def test_parameters_as_scikit_learn_knows_them():
         ({"K": 0}, "K, the places that count"),
         ({"K": 2.5}, "K, the places that count"),
         ({"L": 1}, "L, the number of grades"),
-        ({"K": 1000, "L": 50}, "K times L must be at most"),
+        ({"K": 1000, "L": 50}, "1000 places times 50 grades are too many"),
         ({"C": 0}, "C must be a finite number above 0"),
         ({"C": np.nan}, "C must be a finite number above 0"),
         ({"C": "x"}, "C must be a finite number above 0"),
@@ -287,7 +287,7 @@ def test_all_ties_no_difference_and_nothing():
     same = [[1, 0], [0, 1]]
     with pytest.raises(DataError, match="all pairs are ties"):
         DCGLearn(2).fit(same, same[::-1], [0, 0])
-    with pytest.raises(DataError, match="both rankings have the same grades"):
+    with pytest.raises(DataError, match="no pair has both a weight and a difference"):
         DCGLearn(2).fit(same, same, [1, 1])
     with pytest.raises(DataError, match="no pair to learn from"):
         DCGLearn(10).fit(varied(5)[:0])

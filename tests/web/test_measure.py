@@ -151,7 +151,7 @@ def test_two_servers_on_one_database_learn_the_same(both: Site) -> None:
          "no item of the lists has a grade"),
         ([Query("q", "q", "", (list_document("a", [1]), list_document("b", [0])))], 0, "ties"),
         ([Query("q", "q", "", (list_document("a", [1]), list_document("b", [1])))], 1,
-         "same grades"),
+         "difference of grades"),
     ],
 )  # fmt: skip
 def test_why_there_is_no_measure(

@@ -24,7 +24,9 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-seed = click.option("--seed", default=0, show_default=True, help="For everything random.")
+seed = click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="For everything random."
+)
 
 truth = together(
     click.argument("data", required=False, type=FILE),

@@ -140,6 +140,8 @@ def write_bytes(path: Path) -> Iterator[IO[bytes]]:
     if str(path) == "-":
         yield sys.stdout.buffer
         return
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; name a file in it.")
     through = path.is_symlink() or (path.exists() and not path.is_file())
     part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:

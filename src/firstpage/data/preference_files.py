@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -24,7 +24,7 @@ import numpy as np
 
 from firstpage.data import lines
 from firstpage.data.files import check_readable, open_bytes, suffix_of, write_bytes
-from firstpage.data.preferences import UNKNOWN, Preferences
+from firstpage.data.preferences import HEAVIEST, UNKNOWN, Preferences
 from firstpage.data.ranking import ranked
 from firstpage.data.trec import Column
 from firstpage.errors import DataError
@@ -60,10 +60,28 @@ def read_preferences(
     found = Preferences.of(
         [r.left for r in rows], [r.right for r in rows], [r.outcome for r in rows],
         weight=[r.weight for r in rows], grades=grades, source=str(file),
-        query=[r.query for r in rows] if any(r.query for r in rows) else None,
+        query=_named(rows),
         segment=[r.segment for r in rows] if any(r.segment for r in rows) else None,
     )  # fmt: skip
     return found
+
+
+def _named(rows: Sequence[_Row]) -> list[str] | None:
+    """Queries, where any is named; a pair without one is a query of its own."""
+    if not any(row.query for row in rows):
+        return None
+    return [row.query or f"pair {number}" for number, row in enumerate(rows, 1)]
+
+
+def chosen_rows(path: str | os.PathLike[str], rows: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows of a file as they stand in it, but for what somebody may have said of them."""
+    file = Path(path)
+    if suffix_of(file)[0] == ".npz":
+        found = list(written(read_preferences(file, pool=True)))
+    else:
+        found = [dict(row) for _, row in _rows(file)]
+    said = ("outcome", "preference", "label")
+    return [{k: v for k, v in found[at].items() if k not in said} for at in rows]
 
 
 def _rows(file: Path) -> Iterator[lines.Row]:
@@ -127,10 +145,12 @@ def _whole(value: Any) -> int | None:
 def _weight(where: str, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = np.nan
-    if not (np.isfinite(number) and number >= 0):
-        raise DataError(f"{where}: a weight is a finite number from 0 on; got {value!r}.")
+    if not 0 <= number <= HEAVIEST:
+        raise DataError(
+            f"{where}: a weight is a number from 0 to {HEAVIEST:g}; got {repr(value)[:40]}."
+        )
     return number
 
 
@@ -196,7 +216,7 @@ def _grades(where: str, query: str, side: Any, at: int) -> Grades:
         name = ("left", "right")[at]
         raise DataError(f"{where}: {name!r} is missing; it is a list of grades such as [3, 0, 1].")
     items = side.replace(",", " ").split() if isinstance(side, str) else side
-    if not isinstance(items, list) or not items:
+    if not isinstance(items, list):  # an empty one has nothing judged
         raise DataError(f"{where}: a side is a list of grades such as [3, 0, 1]; got {side!r}.")
     return [_grade(where, item) for item in items[:DEEPEST]]
 
@@ -215,7 +235,10 @@ def _grade(where: str, item: Any) -> float | None:
 
 def _from_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Preferences:
     try:
-        with np.load(file, allow_pickle=False) as held:
+        held = np.load(file, allow_pickle=False)
+        if not isinstance(held, np.lib.npyio.NpzFile):
+            raise ValueError("it is one array; left, right and outcome are three")
+        with held:
             arrays = {name: held[name] for name in held.files}
     except (OSError, ValueError, BadZipFile, EOFError) as error:
         raise DataError(f"{file}: cannot be read as arrays ({error}).") from None
@@ -226,7 +249,7 @@ def _from_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Prefer
             raise DataError(f"{file}: has no array {name!r}; it needs left, right and outcome.")
     kept = arrays.get("grades")
     more = {name: arrays[name] for name in ("weight", "query", "segment") if name in arrays}
-    known = grades if grades is not None or kept is None else [int(g) for g in kept]
+    known = grades if grades is not None or kept is None else kept.ravel().tolist()
     return Preferences.of(
         arrays["left"], arrays["right"], arrays["outcome"], grades=known, source=str(file), **more
     )
@@ -237,9 +260,17 @@ def write_preferences(given: Preferences, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     if suffix_of(file)[0] == ".npz":
         _write_arrays(given, file)
-        return
+    else:
+        write_rows(written(given), file)
+
+
+def write_rows(rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
+    """JSON lines; another kind of name would be read as something else."""
+    file = Path(path)
+    if str(file) != "-" and suffix_of(file)[0] not in (".jsonl", ".ndjson"):
+        raise DataError(f"{file}: pairs are written as .jsonl; name it so.")
     with write_bytes(file) as out:
-        for row in written(given):
+        for row in rows:
             out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 

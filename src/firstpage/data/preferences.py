@@ -17,6 +17,7 @@ Levels = NDArray[np.int8]
 Unjudged = Literal["worst", "condense", "refuse"]
 UNKNOWN = -1  # an unjudged document, or a place after the end of a list
 MOST_LEVELS = 100
+HEAVIEST = 1e100  # a weight beyond it would overflow in sums
 STRONGEST = 2  # "much better"
 
 
@@ -86,13 +87,14 @@ class Preferences:
 
     def __add__(self, other: Preferences) -> Preferences:
         """Both, one after the other."""
-        grades = tuple(sorted({*self.grades, *other.grades}))
+        grades = _upward(sorted({*self.grades, *other.grades}), self.source)
         first, second = (_padded(p, grades, max(self.places, other.places)) for p in (self, other))
         return Preferences(
             grades, np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]]),
             np.concatenate([self.outcome, other.outcome]),
             np.concatenate([self.weight, other.weight]),
-            _chained(self.query, other.query), _chained(self.segment, other.segment), self.source,
+            _chained(self, other, "query", "pair {}"), _chained(self, other, "segment", ""),
+            self.source,
         )  # fmt: skip
 
     @classmethod
@@ -135,7 +137,7 @@ class Preferences:
 
     def regraded(self, grades: Sequence[int]) -> Preferences:
         """The same among other grades, which must have all that occur."""
-        kept = tuple(int(g) for g in grades)
+        kept = _upward(grades, self.source)
         if kept == self.grades:
             return self
         lost = [grade for grade in self.seen() if grade not in kept]
@@ -191,12 +193,12 @@ def _refuse_unknown(given: Preferences, first: Levels, second: Levels) -> None:
 
 
 def _check_numbers(given: Preferences) -> None:
-    bad = ~(np.isfinite(given.weight) & (given.weight >= 0))
+    bad = ~((given.weight >= 0) & (given.weight <= HEAVIEST))
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(
             f"{given.source}: the weight of pair {row + 1} is {given.weight[row]}; weights are "
-            "finite numbers from 0 on."
+            f"numbers from 0 to {HEAVIEST:g}."
         )
     top = len(given.grades)
     for side in (given.left, given.right):
@@ -219,12 +221,15 @@ def _width(side: Any, source: str) -> int:
 def _matrix(side: Any, width: int, source: str) -> Array:
     """Grades with NaN for what is unknown; whole numbers stay as they are."""
     if isinstance(side, np.ndarray) and side.ndim == 2 and side.dtype.kind in "iuf":
-        return side
+        short = width - side.shape[1]
+        if not short:
+            return side
+        return np.pad(side.astype(np.float64), ((0, 0), (0, short)), constant_values=np.nan)
     found = np.full((len(side), width), np.nan)
     for row, grades in enumerate(side):
         try:
             values = [np.nan if g is None else float(g) for g in grades]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DataError(f"{source}: pair {row + 1} has a grade that is no number.") from None
         found[row, : len(values)] = values
     return found
@@ -235,10 +240,7 @@ def _grades(
 ) -> tuple[int, ...]:
     """Those given, or all whole numbers from the least (at most 1) to the greatest seen."""
     if given is not None:
-        kept = tuple(int(g) for g in given)
-        if len(kept) < 2 or list(kept) != sorted(set(kept)):
-            raise DataError(f"{source}: grades must be two or more, upward; got {list(given)}.")
-        return kept
+        return _upward(given, source)
     low, high = np.inf, -np.inf
     for side in (first, second):
         known = side if side.dtype.kind != "f" else side[~np.isnan(side)]
@@ -257,12 +259,28 @@ def _grades(
     return tuple(range(least, max(most, least + 1) + 1))
 
 
+def _upward(grades: Sequence[int], source: str) -> tuple[int, ...]:
+    """Grades by name, checked."""
+    try:
+        kept = tuple(int(g) for g in grades)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{source}: grades must be whole numbers; got {grades!r}.") from None
+    if not 2 <= len(kept) <= MOST_LEVELS or list(kept) != sorted(set(kept)):
+        raise DataError(
+            f"{source}: grades must be two or more (and at most {MOST_LEVELS}), upward; got "
+            f"{list(kept)}."
+        )
+    return kept
+
+
 def _levels(side: Array, grades: tuple[int, ...], source: str) -> Levels:
     """Numbers among the grades; every grade must be one of them."""
     low, high = grades[0], grades[-1]
     whole = side.dtype.kind != "f" and high - low + 1 == len(grades)
     if whole and side.size and low <= side.min() and side.max() <= high:
-        return (side - low).astype(np.int8)  # millions of pairs come this way
+        fits = np.iinfo(side.dtype).min <= low <= np.iinfo(side.dtype).max
+        levels = side - side.dtype.type(low) if fits else side.astype(np.int64) - low
+        return levels.astype(np.int8)  # millions of pairs come this way
     at = np.searchsorted(grades, side)  # NaN goes to the end
     known = ~np.isnan(side)
     fits = np.asarray(grades)[np.minimum(at, len(grades) - 1)] == side
@@ -289,8 +307,17 @@ def _padded(given: Preferences, grades: tuple[int, ...], places: int) -> tuple[L
     return _first(table[given.left], places), _first(table[given.right], places)
 
 
-def _chained(first: Ids | None, second: Ids | None) -> Ids | None:
-    return None if first is None or second is None else Ids.chained(first, second)
+def _chained(first: Preferences, second: Preferences, name: str, other: str) -> Ids | None:
+    """Names of both; where one has none, each pair of it is called by `other`."""
+    ids = [getattr(part, name) for part in (first, second)]
+    if ids[0] is None and ids[1] is None:
+        return None
+    sizes = (range(len(first)), range(len(first), len(first) + len(second)))
+    named = [
+        Ids.of([other.format(at + 1) for at in rows]) if found is None else found
+        for found, rows in zip(ids, sizes, strict=True)
+    ]
+    return Ids.chained(*named)
 
 
 def spread(ids: Ids | Iterable[object] | None, n: int) -> Array:

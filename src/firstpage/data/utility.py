@@ -23,8 +23,10 @@ from firstpage.types import Floats
 
 FORMAT = "firstpage-measure"
 VERSION = 1
+MOST_LABEL = 1000  # whose 2^label - 1 is still a number
 Form = Literal["gains", "weights"]
 KINDS = ("exp", "linear")  # gains that have a name
+NOTHING = 1e-9  # of the greatest discount: less than this is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class Utility:
     grades     whole numbers, upward; the first is the worst, and worth nothing
     weights    a row a place, a column a grade
     gains      of the grades: 0 for the worst, 1 for the best
-    discounts  of the places: 1 for the first
+    discounts  of the places: 1 for the first (or for the greatest, where the first has none)
     form       which of the two a measure uses that does not say
     about      how it came to be: pairs, C, accuracy, intervals, ..
     segments   utilities of kinds of queries, by name
@@ -113,7 +115,11 @@ class Utility:
         best = self.grades[-1]
         if best < 0:
             raise DataError("label_gain is for grades from 0 on; all of these are below.")
+        if top is None and best > MOST_LABEL:
+            raise DataError(f"2^{best} - 1 is no gain that anyone can use; say what the best has.")
         scale = (2.0**best - 1.0 if best else 1.0) if top is None else float(top)
+        if not (np.isfinite(scale) and scale > 0):
+            raise DataError(f"the gain of the best label must be above 0 and finite; got {top}.")
         at = np.searchsorted(self.grades, np.arange(best + 1), side="right") - 1
         return [float(v) for v in scale * self.gains[np.maximum(at, 0)]]
 
@@ -152,10 +158,15 @@ class Utility:
 
 
 def normalized(gains: Floats, discounts: Floats) -> tuple[Floats, Floats]:
-    """Gains from 0 to 1, discounts from 1; where all are equal, they stay 0 and as they are."""
-    span, first = gains[-1] - gains[0], discounts[0]
+    """Gains from 0 to 1; discounts with 1 at the first place, or, where that one is worth nothing
+    (but for rounding), at the one that is worth most."""
+    span = gains[-1] - gains[0]
     g = (gains - gains[0]) / span if span else np.zeros_like(gains)
-    return g, discounts / first if first else discounts.copy()
+    top = float(np.abs(discounts).max())
+    if abs(discounts[0]) > NOTHING * top:
+        return g, discounts / discounts[0]
+    c = np.where(np.abs(discounts) > NOTHING * top, discounts, 0.0)
+    return g, c / top if top else c
 
 
 def read_utility(path: str | os.PathLike[str]) -> Utility:

@@ -54,15 +54,17 @@ def choose(
         if not isinstance(measure, DCGLearn):
             raise DataError(f"{strategy} needs the preferences so far, not a measure alone.")
         near = chosen[: max(SHORTLIST, 4 * count)]
-        rule = _diverse if strategy == "diverse" else _committee
-        chosen = near[rule(measure, pairs[near], count, seed)]
+        if strategy == "diverse":
+            chosen = near[_diverse(measure, pairs[near], count)]
+        else:
+            chosen = near[_committee(measure, pairs[near], seed)]
     return [int(row) for row in pairs.rows[chosen[:count]]]
 
 
 def _open(measure: DCGLearn | Utility, pool: Preferences) -> tuple[Floats, Pairs]:
     """The weights, and the pairs that can teach something, one of each kind."""
     if isinstance(measure, DCGLearn):
-        grades, table, unjudged = measure.given_.grades, measure.weights_, measure.unjudged
+        grades, table, unjudged = measure.given_.grades, measure.weights_, measure.unjudged_
     else:
         grades, table, unjudged = measure.grades, measure.table(), "worst"
     left, right = pool.regraded(grades).encoded(len(table), unjudged)
@@ -74,7 +76,7 @@ def _open(measure: DCGLearn | Utility, pool: Preferences) -> tuple[Floats, Pairs
     return table, found[np.sort(first)]
 
 
-def _diverse(learner: DCGLearn, pool: Pairs, count: int, seed: int) -> Array:
+def _diverse(learner: DCGLearn, pool: Pairs, count: int) -> Array:
     """By |z| / s, where s^2 is what is still unknown of the difference; greedy.
 
     Near the optimum the objective is a quadratic form in the steps, and its inverse says how far
@@ -104,7 +106,7 @@ def _diverse(learner: DCGLearn, pool: Pairs, count: int, seed: int) -> Array:
     return np.array(chosen, np.int64)
 
 
-def _committee(learner: DCGLearn, pool: Pairs, count: int, seed: int) -> Array:
+def _committee(learner: DCGLearn, pool: Pairs, seed: int) -> Array:
     """The most evenly split votes first; among these the least sure."""
     votes = np.zeros(len(pool))
     for table in resampled(learner, MEMBERS, seed):

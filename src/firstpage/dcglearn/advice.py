@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
+from firstpage.data.utility import Form
+from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import agreement, folds
 from firstpage.types import Floats, Ints
@@ -60,7 +62,7 @@ class Advice:
 
     def __str__(self) -> str:
         if not self.known:
-            return f"too few pairs ({self.pairs}) to tell whether more would pay; go on."
+            return f"too few pairs ({self.pairs}) or queries to tell whether more would pay; go on."
         bring = self.accuracy(100) - self.accuracy()
         what = "more hardly pay" if self.stop else "go on"
         return (
@@ -81,8 +83,8 @@ class Advice:
         }  # fmt: skip
 
 
-def advice(learner: DCGLearn, repeats: int = 3) -> Advice:
-    """From measures learned on parts of the pairs and judged on others."""
+def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
+    """From measures learned on parts of the pairs and judged on others, in the form used."""
     count = len(learner.pairs_)
     groups = learner.groups_
     if count < FEWEST or len(np.unique(groups)) < 5:
@@ -91,7 +93,7 @@ def advice(learner: DCGLearn, repeats: int = 3) -> Advice:
     for repeat in range(repeats):
         rng = np.random.default_rng([learner.seed, repeat])
         for train, held in folds(groups, learner.folds, learner.seed + repeat):
-            points += _learned(learner, rng.permutation(train), held)
+            points += _learned(learner, rng.permutation(train), held, form)
     if not points:  # preferences of one query only: none is left to judge by
         return Advice(count, np.nan, np.nan, np.nan, ())
     sizes, right = np.array(points).T
@@ -102,7 +104,7 @@ def advice(learner: DCGLearn, repeats: int = 3) -> Advice:
     return Advice(count, ceiling, miss, power, curve)
 
 
-def _learned(learner: DCGLearn, train: Ints, held: Ints) -> list[tuple[int, float]]:
+def _learned(learner: DCGLearn, train: Ints, held: Ints, form: Form) -> list[tuple[int, float]]:
     found = []
     for part in PARTS:
         rows = train[: max(1, round(part * len(train)))]
@@ -110,6 +112,8 @@ def _learned(learner: DCGLearn, train: Ints, held: Ints) -> list[tuple[int, floa
         if pairs.ties == len(pairs) or test.ties == len(test):
             continue
         table = learner.recipe_.fit(learner.recipe_.sums(pairs), learner.C_).table
+        if form == "gains":
+            table = factors(table.reshape(learner.places_, -1)).table
         found.append((len(rows), agreement(test, table).accuracy))
     return found
 

@@ -10,23 +10,22 @@ import numpy as np
 from firstpage.data.preferences import Preferences
 from firstpage.dcglearn.pairs import TIE, Pairs
 from firstpage.errors import DataError
-from firstpage.types import Bools, Words
+from firstpage.types import Bools, Ints, Words
 
 LARGEST = 4000  # places times grades: the unknowns of one problem
+SHOWN = 8  # places named in one note
 MANY = 0.05  # of the preferences: a share of contradicted ones that is worth a note
 
 
 def check_parameters(
     K: int, L: int | None, C: float | str, C_tie: float | None, strong: float, pooling: float,
-    grid: Sequence[float], folds: int, **others: Any,
+    grid: Sequence[float], folds: int, seed: int, **others: Any,
 ) -> None:  # fmt: skip
     """One line for each number of DCGLearn that cannot be."""
     if not _whole(K, 1):
         raise DataError(f"K, the places that count, must be a whole number from 1 on; got {K!r}.")
     if L is not None and not _whole(L, 2):
         raise DataError(f"L, the number of grades, must be a whole number from 2 on; got {L!r}.")
-    if L is not None and K * L > LARGEST:
-        raise DataError(f"K times L must be at most {LARGEST}; got {K * L}.")
     if C != "cv" and not _number(C, above=0.0):
         raise DataError(f"C must be a finite number above 0, or 'cv'; got {C!r}.")
     if C_tie is not None and not (C_tie == 0 or _number(C_tie, above=0.0)):
@@ -35,10 +34,25 @@ def check_parameters(
         raise DataError(f"strong, the margin of 'much better', must be above 0; got {strong!r}.")
     if not (_number(pooling, above=-1.0) and 0 <= pooling <= 1):
         raise DataError(f"pooling must be from 0 to 1; got {pooling!r}.")
-    if not len(grid) or not all(_number(c, above=0.0) for c in grid):
-        raise DataError(f"grid must be values of C above 0; got {list(grid)}.")
+    if (
+        not isinstance(grid, Sequence)
+        or not len(grid)
+        or not all(_number(c, above=0.0) for c in grid)
+    ):
+        raise DataError(f"grid must be values of C above 0; got {grid!r}.")
     if not _whole(folds, 2):
         raise DataError(f"folds must be a whole number from 2 on; got {folds!r}.")
+    if not _whole(seed, 0):
+        raise DataError(f"seed must be a whole number from 0 on; got {seed!r}.")
+
+
+def check_size(places: int, levels: int) -> None:
+    """The unknowns of one problem, and the square of that many sums, must fit."""
+    if places * levels > LARGEST:
+        raise DataError(
+            f"{places} places times {levels} grades are too many, at most {LARGEST} in all; look "
+            "at fewer places (K)."
+        )
 
 
 def _number(value: object, above: float) -> bool:
@@ -46,7 +60,8 @@ def _number(value: object, above: float) -> bool:
 
 
 def _whole(value: object, least: int) -> bool:
-    return isinstance(value, (int, np.integer)) and int(value) >= least
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return is_whole and int(value) >= least  # type: ignore[call-overload]
 
 
 def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
@@ -61,7 +76,7 @@ def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
     if len(same):
         yield (
             f"in every pair both lists have the same grade at place "
-            f"{', '.join(str(k + 1) for k in same)}: its discount cannot be learned and is 0."
+            f"{_some(same + 1)}: its discount cannot be learned and is 0."
         )
     against = contradicted(pairs)
     share = float(against.sum()) / max(1, int((pairs.kind != TIE).sum()))
@@ -70,6 +85,12 @@ def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
             f"{share:.0%} of the preferences are contradicted: of the same two lists of grades "
             "the other one was preferred as well."
         )
+
+
+def _some(numbers: Ints) -> str:
+    """The first few, and how many more."""
+    shown = ", ".join(map(str, numbers[:SHOWN].tolist()))
+    return shown if len(numbers) <= SHOWN else f"{shown} and {len(numbers) - SHOWN} more"
 
 
 def contradicted(pairs: Pairs) -> Bools:

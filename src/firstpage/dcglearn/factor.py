@@ -22,6 +22,11 @@ class Factors:
     discounts: Floats
     share: float
 
+    @property
+    def table(self) -> Floats:
+        """Discounts times gains."""
+        return np.outer(self.discounts, self.gains)
+
 
 def factors(table: Floats) -> Factors:
     """Of weights with a row a place and a column a grade, the worst of which is worth 0.

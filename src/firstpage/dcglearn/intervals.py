@@ -63,7 +63,7 @@ def resampled(learner: DCGLearn, rounds: int, seed: int) -> Iterator[Floats]:
             continue  # a draw of ties alone teaches nothing
         pairs = pairs.weighed(pairs.weight * drawn[kept])
         found = recipe.fit(recipe.sums(pairs), learner.C_, learner.optimum_)
-        yield found.table.reshape(learner.K, -1)
+        yield found.table.reshape(learner.places_, -1)
         rounds -= 1
 
 
@@ -73,8 +73,11 @@ def intervals(
 ) -> Intervals:  # fmt: skip
     """Percentiles over resampled pairs (whole queries, where queries are named).
 
-    Weights are told in units of the best grade at the first place: their size depends on C.
+    Weights are told in units of the greatest one: their size depends on C.  Discounts are told by
+    the first place, so that draws in which it is worth nothing tell nothing of them.
     """
+    if len(np.unique(learner.groups_)) < 2:
+        raise DataError("all pairs are of one query: there is nothing to resample.")
     if rounds < 2 or not 0 < level < 1:
         raise DataError(
             f"intervals need 2 rounds or more and a level between 0 and 1; got {rounds}, {level}."
@@ -83,8 +86,9 @@ def intervals(
     for done, table in enumerate(resampled(learner, rounds, seed), 1):
         found = factors(table)
         gains.append(found.gains)
-        discounts.append(found.discounts)
-        weights.append(table / (table[0, -1] or 1.0))
+        if found.discounts[0]:
+            discounts.append(found.discounts)
+        weights.append(table / (float(table.max()) or 1.0))
         shares.append(found.share)
         if tick is not None:
             tick(done, rounds)
@@ -93,4 +97,6 @@ def intervals(
     def ends(values: list[Any]) -> Floats:
         return np.moveaxis(np.percentile(np.array(values), [tail, 100 - tail], axis=0), 0, -1)
 
+    if 2 * len(discounts) < rounds:
+        discounts = [np.zeros(len(table))]  # nobody can tell: the first place is worth nothing
     return Intervals(ends(gains), ends(discounts), ends(weights), ends(shares), rounds, level)

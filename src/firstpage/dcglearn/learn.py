@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from firstpage.data.preferences import Preferences, Unjudged, spread
-from firstpage.data.utility import Utility
-from firstpage.dcglearn.checks import check_parameters, notes
+from firstpage.data.utility import Form, Utility
+from firstpage.dcglearn.checks import check_parameters, check_size, notes
 from firstpage.dcglearn.cone import cone
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.newton import Optimum
@@ -19,7 +19,7 @@ from firstpage.dcglearn.pairs import Pairs, encode
 from firstpage.dcglearn.segments import Segment, learn_segments
 from firstpage.dcglearn.validation import (
     GRID,
-    Agreement,
+    Match,
     Path,
     Recipe,
     agreement,
@@ -69,7 +69,6 @@ class DCGLearn:
     folds: int = 5
     seed: int = 0
     threads: int | None = None
-    given_: Preferences = field(init=False, repr=False)
 
     def fit(
         self, left: Any, right: Any = None, outcome: Any = None, *,
@@ -85,7 +84,17 @@ class DCGLearn:
         )
         if not len(given):
             raise DataError(f"{given.source}: there is no pair to learn from.")
+        fresh = replace(self)  # what fails leaves an older fit as it was
+        fresh._fit(given, valid)
+        vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
+        return self
+
+    def _fit(self, given: Preferences, valid: Preferences | None) -> None:
+        self.fitted_with_ = self.get_params()
         self.given_ = given.regraded(self._grades(given))
+        check_size(self.K, len(self.given_.grades))
+        self.unjudged_ = self.unjudged
+        self.recipe_ = self._recipe()
         self.pairs_ = self._encoded(self.given_)
         self._check_preferences()
         for note in notes(self.given_, self.pairs_):
@@ -96,20 +105,29 @@ class DCGLearn:
         sums = self.recipe_.sums(self.pairs_)
         self._keep(self.recipe_.fit(sums, self.C_))
         self.segments_: dict[str, Segment] = learn_segments(
-            self.given_, self.pairs_, groups, self.recipe_, self.C_, self.pooling, self.optimum_,
+            self.given_, self.pairs_, self.recipe_, self.C_, self.pooling, self.optimum_,
             list(self._folds(groups)) if self.given_.segment is not None else [],
         )  # fmt: skip
-        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """Only asked for what is not there."""
+        if name.endswith("_") and not name.startswith("_"):
+            raise AttributeError(f"DCGLearn has no {name} before it is fitted; call fit first.")
+        raise AttributeError(f"DCGLearn has no {name!r}")
 
     @property
-    def recipe_(self) -> Recipe:
+    def places_(self) -> int:
+        """K as it was when the measure was learned."""
+        return self.recipe_.cone.places
+
+    def _recipe(self) -> Recipe:
         """The problem without its pairs."""
         shape = cone(self.K, len(self.given_.grades), self.nonnegative, self.decreasing)
         return Recipe(shape, np.array([1.0, 1.0, self.strong]), self.C_tie, self.threads)
 
     def _grades(self, given: Preferences) -> tuple[int, ...]:
         if self.grades is not None:
-            return tuple(int(g) for g in self.grades)
+            return tuple(self.grades)
         if self.L is None:
             return given.grades
         first = given.grades[0]
@@ -122,13 +140,13 @@ class DCGLearn:
         return wanted
 
     def _encoded(self, given: Preferences) -> Pairs:
-        return encode(given, self.K, len(given.grades), self.unjudged)
+        return encode(given, self.places_, len(given.grades), self.unjudged_)
 
     def _check_preferences(self) -> None:
         if not len(self.pairs_):
             raise DataError(
-                f"{self.given_.source}: in every pair that has a weight both rankings have the "
-                f"same grades in the first {self.K} places; nothing can be learned."
+                f"{self.given_.source}: no pair has both a weight and a difference of grades in "
+                f"the first {self.K} places; nothing can be learned."
             )
         if self.pairs_.ties == len(self.pairs_):
             raise DataError(
@@ -148,15 +166,15 @@ class DCGLearn:
         try:
             if valid is not None:
                 held = self._encoded(valid.regraded(self.given_.grades))
-                return validated(self.recipe_, self.pairs_, held, self.grid)
+                return validated(self.recipe_, self.pairs_, held, sorted(self.grid))
             return cross_validated(
-                self.recipe_, self.pairs_, groups, self.grid, self.folds, self.seed
+                self.recipe_, self.pairs_, groups, sorted(self.grid), self.folds, self.seed
             )
         except DataError as error:
-            self._say(f"C = {FALLBACK:g}: {error}", 4)
+            self._say(f"C = {FALLBACK:g}: {error}", 5)
             return None
 
-    def _say(self, note: str, above: int = 3) -> None:
+    def _say(self, note: str, above: int = 4) -> None:
         """What a person should know; `above` finds the line that called `fit`."""
         warnings.warn(note, FirstpageWarning, stacklevel=above)
 
@@ -171,7 +189,7 @@ class DCGLearn:
 
     def _keep(self, optimum: Optimum) -> None:
         self.optimum_ = optimum
-        self.weights_: Floats = optimum.table.reshape(self.K, -1)
+        self.weights_: Floats = optimum.table.reshape(self.places_, -1)
         found = factors(self.weights_)
         self.gains_, self.discounts_, self.share_ = found.gains, found.discounts, found.share
         self.objective_, self.gap_ = optimum.objective, optimum.gap
@@ -194,24 +212,25 @@ class DCGLearn:
 
     def about(self) -> dict[str, Any]:
         """How it came to be, as the file says it."""
-        pairs, given = self.pairs_, self.given_
+        pairs, given, asked = self.pairs_, self.given_, self.fitted_with_
         found: dict[str, Any] = {
             "method": "DCGLearn", "pairs": len(given), "ties": int(given.tied.sum()),
             "without_difference": len(given) - len(pairs), "C": self.C_,
-            "C_tie": self.C_ if self.C_tie is None else self.C_tie,
-            "decreasing": self.decreasing, "nonnegative": self.nonnegative,
-            "strong": self.strong, "unjudged": self.unjudged, "accuracy": self.accuracy_,
+            "C_tie": float(self.recipe_.costs(self.C_)[0]), "decreasing": asked["decreasing"],
+            "nonnegative": asked["nonnegative"], "strong": float(self.recipe_.margins[2]),
+            "unjudged": self.unjudged_, "accuracy": self.accuracy_,
             "accuracy_of_gains": self.agreement(form="gains").accuracy,
             "rank_one_share": self.share_, "objective": self.objective_, "gap": self.gap_,
             "discounts": "relative to the last place" if self.relative_ else "absolute",
         }  # fmt: skip
         if self.path_ is not None:
             found["validated"] = {
-                "C": list(self.path_.costs), "accuracy": self.path_.means.tolist()
+                "C": list(self.path_.costs), "accuracy": self.path_.means.tolist(),
+                "accuracy_of_gains": self.path_.of_gains.mean(axis=0).tolist(),
             }  # fmt: skip
         return found
 
-    def agreement(self, given: Preferences | None = None, form: str = "weights") -> Agreement:
+    def agreement(self, given: Preferences | None = None, form: Form = "weights") -> Match:
         """How far the measure agrees with preferences: those learned from, or others."""
         pairs = self.pairs_ if given is None else self._encoded(given.regraded(self.given_.grades))
         table = self.weights_ if form == "weights" else np.outer(self.discounts_, self.gains_)
@@ -219,10 +238,10 @@ class DCGLearn:
 
     def along(self, grid: Sequence[float] | None = None) -> dict[float, Utility]:
         """The regularisation path: the measure for each C, learned from the same pairs."""
-        costs = [float(c) for c in (self.grid if grid is None else grid)]
+        costs = sorted(float(c) for c in (self.grid if grid is None else grid))
         found = {}
         for c, optimum in zip(costs, self.recipe_.path(self.pairs_, costs), strict=True):
-            table = optimum.table.reshape(self.K, -1)
+            table = optimum.table.reshape(self.places_, -1)
             best = factors(table)
             about = {"C": c, "objective": optimum.objective, "gap": optimum.gap}
             found[c] = Utility(
@@ -237,7 +256,7 @@ class DCGLearn:
     def decision_function(self, given: Preferences) -> Floats:
         """Worth of the left ranking less that of the right one, a number a pair."""
         same = given.regraded(self.given_.grades)
-        left, right = same.encoded(self.K, self.unjudged)
+        left, right = same.encoded(self.places_, self.unjudged_)
         kind = np.zeros(len(left), np.int8)
         every = Pairs(left, right, kind, same.weight, len(same.grades), np.arange(len(left)))
         return differences(every, self.weights_)

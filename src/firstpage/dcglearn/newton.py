@@ -22,12 +22,13 @@ from firstpage.dcglearn.cone import Cone
 from firstpage.dcglearn.interior import interior
 from firstpage.dcglearn.sums import Sums
 from firstpage.engine.threads import quiet_blas
-from firstpage.errors import FirstpageWarning
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Floats
 
 STEPS = 200
 PATIENCE = 30  # steps after which the few pairs that matter are found otherwise
 LOOKS = 40  # along one line
+LOOSE = 1e-5  # a gap, of the objective, that a person should know of
 ENOUGH = 1e-16  # of the objective: a step that promises less is rounding
 FLAT = 1e-9  # a slope along the line, relative to that at its start, that is level
 
@@ -129,10 +130,10 @@ class _Problem:
         near = self.cone.weights @ best
         bound = dual + float(self.centre @ self.centre) - float(near @ near)
         gap = max(objective - bound, 0.0)
-        if rounds >= STEPS and gap > 1e-6 * objective:
+        if gap > LOOSE * objective:
             warnings.warn(
-                f"DCGLearn stopped after {STEPS} steps; the objective is within "
-                f"{gap / objective:.1g} of the optimum.",
+                f"DCGLearn stopped after {rounds} steps; the objective is known to be within "
+                f"{gap / objective:.1g} of the optimum only: weights or C are too unequal.",
                 FirstpageWarning,
                 stacklevel=2,
             )
@@ -153,11 +154,16 @@ def bounded(square: Floats, wish: Floats) -> Floats:
 def _root(square: Floats) -> Floats:
     """An upper triangle with root'root = square; what rounding took is given back."""
     size = float(np.trace(square)) / len(square)
-    for little in (0.0, 1e-15, 1e-13, 1e-11):
+    if not np.isfinite(square).all():
+        size = np.nan
+    for little in (0.0, 1e-15, 1e-13, 1e-11) if np.isfinite(size) else ():
         try:
             return np.asarray(
                 cholesky(square + little * size * np.eye(len(square)), check_finite=False)
             )
         except LinAlgError:
             continue
-    raise AssertionError("weights of pairs so unequal that the problem has no numbers")
+    raise DataError(
+        "the weights of the pairs, or C, are so large or unequal that numbers do not suffice; "
+        "bring them nearer to each other."
+    )

@@ -47,7 +47,7 @@ def position_test(
     for at in range(rounds):
         told = noise.judge(pairs, worth, rng)
         fit = recipe.fit(recipe.sums(told), learner.C_)
-        shares[at] = factors(fit.table.reshape(learner.K, -1)).share
+        shares[at] = factors(fit.table.reshape(learner.places_, -1)).share
         if tick is not None:
             tick(at + 1, rounds)
     below = int((shares <= learner.share_).sum())
@@ -84,8 +84,8 @@ def _noise(learner: DCGLearn) -> Noise:
         return Noise()
     for train, held in folds(groups, learner.folds, learner.seed):
         table = recipe.fit(recipe.sums(pairs[train]), learner.C_, learner.optimum_).table
-        found = factors(table.reshape(learner.K, -1))
-        z[held] = differences(pairs[held], np.outer(found.discounts, found.gains))
+        found = factors(table.reshape(learner.places_, -1))
+        z[held] = differences(pairs[held], found.table)
     z, weight = z[strict], pairs.weight[strict]
     scale = float(np.abs(z).mean())
     if not scale or (z > 0).all():

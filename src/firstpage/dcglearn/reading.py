@@ -150,6 +150,6 @@ def _falls(values: Floats) -> Floats:
 def _refuse(steps: Floats, what: str, falling: bool) -> None:
     if (steps < -CLOSE * np.abs(steps).max()).any():
         hint = " or rise with the place: let discounts be any (--any-discounts)" if falling else ""
-        raise MeasureError(f"{what} are negative, fall with the grade{hint}.")
+        raise MeasureError(f"{what} are negative, or fall with the grade{hint}.")
     if not steps.any():
         raise MeasureError(f"{what} are all the same, so nothing is better than anything.")

@@ -28,10 +28,13 @@ class Segment:
 
 
 def learn_segments(
-    given: Preferences, pairs: Pairs, groups: Array, recipe: Recipe, c: float, pooling: float,
+    given: Preferences, pairs: Pairs, recipe: Recipe, c: float, pooling: float,
     pooled: Optimum, parts: Sequence[tuple[Ints, Ints]],
 ) -> dict[str, Segment]:  # fmt: skip
-    """Fit every segment that the preferences name; `parts` are folds to hold out."""
+    """Fit every segment that the preferences name; `parts` are folds to hold out.
+
+    Pairs without a name are of no segment, and count for all only.
+    """
     if given.segment is None:
         return {}
     names = list(given.segment[pairs.rows])
@@ -40,6 +43,8 @@ def learn_segments(
     own, of_all = _held_out(drawn, pairs, number, parts)
     found = {}
     for at, name in enumerate(dict.fromkeys(names)):
+        if not name:
+            continue
         mine = pairs[number == at]
         table = drawn.fit(mine, pooled).table.reshape(recipe.cone.places, -1)
         best = factors(table)

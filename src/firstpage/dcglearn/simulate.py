@@ -42,16 +42,13 @@ class Simulation:
             "data": self.data, "pairs": self.pairs, "noise": self.noise,
             "runs": len(self.accuracies), "C": self.costs.tolist(),
         }  # fmt: skip
-        for name in ("accuracy", "similarity", "other"):
-            values: Floats = getattr(self, "others" if name == "other" else _plural(name))
+        named = (("accuracy", self.accuracies), ("similarity", self.similarities),
+                 ("other", self.others))  # fmt: skip
+        for name, values in named:
             found[name] = float(values.mean())
             if len(values) > 1:
                 found[f"{name}_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
         return found
-
-
-def _plural(name: str) -> str:
-    return name[:-1] + "ies"
 
 
 def simulate(

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firstpage.data.utility import Form
 from firstpage.dcglearn.cone import Cone
+from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.newton import Optimum, solve
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.sums import Sums
@@ -20,7 +22,7 @@ NOTHING = 1e-12  # of the greatest difference: below it two rankings are equally
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Match:
     """accuracy  share of preferences agreed with, where no difference counts half; NaN without any
     apart     mean size of the differences of tied pairs; NaN without any"""
 
@@ -37,24 +39,24 @@ def differences(pairs: Pairs, table: Floats) -> Floats:
     return z
 
 
-def agreement(pairs: Pairs, table: Floats) -> Agreement:
+def agreement(pairs: Pairs, table: Floats) -> Match:
     """How far these weights say what the pairs say."""
     z = differences(pairs, table)
     sums = np.zeros(4)
     tolerance = NOTHING * float(np.abs(z).max(initial=0.0))
     kernel.agreement(z, pairs.kind, pairs.weight, tolerance, sums)
     every, right, ties, apart = (float(v) for v in sums)
-    return Agreement(
-        right / every if every else np.nan, apart / ties if ties else np.nan, every, ties
-    )
+    return Match(right / every if every else np.nan, apart / ties if ties else np.nan, every, ties)
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """Along C: accuracy on pairs held out, a row a fold."""
+    """Along C: accuracy on pairs held out, a row a fold; of the weights, and of the gains times
+    discounts that are nearest to them."""
 
     costs: tuple[float, ...]
     accuracies: Floats
+    of_gains: Floats
 
     @property
     def means(self) -> Floats:
@@ -72,8 +74,17 @@ class Path:
 
     @property
     def best(self) -> float:
-        """The C of the best mean; of equal ones the least."""
-        return self.costs[int(np.argmax(np.round(self.means, 12)))]
+        """The C of the best mean of the weights; of equal ones the least."""
+        return self.costs[self.at]
+
+    @property
+    def at(self) -> int:
+        return int(np.argmax(np.round(self.means, 12)))
+
+    def accuracy(self, form: Form) -> float:
+        """At the chosen C.  It was chosen by these very pairs, and flatters a little."""
+        rows = self.accuracies if form == "weights" else self.of_gains
+        return float(rows.mean(axis=0)[self.at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +139,24 @@ def cross_validated(
     for train, held in folds(groups, count, seed):
         if not (pairs.kind[train] > 0).any() or not (pairs.kind[held] > 0).any():
             continue  # a fold of ties says nothing about accuracy
-        tables = [optimum.table for optimum in recipe.path(pairs[train], grid)]
-        rows.append([agreement(pairs[held], table).accuracy for table in tables])
+        rows.append(_told(recipe, recipe.path(pairs[train], grid), pairs[held]))
     if len(rows) < 2:
         raise DataError("cross-validation needs preferences, not only ties, in several queries.")
-    return Path(tuple(grid), np.array(rows))
+    return Path(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
 
 
 def validated(recipe: Recipe, pairs: Pairs, valid: Pairs, grid: Sequence[float] = GRID) -> Path:
     """The same with validation pairs of their own."""
-    tables = [optimum.table for optimum in recipe.path(pairs, grid)]
-    return Path(tuple(grid), np.array([[agreement(valid, t).accuracy for t in tables]]))
+    if valid.ties == len(valid):
+        raise DataError("the validation pairs hold no preference.")
+    weights, gains = np.array(_told(recipe, recipe.path(pairs, grid), valid))
+    return Path(tuple(grid), weights[None], gains[None])
+
+
+def _told(recipe: Recipe, path: Sequence[Optimum], held: Pairs) -> list[list[float]]:
+    """Accuracies along a path: of the weights, and of gains times discounts."""
+    tables = [optimum.table.reshape(recipe.cone.places, -1) for optimum in path]
+    return [
+        [agreement(held, table).accuracy for table in tables],
+        [agreement(held, factors(table).table).accuracy for table in tables],
+    ]

@@ -44,8 +44,7 @@ class Shelf:
             kept = json.loads(self.path(key).read_text())
         except (OSError, ValueError):
             return None
-        whole = isinstance(kept, dict) and isinstance(kept.get("rows"), list)
-        return kept if whole else None
+        return kept if _whole(kept) else None
 
     def save(self, key: Sequence[Any], value: dict[str, Any]) -> None:
         """Keep a run; where nothing can be written, nothing is, and nobody is bothered."""
@@ -56,6 +55,16 @@ class Shelf:
             ) as out:
                 json.dump(value, out)
             os.replace(out.name, self.path(key))
+
+
+def _whole(kept: Any) -> bool:
+    """Rows, at least one, each with a number."""
+    rows = kept.get("rows") if isinstance(kept, dict) else None
+    return (
+        isinstance(rows, list)
+        and bool(rows)
+        and all(isinstance(row, dict) and isinstance(row.get("value"), int | float) for row in rows)
+    )
 
 
 def shelf(study: str, rooms: Sequence[str], clean: bool = True) -> Shelf:

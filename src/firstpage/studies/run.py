@@ -6,7 +6,10 @@ neither the order nor the number of processes changes a digit.
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
+import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -165,8 +168,17 @@ def _results(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str,
 
 
 def _end_quietly() -> None:
-    """At Ctrl-C a process just ends; the first one says what is to be said."""
+    """At Ctrl-C a process just ends; the first one says what is to be said.  If that one is killed,
+    its helpers end too, instead of waiting for work for ever."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def perform(task: Task) -> dict[str, Any]:

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     type=click.Choice(["simple-margin", "diverse", "committee", "random"]), help="What to ask for.",
 )  # fmt: skip
 @click.option("--count", default=1, show_default=True, type=click.IntRange(1), help="Pairs.")
+@click.option(
+    "--K", "places", default=10, show_default=True, type=click.IntRange(1),
+    help="With --prefs: places that count.",
+)  # fmt: skip
 @options.seed
 @options.as_json
 @click.option("-o", "--output", type=options.FILE, help="Write the pairs here (.jsonl), to judge.")
 def command(
     pool: Path, measure: Path | None, prefs: Path | None, qrels: Path | None,
-    runs: tuple[Path, ...], grades: str | None, strategy: Any, count: int, seed: int,
+    runs: tuple[Path, ...], grades: str | None, strategy: Any, count: int, places: int, seed: int,
     as_json: bool, output: Path | None,
 ) -> None:  # fmt: skip
     """Choose the pairs of POOL whose judgments would teach the measure most.
@@ -40,20 +44,22 @@ def command(
     """
     if (measure is None) == (prefs is None):
         raise click.UsageError("give what is known once: --measure or --prefs.")
-    from firstpage.data.preference_files import write_preferences
+    from firstpage.data.preference_files import chosen_rows, write_rows
     from firstpage.dcglearn.active import choose
 
     pairs = needs.read(pool, qrels, runs, grades, pool=True)
-    known, advice = _known(measure, prefs, (qrels, runs, grades), seed, pairs)
+    known, advice = _known(measure, prefs, (qrels, runs, grades), seed, pairs, places)
     rows = choose(known, pairs, count, strategy, seed)
+    chosen = chosen_rows(pool, rows)
     if output is not None:
-        write_preferences(pairs[_array(rows)], output)
+        write_rows(chosen, output)
     if as_json:
-        print(json.dumps({"rows": rows, "pairs": _told(pairs, rows), "advice": advice}, indent=1))
+        print(json.dumps({"rows": rows, "pairs": chosen, "advice": advice}, indent=1))
         return
-    for number, row in enumerate(_told(pairs, rows), 1):
+    for number, row in enumerate(chosen, 1):
+        sides = (row.get(side, f"the {side} run") for side in ("left", "right"))
         name = f"query {row['query']}, " if "query" in row else ""
-        print(f"{number}. row {rows[number - 1] + 1}: {name}{row['left']} or {row['right']}?")
+        print(f"{number}. row {rows[number - 1] + 1}: {name}{' or '.join(map(str, sides))}?")
     if not rows:
         print("no pair of the pool has a difference; nothing to ask.")
     if advice:
@@ -62,7 +68,7 @@ def command(
 
 def _known(
     measure: Path | None, prefs: Path | None, where: tuple[Any, ...], seed: int,
-    pairs: Preferences,
+    pairs: Preferences, places: int,
 ) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
     if measure is not None:
         from firstpage.data.utility import read_utility
@@ -74,20 +80,5 @@ def _known(
     assert prefs is not None
     given = needs.read(prefs, *where)
     grades = tuple(sorted({*given.grades, *pairs.grades}))
-    learner = DCGLearn(max(given.places, pairs.places), grades=grades, seed=seed).fit(given)
+    learner = DCGLearn(places, grades=grades, seed=seed).fit(given)
     return learner, advice(learner).to_dict()
-
-
-def _array(rows: list[int]) -> Any:
-    import numpy as np
-
-    return np.array(rows, np.int64)
-
-
-def _told(pairs: Preferences, rows: list[int]) -> list[dict[str, Any]]:
-    """Chosen pairs as a person or a program reads them."""
-    from firstpage.data.preference_files import written
-
-    return [
-        {k: v for k, v in row.items() if k != "outcome"} for row in written(pairs[_array(rows)])
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.dcglearn import needs
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 
 if TYPE_CHECKING:
     from firstpage.dcglearn.learn import DCGLearn
@@ -64,9 +65,11 @@ def command(
     PREFS is JSON lines, CSV, Parquet or .npz; see docs/dcglearn.md.  The measure is used by its
     file: firstpage evaluate -m "DCG(measure.json)@10" ..
     """
+    if rounds == 1:
+        raise click.UsageError("--rounds must be 0 (no intervals) or 2 and more.")
     learner = _learner(given)
     learner.fit(needs.read(prefs, qrels, runs, grades))
-    utility = replace(learner.utility_, form=form, about=_about(learner, rounds, tests))
+    utility = replace(learner.utility_, form=form, about=_about(learner, rounds, tests, form))
     if output is not None:
         utility.save(output)
     if as_json:
@@ -102,18 +105,20 @@ def _cost(text: str) -> Any:
         raise DataError(f"--C is a number above 0, or cv; got {text!r}.") from None
 
 
-def _about(learner: DCGLearn, rounds: int, tests: int) -> dict[str, Any]:
+def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
     """All that a file says of its making: intervals, the test, and whether more would pay."""
     from firstpage.dcglearn.advice import advice
     from firstpage.dcglearn.intervals import intervals
     from firstpage.dcglearn.position import position_test
 
     about = learner.about()
-    if rounds:
+    if rounds and len(set(learner.groups_.tolist())) < 2:
+        warnings.warn("all pairs are of one query: no intervals.", FirstpageWarning, stacklevel=1)
+    elif rounds:
         with shared.counting("intervals") as tick:
             about["intervals"] = intervals(learner, rounds, seed=learner.seed, tick=tick).to_dict()
     if tests:
         with shared.counting("test of gains") as tick:
             about["position_test"] = vars(position_test(learner, tests, learner.seed, tick))
-    about["advice"] = advice(learner).to_dict()
+    about["advice"] = advice(learner, form=form).to_dict()
     return about

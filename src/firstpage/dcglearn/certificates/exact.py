@@ -83,6 +83,6 @@ def corner(problem: Problem) -> tuple[Floats, Floats] | None:
         for r, c in entries.tolist():
             b, a = np.full(rows, little), np.full(columns, little)
             b[r] = a[c] = 1.0
-            if problem.value(b, a) < 0:
+            if problem.value(b, a) < 0.5 * form[r, c]:  # well below zero, not by rounding
                 return b, a
     return None

@@ -73,6 +73,8 @@ class Case:
         """Around the measure's steps; `free` around ones, where steps of zero may move too."""
         below = None if self.best is None else self._reduced(self.best, free)
         above = self._reduced(self.more, free)
+        size = self._reduced(np.abs(self.more), free)
+        above[np.abs(above) <= ZERO * size] = 0.0  # sums that cancel leave rounding
         if below is None:
             return Problem(above, None)
         kept = below.any(axis=(1, 2)) & above.any(axis=(1, 2))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from firstpage.data.preferences import Preferences
 from firstpage.data.utility import KINDS, Utility
 from firstpage.dcglearn.advice import FEWEST, Advice, advice
@@ -38,7 +36,7 @@ NO_GRADES = (
 class Learner(DCGLearn):
     """Keeps what it has to say for the page: warnings would be printed beside the server."""
 
-    def _say(self, note: str, above: int = 3) -> None:
+    def _say(self, note: str, above: int = 4) -> None:
         self.notes_.append(note)
 
     @cached_property
@@ -77,13 +75,14 @@ class Learned:
 
     @cached_property
     def accuracies(self) -> dict[str, float | None]:
-        """Shares of the preferences agreed with: of the learned measure on judgments held out
-        (None where they are too few), and of the usual gains, which learned from none."""
+        """Shares of the preferences agreed with: of the learned gains and discounts on judgments
+        held out, at the C that is best there (None where they are too few), and of the usual gains,
+        which learned from none."""
         if self.learner is None:
             return {}
         path, pairs = self.learner.path_, self.learner.pairs_
         found: dict[str, float | None] = {
-            "learned": None if path is None else float(np.max(path.means))
+            "learned": None if path is None else path.accuracy("gains")
         }
         for kind in KINDS:
             usual = Utility.standard(kind, self.learner.given_.grades, self.learner.K)
