@@ -79,7 +79,6 @@ def test_the_page_stands_alone(run, files) -> None:
         (["NDCG@5", "AP", "data.txt", "--scores", "good.scores"], 1, "only DCG and NDCG"),
         (["NDCG@5", "DCG@5", "data.txt", "--scores", "good.scores"], 2, "one ranking only"),
         (["NDCG@5", "DCG@5", "data.txt"], 2, "all as --run or all as --scores"),
-        (["NDCG@50", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores"], 1, "no list has"),
         (["DCG(gain=[0, 1])@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores"], 1, "hold a grade 2"),
         (["DCG@5", "DCG@5", "--qrels", "data.qrels", "--run", "good.run", "other.run"], 1, "share no query"),
         (["DCG@5", "DCG@5", "--qrels", "half.qrels", "--run", "one.run", "two.run"], 1, "share no judged query"),
@@ -100,3 +99,15 @@ def test_mistakes_are_one_line(run, files, monkeypatch, args, code, said) -> Non
     assert done.stdout == ""
     if code == 1:
         assert done.stderr.count("\n") == 1
+
+
+def test_a_cutoff_beyond_all_lists_is_as_in_evaluate(files, monkeypatch) -> None:
+    """Places without a document are worth nothing."""
+    monkeypatch.chdir(files)
+    data = fp.read_letor("data.txt")
+    systems = {name: fp.read_scores(f"{name}.scores") for name in ("good", "fair")}
+    found = fp.coherence(systems, data, "NDCG@50", "DCG@50")
+    for name, scores in systems.items():
+        told = fp.evaluate(scores, data, measures=["NDCG@50", "DCG@50"])
+        assert found.means[0][name] == pytest.approx(told["NDCG@50"])
+        assert found.means[1][name] == pytest.approx(told["DCG@50"])

@@ -62,11 +62,6 @@ class Wanted:
             found = Scale(self.text, cut(self.utility, self.asked.cutoff, self.text), normalized)
         else:
             found = self._usual(grades, longest, how, normalized)
-        if found.places > longest:
-            raise MeasureError(
-                f"{self.text} looks at {found.places} places, and no list has more than {longest}; "
-                f"ask for {longest} or fewer, such as {self.asked.name}@{longest}."
-            )
         strict = how.strict_cutoff and normalized and self.asked.cutoff is not None
         return replace(found, strict=strict)
 
