@@ -331,5 +331,5 @@ def test_links_and_pipes_are_written_through_never_replaced(tmp_path: Path) -> N
 def test_a_folder_cannot_be_written(tmp_path: Path) -> None:
     from firstpage.data.files import write_bytes
 
-    with pytest.raises(DataError, match="cannot write there"), write_bytes(tmp_path):
+    with pytest.raises(DataError, match="is a folder"), write_bytes(tmp_path):
         pass
