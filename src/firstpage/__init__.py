@@ -101,6 +101,8 @@ if TYPE_CHECKING:
     from firstpage.rankers.svm import TopSlack as TopSlack
     from firstpage.rankers.toprank import TopRank as TopRank
     from firstpage.rankers.tuning import tune as tune
+    from firstpage.theory.consistency import consistency as consistency
+    from firstpage.theory.sensitivity import order_sensitive as order_sensitive
 
 _ROOMS = {
     "aggregation.aggregate": ["Aggregation", "aggregate"],
@@ -160,6 +162,8 @@ _ROOMS = {
     "rankers.svm": ["SVMMAP", "FocusedSVM", "RankSVM", "TopMargin", "TopSlack"],
     "rankers.toprank": ["TopRank"],
     "rankers.tuning": ["tune"],
+    "theory.consistency": ["consistency"],
+    "theory.sensitivity": ["order_sensitive"],
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

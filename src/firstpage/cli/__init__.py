@@ -27,6 +27,7 @@ from firstpage.cli import (
     rankers,
     reproduce,
     synthesize,
+    theory,
     train,
 )
 from firstpage.errors import FirstpageError, FirstpageWarning
@@ -40,7 +41,7 @@ def app() -> None:
 
 for _verb in (
     demo, describe, convert, train, rank, rankers, explain, crossval,
-    evaluate, compare, aggregate, label, dcglearn, measures, synthesize, reproduce,
+    evaluate, compare, aggregate, label, dcglearn, measures, synthesize, reproduce, theory,
 ):  # fmt: skip
     app.add_command(_verb.command)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError, FirstpageError
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
@@ -151,6 +153,21 @@ def ranker_from(
     found = ranker(name, **{k: v for k, v in given.items() if k not in inside})
     found._check_parameters()
     return found
+
+
+def function(text: str, option: str) -> Callable[..., Any]:
+    """What `module:name` names; modules in the folder at hand count."""
+    module, _, attribute = text.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise DataError(f"{option} {text}: {error}; write module:name.") from error
+    if not callable(found):
+        raise DataError(f"{option} {text}: is no function; write module:name.")
+    named: Callable[..., Any] = found
+    return named
 
 
 def like(path: Path, other: Any) -> dict[str, Any]:

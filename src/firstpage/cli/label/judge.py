@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from firstpage.cli import shared
 
 if TYPE_CHECKING:
     from firstpage.labeling.assessors import Assessor
@@ -55,22 +56,12 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
 
 
 def _assessor(given: dict[str, Any], guidelines: str) -> Assessor:
-    from firstpage.errors import DataError
     from firstpage.labeling.assessors import Chat, Function
 
     if given["endpoint"] is not None:
         key = os.environ.get(KEY, "")
         return Chat(given["endpoint"], given["model"], key, guidelines, given["prices"])
-    module, _, attribute = given["function"].partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        call = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise DataError(f"--function {given['function']}: {error}; write module:name.") from error
-    if not callable(call):
-        raise DataError(f"--function {given['function']}: is no function; write module:name.")
-    return Function(call)
+    return Function(shared.function(given["function"], "--function"))
 
 
 def _told(query: str, answers: int) -> None:

@@ -1,0 +1,116 @@
+"""`firstpage theory`: theorems of the papers as checks, and what they say of a loss."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from firstpage.cli import options, shared
+
+FORMATS = ("text", "json", "html")
+
+
+@click.command("theory")
+@click.argument("names", nargs=-1, metavar="[CHECK]...")
+@click.option("--list", "listing", is_flag=True, help="All checks and what is recorded of them.")
+@click.option(
+    "--loss", metavar="LOSS", help="Is this one top-k consistent?  ListMLE, or module:phi."
+)
+@click.option("--k", type=click.IntRange(1), help="With --loss: how deep the top is.  [1]")
+@click.option(
+    "--n",
+    type=click.IntRange(2, 6),
+    help="With --loss: of how many objects all orders are tried.  [4]",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    metavar="N",
+    help="More find more: scores of a bound [2000], of a loss [40].",
+)
+@options.seed
+@options.as_json
+@click.option("-o", "--output", type=options.FILE, help="Write here: .txt, .json or .html.")
+def command(
+    names: tuple[str, ...], listing: bool, loss: str | None, k: int | None, n: int | None,
+    samples: int | None, seed: int, as_json: bool, output: Path | None,
+) -> int:  # fmt: skip
+    """Run the papers' theorems as checks: all, or those whose names begin with CHECK.
+
+    Exits with 0 when every check comes out as recorded; a printed theorem that is recorded as
+    false, and is refuted again, does.
+
+    With --loss: whether a loss is top-k order sensitive, clause by clause, and whether its risk
+    is least where the likeliest top k is on top.  A loss of your own is phi(scores, order), with
+    the number of the best object first in `order`.
+    """  # fmt: skip
+    shown = shared.chosen_format(None, as_json, output)
+    if shown not in FORMATS:
+        raise click.UsageError("-o writes .txt, .json or .html.")
+    if loss is not None:
+        if names or listing:
+            raise click.UsageError("--loss is a question of its own; leave out checks and --list.")
+        found = _consistency(loss, k or 1, n or 4, samples or 40, seed)
+        shared.deliver(_said_of_loss(found, shown), output)
+        return 0
+    if k is not None or n is not None:
+        raise click.UsageError("--k and --n go with --loss.")
+    return _checks(names, listing, samples, seed, shown, output)
+
+
+def _checks(
+    names: tuple[str, ...], listing: bool, samples: int | None, seed: int, shown: str,
+    output: Path | None,
+) -> int:  # fmt: skip
+    from firstpage.theory.catalogue import SAMPLES, chosen, run
+
+    checks = chosen(names)
+    if listing:
+        shared.deliver(_listed(checks, shown), output)
+        return 0
+    with shared.counting("theory") as tick:
+        found = run(checks, samples or SAMPLES, seed, tick)
+    shared.deliver(_said(found, shown), output)
+    return 0 if all(each.as_recorded for each in found) else 1
+
+
+def _listed(checks: Any, shown: str) -> str:
+    from firstpage.report.theory import listing
+
+    if shown == "json":
+        keys = ("name", "kind", "holds", "claim")
+        return json.dumps([{key: getattr(c, key) for key in keys} for c in checks], indent=1)
+    return listing(checks).text()
+
+
+def _said(found: Any, shown: str) -> str:
+    from firstpage.report.theory import theory_page, theory_text
+
+    if shown == "json":
+        return json.dumps([each.to_dict() for each in found], indent=1, allow_nan=False)
+    return (theory_page if shown == "html" else theory_text)(found)
+
+
+def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
+    """What is found of a loss; of one of ours that may be cut after k places, of both forms."""
+    from firstpage.theory.consistency import consistency
+    from firstpage.theory.surrogates import forms, named
+
+    losses: dict[str, Any]
+    if ":" in text:
+        losses = {text: shared.function(text, "--loss")}
+    else:
+        losses = dict(forms(named(text), text, k))
+    return {name: consistency(loss, n, k, samples, 20, seed) for name, loss in losses.items()}
+
+
+def _said_of_loss(found: dict[str, Any], shown: str) -> str:
+    from firstpage.report.theory import loss_page, loss_text
+
+    if shown == "json":
+        held = {name: each.to_dict() for name, each in found.items()}
+        return json.dumps(held, indent=1, allow_nan=False)
+    return (loss_page if shown == "html" else loss_text)(found)

@@ -1,0 +1,86 @@
+"""`firstpage theory` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from firstpage.theory import catalogue
+from tests.report.test_report import Checker
+
+
+def test_report_says_what_is_false_and_how_mended(run) -> None:
+    code, out, err = run("theory", "lan2013/theorem-1", "lan2013/theorem-1-weak", "--samples", 100)
+    assert (code, err) == (0, "")
+    assert out.startswith("Lan et al. (2013)")
+    assert "false as printed  theorem-1:" in out
+    assert "mended: holds     theorem-1-weak:" in out
+    assert "such as: n = 2, k = 1, scores in true order" in out
+    assert "2 checks, 2 as recorded." in out
+    assert "False as printed: lan2013/theorem-1; mended by theorem-1-weak." in out
+
+
+def test_what_is_not_as_recorded_ends_with_1(run, monkeypatch) -> None:
+    (check,) = catalogue.chosen(["lan2013/theorem-1"])
+    monkeypatch.setattr(catalogue, "CHECKS", (replace(check, holds=True),))
+    code, out, _ = run("theory", "--samples", 100)
+    assert code == 1
+    assert "NOT AS RECORDED" in out
+    assert "NOT as recorded: lan2013/theorem-1: does not hold." in out
+
+
+def test_list_and_json(run) -> None:
+    out = run("theory", "--list").stdout
+    assert out.count("\n") == len(catalogue.CHECKS) + 2
+    rows = json.loads(run("theory", "--list", "--json").stdout)
+    assert [row["name"] for row in rows] == [check.name for check in catalogue.CHECKS]
+    (found,) = json.loads(run("theory", "zhou2013/example", "--json").stdout)
+    assert (found["holds"], found["as_recorded"], found["kind"]) == (True, True, "printed")
+    assert found["numbers"]["flips at power"] == 3
+
+
+def test_page(run, tmp_path: Path) -> None:
+    run("theory", "lan2013/final", "-o", tmp_path / "page.html", "--samples", 50)
+    text = (tmp_path / "page.html").read_text()
+    Checker().feed(text)
+    assert "<b>false as printed</b>" in text
+    assert "final-listmle" in text
+
+
+def test_a_loss_in_both_forms(run, tmp_path: Path) -> None:
+    code, out, _ = run("theory", "--loss", "ListMLE", "--k", 2, "--samples", 6)
+    assert code == 0
+    assert "ListMLE, full order: not consistent with the top-2 true loss" in out
+    assert "ListMLE, top 2: consistent with the top-2 true loss" in out
+    assert "subgroup        fails" in out
+    run("theory", "--loss", "RankSVM(k=1)", "--samples", 6, "-o", tmp_path / "loss.html")
+    page = (tmp_path / "loss.html").read_text()
+    Checker().feed(page)
+    assert "the risk is least at" in page
+    found = json.loads(run("theory", "--loss", "ListNet(k=1)", "--samples", 3, "--json").stdout)
+    assert found["ListNet(k=1)"]["holds"] is True
+
+
+def test_a_loss_of_ones_own(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_theory_loss.py").write_text(
+        "def phi(scores, order):\n    return float((scores[order[0]] - 1) ** 2)\nfive = 5\n"
+    )
+    code, out, _ = run("theory", "--loss", "my_theory_loss:phi", "--n", 3, "--samples", 5)
+    assert code == 0
+    assert out.startswith("my_theory_loss:phi: not")
+    for name, said in (("five", "is no function"), ("six", "no attribute 'six'")):
+        code, _, err = run("theory", "--loss", f"my_theory_loss:{name}")
+        assert code == 1
+        assert err.count("\n") == 1
+        assert said in err
+
+
+def test_wrong_usage(run) -> None:
+    assert run("theory", "--k", 2).returncode == 2
+    assert run("theory", "zhou2013", "--loss", "ListMLE").returncode == 2
+    assert run("theory", "-o", "x.csv").returncode == 2
+    code, _, err = run("theory", "nope")
+    assert (code, err) == (1, "firstpage: error: no check begins with 'nope'; --list shows all.\n")
+    assert "k must be from 1" in run("theory", "--loss", "ListMLE", "--k", 7).stderr
