@@ -42,7 +42,7 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda held: held.update(format="other"), "not a learned measure"),
+        (lambda held: held.update(format="other"), "not a measure of Firstpage"),
         (lambda held: held.update(version=99), "newer Firstpage"),
         (lambda held: held.update(version="1"), "its version is '1'"),
         (lambda held: held["gains"].__setitem__(1, 0.5), "checksum differs"),

@@ -132,7 +132,7 @@ def test_a_file_that_changes_is_read_anew(here: Path) -> None:
         ("DCG(mesure.json)@2", "mesure.json: no such file. Did you mean measure.json"),
         ("DCG(.)", "is a folder"),
         ("DCG(broken.json)", "broken.json:1: not a measure file, or a damaged one"),
-        ("DCG(other.json)", "other.json: not a learned measure"),
+        ("DCG(other.json)", "other.json: not a measure of Firstpage"),
         ("DCG(measure.json, form=both)", "form must be gains or weights; got 'both'"),
         ("DCG(measure.json, segment=shop)", "measure.json: there is no segment 'shop'"),
         ("DCG(measure.json, gain=exp)", "gain does not go with a measure file"),

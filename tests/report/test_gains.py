@@ -28,11 +28,11 @@ def test_the_numbers_are_said() -> None:
     assert "Discounts of places: 1: 1.00, 2: 0.50, 3: -0.25, 4: 0.00" in discounts(UTILITY)
 
 
-def test_intervals_are_whiskers() -> None:
-    assert "whisker" not in drawn(UTILITY)
+def test_intervals_are_bars() -> None:
+    assert 'class="error' not in drawn(UTILITY)
     assert "intervals" not in drawn(UTILITY)
     sure = drawn(UTILITY, SURE)
-    assert sure.count('class="whisker"') == 7
+    assert sure.count('class="error c0"') == 7
     assert sure.count("90 % intervals") == 2
     assert "1: 0.250 [0.150, 0.450]" in sure
 
@@ -48,6 +48,6 @@ def test_all_lies_inside_the_sheet() -> None:
 
 
 def test_the_usual_ones_are_beside() -> None:
-    assert gains(UTILITY).count("usual") == 2
-    assert discounts(UTILITY).count("usual") == 1
+    assert gains(UTILITY).count("dashed") == 2
+    assert discounts(UTILITY).count("dashed") == 1
     assert "2^grade" in gains(UTILITY)

@@ -104,12 +104,12 @@ def test_ticks_have_no_negative_zero() -> None:
     assert str(draw.ticks(-0.4, 3.0)[0]) == "0.0"
 
 
-def test_curves_with_errors_and_dashes() -> None:
+def test_curves_with_bars_and_dashes() -> None:
     series = {"a": [(1.0, 0.5), (2.0, 0.7)], "b": [(1.0, 0.4), (2.0, 0.4)]}
     plain = curves(series, "t", "x", "y")
     assert plain.count("<polyline") == 2
     assert "dashed" not in plain
-    drawn = curves(series, "t", "x", "y", {"a": [0.1, 0.0]}, ["b"])
+    drawn = curves(series, "t", "x", "y", {"a": [(0.4, 0.6), (0.7, 0.7)]}, ["b"])
     assert drawn.count('class="error c0"') == 2
     assert 'class="curve c1 dashed"' in drawn
     bar = drawn.split('class="error c0" fill="none" points="')[1].split('"')[0]

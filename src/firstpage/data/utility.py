@@ -7,22 +7,18 @@ grade, it is a DCG as everybody knows it.  Files hold both forms.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.data.files import read_all, write_bytes
+from firstpage.data.json_files import Kind, digest, write_json
 from firstpage.errors import DataError
 from firstpage.types import Floats
 
-FORMAT = "firstpage-measure"
-VERSION = 1
+FILE = Kind("firstpage-measure", 1, "measure")
 MOST_LABEL = 1000  # whose 2^label - 1 is still a number
 Form = Literal["gains", "weights"]
 KINDS = ("exp", "linear")  # gains that have a name
@@ -131,8 +127,7 @@ class Utility:
         return self.segments[name]
 
     def to_dict(self) -> dict[str, Any]:
-        held = self._plain()
-        return {"format": FORMAT, "version": VERSION, "sha256": _digest(held), **held}
+        return FILE.marked(self._plain())
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Utility:
@@ -149,9 +144,7 @@ class Utility:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write as JSON, in one step."""
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        with write_bytes(Path(path)) as out:
-            out.write(text.encode() + b"\n")
+        write_json(self.to_dict(), path)
 
     def with_form(self, form: Form) -> Utility:
         return replace(self, form=form)
@@ -171,32 +164,13 @@ def normalized(gains: Floats, discounts: Floats) -> tuple[Floats, Floats]:
 
 def read_utility(path: str | os.PathLike[str]) -> Utility:
     """The utility of a file that `save` wrote; a newer, foreign or damaged one is refused."""
-    name = os.fspath(path)
-    try:
-        held = json.loads(read_all(Path(path)))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        line = getattr(error, "lineno", 1)
-        said = str(error).splitlines()[0]
-        raise DataError(f"{name}:{line}: not a measure file, or a damaged one ({said}).") from None
-    except OSError as error:
-        raise DataError(f"{name}: cannot be read ({error.strerror}).") from None
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
-        raise DataError(f"{name}: not a learned measure (its format is not {FORMAT!r}).")
-    version = held.get("version")
-    if type(version) is not int or version < 1:
-        raise DataError(f"{name}: damaged: its version is {version!r}.")
-    if version > VERSION:
-        raise DataError(
-            f"{name}: made by a newer Firstpage (version {version}); update to read it."
-        )
+    name, held = os.fspath(path), FILE.read(path)
     try:
         found = _from_plain(held)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{name}: damaged ({said}).") from None
-    if held.get("sha256", (own := _digest(found._plain()))) != own:
+    if held.get("sha256", (own := digest(found._plain()))) != own:
         raise DataError(
             f"{name}: its numbers are not those that were written (the checksum differs); if you "
             "changed them by hand, remove the line with sha256."
@@ -211,8 +185,3 @@ def _from_plain(held: Mapping[str, Any]) -> Utility:
         np.array(held["gains"], np.float64), np.array(held["discounts"], np.float64),
         held["form"], dict(held["about"]), parts,
     )  # fmt: skip
-
-
-def _digest(held: Mapping[str, Any]) -> str:
-    """Of all that the file says, so that a flipped digit is noticed."""
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()

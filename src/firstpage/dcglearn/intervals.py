@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from firstpage.data.utility import Utility
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
+from firstpage.dcglearn.validation import Tick
 from firstpage.errors import DataError
 from firstpage.types import Floats
 
 ROUNDS, LEVEL = 200, 0.95
-Tick = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)

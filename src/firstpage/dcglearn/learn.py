@@ -22,6 +22,7 @@ from firstpage.dcglearn.validation import (
     Match,
     Path,
     Recipe,
+    Tick,
     agreement,
     cross_validated,
     differences,
@@ -72,11 +73,12 @@ class DCGLearn:
 
     def fit(
         self, left: Any, right: Any = None, outcome: Any = None, *,
-        valid: Preferences | None = None, **more: Any,
+        valid: Preferences | None = None, tick: Tick | None = None, **more: Any,
     ) -> DCGLearn:  # fmt: skip
         """From `Preferences`, or lists of grades and outcomes as `Preferences.of` takes them.
 
-        `valid`: preferences by which to choose C, instead of cross-validation.
+        `valid`: preferences by which to choose C, instead of cross-validation.  `tick` is told
+        (done, total) while C is chosen.
         """
         check_parameters(**self.get_params())
         given = (
@@ -85,11 +87,11 @@ class DCGLearn:
         if not len(given):
             raise DataError(f"{given.source}: there is no pair to learn from.")
         fresh = replace(self)  # what fails leaves an older fit as it was
-        fresh._fit(given, valid)
+        fresh._fit(given, valid, tick)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
         return self
 
-    def _fit(self, given: Preferences, valid: Preferences | None) -> None:
+    def _fit(self, given: Preferences, valid: Preferences | None, tick: Tick | None) -> None:
         self.fitted_with_ = self.get_params()
         self.given_ = given.regraded(self._grades(given))
         check_size(self.K, len(self.given_.grades))
@@ -100,7 +102,7 @@ class DCGLearn:
         for note in notes(self.given_, self.pairs_):
             self._say(note)
         groups = self.groups_
-        self.path_ = self._path(groups, valid)
+        self.path_ = self._path(groups, valid, tick)
         self.C_ = self._cost()
         sums = self.recipe_.sums(self.pairs_)
         self._keep(self.recipe_.fit(sums, self.C_))
@@ -160,7 +162,7 @@ class DCGLearn:
         query = self.given_.query
         return spread(None if query is None else query[rows], len(rows))
 
-    def _path(self, groups: Array, valid: Preferences | None) -> Path | None:
+    def _path(self, groups: Array, valid: Preferences | None, tick: Tick | None) -> Path | None:
         if self.C != "cv":
             return None
         try:
@@ -168,7 +170,7 @@ class DCGLearn:
                 held = self._encoded(valid.regraded(self.given_.grades))
                 return validated(self.recipe_, self.pairs_, held, sorted(self.grid))
             return cross_validated(
-                self.recipe_, self.pairs_, groups, sorted(self.grid), self.folds, self.seed
+                self.recipe_, self.pairs_, groups, sorted(self.grid), self.folds, self.seed, tick
             )
         except DataError as error:
             self._say(f"C = {FALLBACK:g}: {error}", 5)

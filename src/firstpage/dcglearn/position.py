@@ -14,10 +14,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from firstpage.dcglearn.factor import factors
-from firstpage.dcglearn.intervals import Tick
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import Pairs
-from firstpage.dcglearn.validation import differences, folds
+from firstpage.dcglearn.validation import Tick, differences, folds
 from firstpage.types import Floats
 
 

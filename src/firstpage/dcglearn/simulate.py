@@ -14,7 +14,7 @@ from firstpage.dcglearn.factor import similarity
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import encode
 from firstpage.dcglearn.validation import agreement
-from firstpage.dcglearn.worlds import World, reversed_pairs, world
+from firstpage.dcglearn.worlds import reversed_pairs, world
 from firstpage.errors import DataError
 from firstpage.types import Floats
 
@@ -66,7 +66,7 @@ def simulate(
         rng = np.random.default_rng([seed, data, run])
         train = reversed_pairs(right.pairs(pairs, rng), noise, rng)
         valid = reversed_pairs(right.pairs(VALID, rng), noise, rng)
-        learner = learn(right, train, valid)
+        learner = learn(right.truth, train, valid)
         test = right.pairs(TEST, rng)
         rows.append(
             (
@@ -79,9 +79,12 @@ def simulate(
     return Simulation(data, pairs, noise, *np.array(rows).T)
 
 
-def learn(right: World, train: Preferences, valid: Preferences) -> DCGLearn:
-    """DCGLearn with as many places and grades as the world has, and C by validation."""
-    return DCGLearn(right.places, grades=right.truth.grades).fit(train, valid=valid)
+def learn(
+    truth: Utility, train: Preferences, valid: Preferences, threads: int | None = None
+) -> DCGLearn:
+    """DCGLearn with as many places and grades as the truth has, and C by validation."""
+    learner = DCGLearn(truth.places, grades=truth.grades, threads=threads)
+    return learner.fit(train, valid=valid)
 
 
 def accuracy_of(measure: Utility, given: Preferences) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from firstpage.kernels import preferences as kernel
 from firstpage.types import Array, Floats, Ints
 
 GRID = tuple(10.0**e for e in range(-3, 5))
+Tick = Callable[[int, int], None]  # told how much of how much is done
 NOTHING = 1e-12  # of the greatest difference: below it two rankings are equally good
 
 
@@ -132,11 +133,14 @@ def folds(groups: Array, count: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
 
 def cross_validated(
     recipe: Recipe, pairs: Pairs, groups: Array, grid: Sequence[float] = GRID, count: int = 5,
-    seed: int = 0,
+    seed: int = 0, tick: Tick | None = None,
 ) -> Path:  # fmt: skip
     """Accuracy on held-out pairs for each C."""
     rows = []
-    for train, held in folds(groups, count, seed):
+    parts = list(folds(groups, count, seed))
+    for done, (train, held) in enumerate(parts, 1):
+        if tick is not None:
+            tick(done, len(parts) + 1)
         if not (pairs.kind[train] > 0).any() or not (pairs.kind[held] > 0).any():
             continue  # a fold of ties says nothing about accuracy
         rows.append(_told(recipe, recipe.path(pairs[train], grid), pairs[held]))

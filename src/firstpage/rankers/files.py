@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.files import read_all, write_bytes
+from firstpage.data.json_files import Kind, digest, write_json
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
-from firstpage.data.utility import FORMAT as UTILITY
+from firstpage.data.utility import FILE as MEASURE
 from firstpage.data.utility import Utility
 from firstpage.errors import DataError
 from firstpage.measures.base import Measure
@@ -23,8 +20,7 @@ from firstpage.rankers.scorings import SCORINGS, Stage
 from firstpage.scorers.base import Scoring
 from firstpage.types import Floats
 
-FORMAT = "firstpage-model"
-VERSION = 1
+FILE = Kind("firstpage-model", 1, "model")
 HELD: dict[str, Any] = {  # what a file holds, and of which type
     "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
     "scorer": dict, "training": dict,
@@ -75,13 +71,7 @@ class Model:
             "scorer": self.scoring.to_dict(),
             "training": self.training,
         }
-        return {"format": FORMAT, "version": VERSION, "sha256": _digest(held), **held}
-
-
-def _digest(held: dict[str, Any]) -> str:
-    """Of all that the file says, so that a flipped digit is noticed."""
-    kept = {name: held[name] for name in HELD}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+        return FILE.marked(held)
 
 
 def model_of(ranker: Any) -> Model:
@@ -120,7 +110,7 @@ def _plain(value: Any) -> Any:
 
 def _restored(value: Any, name: str) -> Any:
     """What `_plain` made of a utility, as one again; everything else as it is."""
-    if not isinstance(value, dict) or value.get("format") != UTILITY:
+    if not isinstance(value, dict) or value.get("format") != MEASURE.format:
         return value
     try:
         return Utility.from_dict(value)
@@ -130,38 +120,16 @@ def _restored(value: Any, name: str) -> Any:
 
 def save(ranker: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator, in one step: a killed process leaves the old file or the new."""
-    text = json.dumps(model_of(ranker).to_dict(), indent=1, allow_nan=False)
-    with write_bytes(Path(path)) as out:
-        out.write(text.encode() + b"\n")
+    write_json(model_of(ranker).to_dict(), path)
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
     """The model of a file; a newer, foreign or damaged one is refused."""
-    name = os.fspath(path)
-    try:
-        held = json.loads(read_all(Path(path)))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        line = getattr(error, "lineno", 1)
-        said = str(error).splitlines()[0]
-        raise DataError(f"{name}:{line}: not a model file, or a damaged one ({said}).") from None
-    except OSError as error:
-        raise DataError(f"{name}: cannot be read ({error.strerror}).") from None
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
-        raise DataError(f"{name}: not a model of Firstpage (its format is not {FORMAT!r}).")
-    version = held.get("version")
-    if type(version) is not int or version < 1:
-        raise DataError(f"{name}: damaged: its version is {version!r}.")
-    if version > VERSION:
-        raise DataError(
-            f"{name}: written by a newer Firstpage (file version {version}, this one reads up to "
-            f"{VERSION}). Upgrade Firstpage to read it."
-        )
+    name, held = os.fspath(path), FILE.read(path)
     for part, kind in HELD.items():
         if part not in held or not isinstance(held[part], kind):
             raise DataError(f"{name}: damaged: {part!r} is missing or of a wrong type.")
-    if _digest(held) != held.get("sha256"):
+    if digest({part: held[part] for part in HELD}) != held.get("sha256"):
         raise DataError(f"{name}: damaged: its contents do not match its checksum.")
     try:
         return _model(held, name)

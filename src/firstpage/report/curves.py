@@ -7,25 +7,29 @@ from html import escape
 
 from firstpage.report.draw import WIDTH, svg, ticks
 
+Point = tuple[float, float]
+Ends = tuple[float, float]  # lower, upper
+
 LEFT, TOP, HEIGHT, GAP = 46, 10, 260, 14
 MARGIN, LETTER = 150, 6.5  # right of the picture, for the names: at least, and what a letter takes
 
 
 def curves(
-    series: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str,
-    errors: Mapping[str, Sequence[float]] | None = None, dashed: Collection[str] = (),
+    series: Mapping[str, Sequence[Point]], title: str, across: str, up: str,
+    bars: Mapping[str, Sequence[Ends]] | None = None, dashed: Collection[str] = (),
 ) -> str:  # fmt: skip
     """A line a name through its (x, y) points; `across` and `up` say what the axes are.
 
-    `errors`: how far the truth may be off at each point of a line, either way; drawn as bars.
+    `bars`: for each point of a line, from where to where the truth may be.
     """
-    off = errors or {}
+    off = bars or {}
     xs = [x for points in series.values() for x, _ in points]
-    ys = [y for name, points in series.items() for y in _ends(points, off.get(name, ()))]
+    ys = [y for points in series.values() for _, y in points]
+    ys += [end for line in off.values() for bar in line for end in bar]
     (x_low, x_high), (y_low, y_high) = _span(xs), _span(ys)
     right = WIDTH - max(MARGIN, 12 + LETTER * max(map(len, series)))
 
-    def place(x: float, y: float) -> tuple[float, float]:
+    def place(x: float, y: float) -> Point:
         return (
             LEFT + (x - x_low) / (x_high - x_low) * (right - LEFT),
             TOP + (y_high - y) / (y_high - y_low) * HEIGHT,
@@ -36,11 +40,13 @@ def curves(
     ends = {name: place(*points[-1])[1] for name, points in series.items()}
     for (name, points), y in zip(series.items(), _apart(ends).values(), strict=True):
         number = list(series).index(name) % 6
-        for (x, at), far in zip(points, off.get(name, ()), strict=False):
-            parts.append(_line(f"error c{number}", [place(x, at - far), place(x, at + far)]))
+        for (x, _), (low, high) in zip(points, off.get(name, ()), strict=name in off):
+            parts.append(_line(f"error c{number}", [place(x, low), place(x, high)]))
         kind = f"curve c{number}" + (" dashed" if name in dashed else "")
         parts.append(_line(kind, [place(*point) for point in points]))
-        parts += [_dot(name, number, point, place(*point)) for point in points]
+        tips = [f" [{low:.3f}, {high:.3f}]" for low, high in off.get(name, ())]
+        for point, tip in zip(points, tips or [""] * len(points), strict=True):
+            parts.append(_dot(name, number, point, place(*point), tip))
         parts.append(
             f'<text class="c{number}" x="{right + 8:g}" y="{y + 4:.1f}">{escape(name)}</text>'
         )
@@ -49,13 +55,7 @@ def curves(
     return svg(y + 6, "".join(parts), title)
 
 
-def _ends(points: Sequence[tuple[float, float]], errors: Sequence[float]) -> list[float]:
-    """All heights that a line and its bars reach."""
-    bars = [y + far * side for (_, y), far in zip(points, errors, strict=False) for side in (-1, 1)]
-    return [y for _, y in points] + bars
-
-
-def _line(kind: str, points: Sequence[tuple[float, float]]) -> str:
+def _line(kind: str, points: Sequence[Point]) -> str:
     path = " ".join("{:.1f},{:.1f}".format(*point) for point in points)
     return f'<polyline class="{kind}" fill="none" points="{path}"/>'
 
@@ -77,10 +77,10 @@ def _apart(ends: Mapping[str, float]) -> dict[str, float]:
     return {name: found[name] for name in ends}
 
 
-def _dot(name: str, number: int, point: tuple[float, float], at: tuple[float, float]) -> str:
+def _dot(name: str, number: int, point: Point, at: Point, tip: str = "") -> str:
     return (
         f'<circle class="c{number}" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3.5">'
-        f"<title>{escape(name)}, {point[0]:g}: {point[1]:.3f}</title></circle>"
+        f"<title>{escape(name)}, {point[0]:g}: {point[1]:.3f}{tip}</title></circle>"
     )
 
 

@@ -40,8 +40,6 @@ svg polyline.c2 { stroke: var(--win); } svg circle.c2, svg text.c2 { fill: var(-
 svg polyline.c3 { stroke: #a371f7; } svg circle.c3, svg text.c3 { fill: #a371f7; }
 svg polyline.c4 { stroke: #bf8700; } svg circle.c4, svg text.c4 { fill: #bf8700; }
 svg polyline.c5 { stroke: var(--mark); } svg circle.c5, svg text.c5 { fill: var(--mark); }
-svg .usual { stroke-width: 1.5; stroke-dasharray: 5 4; }
-svg .whisker { fill: none; stroke: var(--strong); stroke-width: 1.5; }
 svg .in { fill: #fff; font-size: 11px; }
 """
 

@@ -153,12 +153,13 @@ def _runs(cells: Sequence[Cell]) -> str:
 def _lines(cells: Sequence[Cell], drawing: Drawing) -> str:
     assert drawing.across is not None
     points: dict[str, list[tuple[float, float]]] = {}
-    errors: dict[str, list[float]] = {}
+    bars: dict[str, list[tuple[float, float]]] = {}
     for cell in cells:
         name = name_of(cell, drawing.line)
         points.setdefault(name, []).append((float(cell.where[drawing.across]), cell.ours))
-        errors.setdefault(name, []).append(2 * (cell.se or 0.0))
-    return curves(points, drawing.up, drawing.across, drawing.up, errors, drawing.dashed)
+        far = 2 * (cell.se or 0.0)
+        bars.setdefault(name, []).append((cell.ours - far, cell.ours + far))
+    return curves(points, drawing.up, drawing.across, drawing.up, bars, drawing.dashed)
 
 
 def _bars(cells: Sequence[Cell], drawing: Drawing) -> str:

@@ -97,10 +97,11 @@ def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, 
     settings = {name: asked[name] for name in ("ties", "queries", "seed")}
     ranked = Ranked.of(systems, truth, convention(asked["convention"], **settings))
     one, two = (ranked.scale(m) for m in measures)
-    verdicts = verdicts_of(
-        ranked, one, shared.full_name(asked["baseline"], systems), asked["vary"], asked["within"],
-        not asked["any_discounts"], asked["effort"],
-    )  # fmt: skip
+    with shared.counting("certificates") as tick:
+        verdicts = verdicts_of(
+            ranked, one, shared.full_name(asked["baseline"], systems), asked["vary"],
+            asked["within"], not asked["any_discounts"], asked["effort"], tick,
+        )  # fmt: skip
     return coherence_of(ranked, one, two, asked["bins"]), verdicts
 
 

@@ -68,7 +68,9 @@ def command(
     if rounds == 1:
         raise click.UsageError("--rounds must be 0 (no intervals) or 2 and more.")
     learner = _learner(given)
-    learner.fit(needs.read(prefs, qrels, runs, grades))
+    found = needs.read(prefs, qrels, runs, grades)
+    with shared.counting("choosing C") as tick:
+        learner.fit(found, tick=tick)
     utility = replace(learner.utility_, form=form, about=_about(learner, rounds, tests, form))
     if output is not None:
         utility.save(output)

@@ -17,7 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-from firstpage.data.utility import Utility, normalized
+from firstpage.data.utility import Utility
+from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.ranked import Ranked, ideal
 from firstpage.dcglearn.reading import Scale, steps_of
 from firstpage.errors import MeasureError
@@ -125,9 +126,8 @@ class Case:
 def _weighted(steps: Floats, grades: tuple[int, ...]) -> Utility:
     """From steps of every place, with the gains and discounts nearest to them."""
     weights = np.hstack([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)])
-    u, _, v = np.linalg.svd(weights, full_matrices=False)
-    gains, discounts = normalized(np.abs(v[0]), np.abs(u[:, 0]))
-    return Utility(grades, weights / weights.max(), gains, discounts, "weights")
+    found = factors(weights)
+    return Utility(grades, weights / weights.max(), found.gains, found.discounts, "weights")
 
 
 def case_of(

@@ -23,6 +23,7 @@ from firstpage.dcglearn.certificates.proofs import BOXES, Point, Radius, State
 from firstpage.dcglearn.coherence import signs
 from firstpage.dcglearn.ranked import Ranked
 from firstpage.dcglearn.reading import Scale, wanted
+from firstpage.dcglearn.validation import Tick
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.conventions import Convention
 from firstpage.measures.conventions import convention as named_convention
@@ -144,8 +145,9 @@ def verdicts(
 def verdicts_of(
     ranked: Ranked, scale: Scale, baseline: str | None = None, vary: Vary | None = None,
     within: float | None = None, falling: bool = True, effort: int = BOXES,
+    tick: Tick | None = None,
 ) -> tuple[Verdict, ...]:  # fmt: skip
-    """The same of rankings that are read already."""
+    """The same of rankings that are read already; `tick` is told (done, total)."""
     _check(within, effort)
     if scale.normalized and scale.places > PLACES:
         raise MeasureError(
@@ -157,7 +159,12 @@ def verdicts_of(
         raise DataError(f"there is no system {baseline!r}; there are {', '.join(names)}.")
     base = None if baseline is None else names.index(baseline)
     pairs = [p for p in combinations(range(len(names)), 2) if base is None or base in p]
-    return tuple(_verdict(ranked, scale, p, vary, within, falling, effort) for p in pairs)
+    found = []
+    for done, pair in enumerate(pairs):
+        if tick is not None:
+            tick(done, len(pairs))
+        found.append(_verdict(ranked, scale, pair, vary, within, falling, effort))
+    return tuple(found)
 
 
 def _check(within: float | None, effort: int) -> None:

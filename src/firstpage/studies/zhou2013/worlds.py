@@ -13,7 +13,7 @@ from firstpage.data.utility import Utility
 from firstpage.dcglearn.factor import similarity
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import encode
-from firstpage.dcglearn.simulate import TEST, VALID, accuracy_of
+from firstpage.dcglearn.simulate import TEST, VALID, accuracy_of, learn
 from firstpage.dcglearn.validation import differences
 from firstpage.dcglearn.worlds import (
     NOTHING,
@@ -33,7 +33,7 @@ DIFFERENCE = "DCG difference"
 
 def fitted(truth: Utility, train: Preferences, valid: Preferences) -> DCGLearn:
     """DCGLearn in one thread: runs are spread over processes."""
-    return DCGLearn(truth.places, grades=truth.grades, threads=1).fit(train, valid=valid)
+    return learn(truth, train, valid, threads=1)
 
 
 def coherence(rng: np.random.Generator, edges: list[float]) -> list[Row]:
