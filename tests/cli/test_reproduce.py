@@ -49,16 +49,21 @@ def test_text_page_markdown_and_csv(run, tmp_path: Path) -> None:
     assert run(*ONE, "-o", marked).returncode == 0
     assert marked.read_text().startswith("# Zhou, Zha, Chang, Xue")
     run(*ONE, "-o", cells)
-    assert cells.read_text().startswith("entry,discount,DCG difference,paper,ours,se\n")
+    assert cells.read_text().startswith("study,entry,discount,DCG difference,paper,ours,se\n")
 
 
 def test_the_list_says_what_is_possible(run, tmp_path: Path) -> None:
     lines = run("reproduce", "--list").stdout.splitlines()
     assert next(line for line in lines if "figure7 " in line).endswith("ready")
     assert "needs MSLR-WEB10K" in next(line for line in lines if "figure12" in line)
-    (tmp_path / "mslr-web10k-5k").mkdir()
-    rows = json.loads(run("reproduce", "--list", "--json", "--data", tmp_path).stdout)
-    assert {row["missing"] for row in rows} == {""}
+    assert "Fold1 to Fold5, each with trainingset.txt" in next(x for x in lines if "TD2003" in x)
+    sample = tmp_path / "mslr-web10k-5k"
+    sample.mkdir()
+    (sample / "train.txt").write_text("")
+    held = json.loads(run("reproduce", "--list", "--json", "--data", tmp_path).stdout)
+    rows = {row["entry"]: row["missing"] for row in held["entries"]}
+    assert rows["zhou2013/figure12"] == ""
+    assert {"data", "state", "folder", "layout", "origin"} == held["data"][0].keys()
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,7 @@ def test_the_list_says_what_is_possible(run, tmp_path: Path) -> None:
         (("zhou2013/figure12",), 1, "figure12 needs MSLR-WEB10K (or mslr-web10k-5k)"),
         (("zhou2013", "--data", "nowhere"), 1, "nowhere: no such folder"),
         (("zhou2013/figure1", "-f", "pdf"), 2, "a format is one of text, json"),
-        (("zhou2013", "other"), 1, "one paper at a time"),
+        (("zhou2013", "other"), 1, "there is no study 'other'"),
         (("zhou2013/figure1", "--seeds", "0"), 2, "--seeds"),
     ],
 )

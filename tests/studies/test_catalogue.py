@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.errors import DataError
 from firstpage.names import PartError
 from firstpage.studies.catalogue import chosen, listing, study
-from firstpage.studies.sources import data_folder, fingerprint, missing
+from firstpage.studies.sources import data_folder, fingerprint, inventory, missing
 
 
 def test_every_figure_that_needs_no_private_data_is_there() -> None:
@@ -19,10 +18,10 @@ def test_every_figure_that_needs_no_private_data_is_there() -> None:
 
 def test_names_are_found_as_people_write_them() -> None:
     for name in ("zhou2013/figure7", "Zhou2013/Figure-7", "zhou2013/fig7", "zhou2013/fig. 7"):
-        assert [e.name for e in chosen([name])[1]] == ["figure7"]
-    both = chosen(["zhou2013/figure2", "zhou2013/figure6", "zhou2013/figure2"])[1]
+        assert [e.name for e in chosen([name])[0][1]] == ["figure7"]
+    both = chosen(["zhou2013/figure2", "zhou2013/figure6", "zhou2013/figure2"])[0][1]
     assert [e.name for e in both] == ["figure2", "figure6"]
-    assert len(chosen(["zhou2013/figure2", "zhou2013"])[1]) == 24
+    assert len(chosen(["zhou2013/figure2", "zhou2013"])[0][1]) == 24
 
 
 def test_wrong_names_have_a_suggestion() -> None:
@@ -30,16 +29,22 @@ def test_wrong_names_have_a_suggestion() -> None:
         chosen(["zhou2012"])
     with pytest.raises(PartError, match=r"no entry of zhou2013 'figur7'\. Did you mean 'figure7'"):
         chosen(["zhou2013/figur7"])
-    with pytest.raises(DataError, match="one paper at a time"):
-        chosen(["zhou2013", "xia2009/table1"])
 
 
 def test_the_list_says_what_is_missing(tmp_path: Path) -> None:
     rows = {name: lost for name, _, lost in listing(tmp_path)}
     assert rows["zhou2013/figure2"] == ""
     assert rows["zhou2013/figure14"].startswith("needs MSLR-WEB10K (or mslr-web10k-5k) in ")
-    (tmp_path / "mslr-web10k-5k").mkdir()
-    assert not any(lost for _, _, lost in listing(tmp_path))
+    sample = tmp_path / "mslr-web10k-5k"
+    sample.mkdir()
+    assert missing(["web10k"], tmp_path)  # an empty folder is no data set
+    (sample / "train.txt").write_text("")
+    assert not missing(["web10k", "web30k"], tmp_path)
+    states = {each["data"]: each["state"] for each in inventory(tmp_path)}
+    assert states["MSLR-WEB10K"] == "mslr-web10k-5k stands for it"
+    assert states["TD2003"] == "missing"
+    (tmp_path / "TD2003" / "Data" / "Fold1").mkdir(parents=True)
+    assert {each["data"]: each["state"] for each in inventory(tmp_path)}["TD2003"] == "there"
 
 
 def test_data_are_given_or_named_by_the_environment(tmp_path: Path, monkeypatch) -> None:

@@ -38,7 +38,7 @@ def test_json_has_cells_and_claims() -> None:
         {"entry": "figure1", "text": "ours is better", "verdict": "holds", "whose": "paper",
          "why": held["claims"][0]["why"]}
     ]  # fmt: skip
-    assert held["versions"].keys() == {"python", "numpy", "scipy"}
+    assert held["versions"].keys() == {"python", "numpy", "scipy", "numba"}
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
@@ -190,3 +190,25 @@ def test_cells_are_found_by_labels() -> None:
     assert cells.names("throws") == [1, 2]
     with pytest.raises(KeyError, match="2 cells"):
         cells.at(coin="ours")
+
+
+def folds(**how) -> list[Work]:
+    return [Work(works.asked, {"fold": n}, f"fold {n}", **how) for n in (1, 2, 3)]
+
+
+def test_queries_are_averaged_over_runs_and_lined_up_over_folds() -> None:
+    entry = works.entry(*folds(), claims=works.nothing)
+    found = reproduce(works.study(entry), [entry], Plan(seeds=2)).outcomes[0].cells
+    cell = found.one(model="ours", measure="N@1")
+    assert (len(cell.values), len(cell.queries)) == (6, 2 + 3 + 4)
+    assert cell.ours == pytest.approx(np.mean(cell.values))  # the mean of the means of folds
+    assert cell.se == pytest.approx(np.std(cell.queries, ddof=1) / 3)
+    assert found.at(model="theirs", measure="N@3") == pytest.approx(0.5 * cell.queries)
+    assert cell.to_dict()["queries"] == 9
+    first = reproduce(works.study(entry), [entry], Plan(seeds=1)).outcomes[0].cells
+    assert np.abs(first.one(model="ours", measure="N@1").queries - cell.queries).max() > 0
+
+
+def test_what_has_no_chance_in_it_is_run_once() -> None:
+    entry = works.entry(*folds(chance=False), claims=works.nothing)
+    assert reproduce(works.study(entry), [entry], Plan(seeds=5)).total == 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firstpage.studies import page
-from firstpage.studies.base import Drawing, Entry, Plan, Work
-from firstpage.studies.run import Reproduction, reproduce
+from firstpage.studies.base import Drawing, Entry, Grid, Plan, Work
+from firstpage.studies.run import Reproduction, merged, reproduce
 from firstpage.studies.tables import every_cell, tables
 from tests.studies import works
 
@@ -30,22 +30,24 @@ def test_without_drawing_a_cell_is_a_row() -> None:
     (table,) = tables(done.outcomes[0])
     assert table.head == ["coin", "throws", "paper", "ours", "se"]
     assert len(table.rows) == 4
-    assert every_cell(done.outcomes).csv().splitlines()[0] == "entry,coin,throws,paper,ours,se"
+    assert every_cell([done]).csv().splitlines()[0] == "study,entry,coin,throws,paper,ours,se"
 
 
 def test_text_and_markdown_tell_the_verdict() -> None:
     done = found(works.entry(Work(works.coin, {"bias": 0.1})))
-    told = page.text(done, "firstpage reproduce made-up")
+    told = page.text([done], "firstpage reproduce made-up")
     assert "  holds: ours is better" in told
     assert "Claims: 1 hold" in told
     assert "command: firstpage reproduce made-up" in told
-    marked = page.markdown(done, "firstpage reproduce made-up")
+    marked = page.markdown([done], "firstpage reproduce made-up")
     assert "| ours is better | holds |" in marked
     assert "The paper: Ours is better." in marked
 
 
 def test_the_page_has_curves_errors_and_provenance() -> None:
-    whole = page.html(found(works.entry(Work(works.coin, {"bias": 0.1}))), "firstpage reproduce x")
+    whole = page.html(
+        [found(works.entry(Work(works.coin, {"bias": 0.1})))], "firstpage reproduce x"
+    )
     assert whole.count('<polyline class="curve') == 2
     assert whole.count('<polyline class="error') == 4
     assert 'class="curve c1 dashed"' in whole
@@ -61,18 +63,44 @@ def test_groups_are_rows_with_bars() -> None:
         "figure1", "T", "S.", [Work(works.coin, {"bias": 0.1})], works.better,
         [("", Drawing("coin", None, "heads"))],
     )  # fmt: skip
-    assert page.html(found(groups), "x").count('<circle class="mark"') == 4
+    assert page.html([found(groups)], "x").count('<circle class="mark"') == 4
 
 
 def test_an_entry_without_data_says_so(tmp_path) -> None:
     away = works.entry(Work(works.coin, {"bias": 0.1}, needs="web30k"))
     done = found(away)
-    assert "needs MSLR-WEB30K" in page.html(done, "x")
-    assert "1 cannot be tested" in page.text(done, "x")
-    assert "needs MSLR-WEB30K" in page.markdown(done, "x")
+    assert "needs MSLR-WEB30K" in page.html([done], "x")
+    assert "1 cannot be tested" in page.text([done], "x")
+    assert "needs MSLR-WEB30K" in page.markdown([done], "x")
 
 
 def test_notes_that_differ_in_numbers_are_told_once() -> None:
     done = found(works.entry(Work(works.coin, {"bias": 0.1})))
     told = replace(done, notes=["10% of it", "12% of it", "something else"])
-    assert page.html(told, "x").count("Noted on the way") == 2
+    assert page.html([told], "x").count("Noted on the way") == 2
+
+
+def test_a_grid_is_as_the_paper_prints_it() -> None:
+    grid = ("", Grid("model", "measure", "All of it"))
+    said = [({"model": "ours", "measure": "N@1"}, 0.25)]
+    works_ = [Work(works.asked, {"fold": n}) for n in (1, 2)]
+    entry = Entry("table1", "A table", "x", works_, works.nothing, paper=said, grids=[grid])
+    done = found(entry)
+    (table,) = tables(done.outcomes[0])
+    assert table.head == ["model", "N@1", "N@3"]
+    assert [row[0] for row in table.rows] == ["ours", "  paper", "theirs"]
+    assert table.rows[1] == ["  paper", "0.2500", ""]
+    assert "\u00b1" in table.rows[0][1]
+    written = page.latex([done], "firstpage reproduce x")
+    assert "% made-up/table1: A table" in written
+    assert r"\begin{tabular}{lrr}" in written
+    assert "<td>ours</td>" in page.html([done], "x").split("<details>")[0]
+
+
+def test_several_papers_on_one_page() -> None:
+    one = found(works.entry(Work(works.coin, {"bias": 0.1})))
+    several = merged([one, one])
+    assert several["cells"][0]["entry"] == "made-up/figure1"
+    assert len(several["claims"]) == 2
+    assert page.html([one, one], "x").count("made-up/figure1: Throws") == 2
+    assert "Claims: 2 hold" in page.text([one, one], "x")

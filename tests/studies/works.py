@@ -26,6 +26,16 @@ def coin(rng: np.random.Generator, bias: float, log: str = "") -> list[dict]:
     ]
 
 
+def asked(rng: np.random.Generator, fold: int, better: float = 0.0) -> list[dict]:
+    """A value a query, some by chance, as of a ranker on a fold."""
+    queries = [fold / 10 + better + 0.01 * q + 0.001 * rng.random() for q in range(fold + 1)]
+    return [
+        {"model": name, "measure": m, "value": float(np.mean(q)), "queries": q}
+        for name, q in (("ours", queries), ("theirs", [0.5 * v for v in queries]))
+        for m in ("N@1", "N@3")
+    ]
+
+
 def stops_at(rng: np.random.Generator, log: str, after: int) -> list[dict]:
     """Ends like a person's Ctrl-C once it was called so often."""
     path = Path(log)

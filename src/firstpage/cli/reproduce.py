@@ -18,7 +18,7 @@ from firstpage.errors import DataError
 if TYPE_CHECKING:
     from firstpage.studies.run import Reproduction
 
-FORMATS = ("text", "json", "markdown", "csv", "html")
+FORMATS = ("text", "json", "markdown", "latex", "csv", "html")
 
 
 @click.command("reproduce")
@@ -36,7 +36,7 @@ FORMATS = ("text", "json", "markdown", "csv", "html")
 @options.seed
 @options.as_json
 @click.option(
-    "-f", "--format", "format_", metavar="NAME", help="text, json, markdown, csv or html."
+    "-f", "--format", "format_", metavar="NAME", help="text, json, markdown, latex, csv or html."
 )
 @click.option(
     "-o", "--output", type=options.FILE, help="Write here; the suffix may say the format."
@@ -47,7 +47,7 @@ def command(
     seeds: int | None, fast: bool, again: bool, seed: int, as_json: bool, format_: str | None,
     output: Path | None, html: Path | None,
 ) -> None:  # fmt: skip
-    """Run tables and figures of PAPER again: `zhou2013`, or `zhou2013/figure7`.
+    """Run tables and figures of PAPER again: `xia2009`, `zhou2013/figure7`, or `all`.
 
     Prints our numbers with their standard errors, the paper's beside them, and whether what the
     paper says holds.  Finished runs are kept: a run that was stopped goes on where it was.
@@ -62,14 +62,17 @@ def command(
         shared.deliver(_list(base, as_json), output)
         return
     if not targets:
-        raise click.UsageError("name a paper, such as zhou2013; --list shows what there is.")
+        raise click.UsageError("name a paper, such as xia2009, or all; --list shows what there is.")
     kind = _format(shared.chosen_format(format_, as_json, output))
-    study, entries = chosen(targets)
+    wanted = chosen(targets)
+    entries = [entry for _, some in wanted for entry in some]
     if len(entries) == 1 and (lost := missing(entries[0].needs, base)):
         raise DataError(f"{entries[0].name} {lost}.")
     plan = Plan(seeds, fast, seed, base, jobs or _cores(), again)
-    with shared.counting(study.name) as tick:
-        found = reproduce(study, entries, plan, tick)
+    found = []
+    for study, some in wanted:
+        with shared.counting(study.name) as tick:
+            found.append(reproduce(study, some, plan, tick))
     shared.deliver(_said(found, kind), output)
     if html is not None:
         shared.deliver(_said(found, "html"), html)
@@ -87,28 +90,38 @@ def _format(kind: str) -> str:
     return kind
 
 
-def _said(found: Reproduction, kind: str) -> str:
+def _said(found: list[Reproduction], kind: str) -> str:
     from firstpage.studies import page
+    from firstpage.studies.run import merged
     from firstpage.studies.tables import every_cell
 
     if kind == "json":
-        return json.dumps(found.to_dict(), indent=1)
+        return json.dumps(merged(found), indent=1)
     if kind == "csv":
-        return every_cell(found.outcomes).csv()
-    write: Callable[[Reproduction, str], str] = getattr(page, kind)
+        return every_cell(found).csv()
+    write: Callable[[list[Reproduction], str], str] = getattr(page, kind)
     return write(found, shlex.join(["firstpage", *sys.argv[1:]]))
 
 
 def _list(base: Path | None, as_json: bool) -> str:
     from firstpage.report.table import Table
     from firstpage.studies.catalogue import listing
+    from firstpage.studies.sources import inventory
 
-    rows = listing(base)
+    rows, data = listing(base), inventory(base)
     if as_json:
         keys = ("entry", "title", "missing")
-        return json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1)
+        plain = [dict(zip(keys, row, strict=True)) for row in rows]
+        return json.dumps({"entries": plain, "data": data}, indent=1)
     shown = [[name, title, lost or "ready"] for name, title, lost in rows]
-    return Table(["entry", "what", "with the data at hand"], shown, left=3).text()
+    entries = Table(["entry", "what", "with the data at hand"], shown, left=3)
+    where = "DIR" if base is None else str(base)
+    sets = Table(
+        ["data", "with the data at hand", "folder", "layout", "from"],
+        [[str(value) for value in each.values()] for each in data], left=5,
+        title=f"Data sets, in folders of --data DIR or $FIRSTPAGE_DATA (now {where}):",
+    )  # fmt: skip
+    return f"{entries.text()}\n\n{sets.text()}"
 
 
 def _cores() -> int:

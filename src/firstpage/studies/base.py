@@ -1,8 +1,9 @@
 """What a study is: tables and figures of one paper, each with its work and its claims.
 
 The work of an entry is done in runs, each with random numbers of its own.  A run yields rows:
-labels, and a value.  Rows of equal labels over the runs are a cell: our mean, its standard
-error, and beside them what the paper says.  Claims look at cells and give a verdict.
+labels, a value and, where it is the mean over queries, the value of each.  Rows of equal labels
+are a cell: our mean, its standard error (over queries, else over runs), and beside them what the
+paper says.  Claims look at cells and give a verdict.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 
 from firstpage.types import Floats
 
-Row = dict[str, Any]  # labels, and "value"
+Row = dict[str, Any]  # labels, "value", and perhaps "queries"
+NUMBERS = ("value", "queries")
 Verdict = Literal["holds", "does not hold", "cannot be tested"]
 
 
@@ -29,6 +31,7 @@ class Work:
     stream  works of one stream see the same random numbers: their runs compare pair by pair
     runs    as many unless asked otherwise; `quick`: in haste
     needs   the data set whose folder `do` gets as `folder`
+    chance  False: nothing in it is random, so that one run says all
     """
 
     do: Callable[..., list[Row]]
@@ -37,6 +40,7 @@ class Work:
     runs: int = 20
     quick: int = 5
     needs: str | None = None
+    chance: bool = True
 
     @property
     def name(self) -> str:
@@ -58,6 +62,8 @@ class Plan:
     again: bool = False
 
     def runs(self, work: Work) -> int:
+        if not work.chance:
+            return 1
         if self.seeds is not None:
             return self.seeds
         return work.quick if self.fast else work.runs
@@ -65,25 +71,37 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One number of a table or point of a figure: a value a run; `paper`, where it says one."""
+    """One number of a table or point of a figure.
+
+    values   one a run of each of its works (of a fold, say)
+    paper    what the paper says, where it does
+    queries  one a query, averaged over runs, where the values are means over queries
+    """
 
     where: Mapping[str, Any]
     values: Floats
     paper: float | None = None
+    queries: Floats | None = None
 
     @property
     def ours(self) -> float:
         return float(self.values.mean())
 
     @property
+    def units(self) -> Floats:
+        """What chance is judged by: queries, else runs."""
+        return self.values if self.queries is None else self.queries
+
+    @property
     def se(self) -> float | None:
-        """Standard error of the mean over runs."""
-        n = len(self.values)
-        return float(self.values.std(ddof=1) / np.sqrt(n)) if n > 1 else None
+        """Standard error of the mean, over queries or else over runs."""
+        n = len(self.units)
+        return float(self.units.std(ddof=1) / np.sqrt(n)) if n > 1 else None
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.where, "paper": self.paper, "ours": self.ours, "se": self.se,
-                "runs": len(self.values)}  # fmt: skip
+        found = {**self.where, "paper": self.paper, "ours": self.ours, "se": self.se,
+                 "runs": len(self.values)}  # fmt: skip
+        return found if self.queries is None else {**found, "queries": len(self.queries)}
 
 
 class Cells:
@@ -98,12 +116,16 @@ class Cells:
     def __len__(self) -> int:
         return len(self.cells)
 
-    def at(self, **labels: Any) -> Floats:
-        """The values of the only cell with these labels, in the order of runs."""
+    def one(self, **labels: Any) -> Cell:
+        """The only cell with these labels."""
         found = [c for c in self.cells if all(c.where.get(k) == v for k, v in labels.items())]
         if len(found) != 1:
             raise KeyError(f"{len(found)} cells have {labels}")
-        return found[0].values
+        return found[0]
+
+    def at(self, **labels: Any) -> Floats:
+        """Its values by query, else by run, always in the same order."""
+        return self.one(**labels).units
 
     def names(self, label: str) -> list[Any]:
         """What a label says, in the order of cells."""
@@ -136,6 +158,15 @@ class Drawing:
     dashed: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class Grid:
+    """How cells become a table as papers print it; the paper's numbers stand below ours."""
+
+    row: str
+    column: str
+    title: str = ""
+
+
 def _everything(row: Row) -> bool:
     return True
 
@@ -148,6 +179,7 @@ class Entry:
     works   all that is computed for it
     claims  verdicts on its cells
     drawings  pictures: the word that its cells have among their labels ("": all), and how
+    grids   tables, likewise; without one, numbers are shown as they are drawn
     note    what a reader must know of ours
     keep    which rows of its works are its own: figures may share work
     paper   numbers that the paper gives, as (labels, value)
@@ -162,6 +194,7 @@ class Entry:
     keep: Callable[[Row], bool] = _everything
     paper: Sequence[tuple[Mapping[str, Any], float]] = ()
     note: str = ""
+    grids: Sequence[tuple[str, Grid]] = ()
 
     @property
     def needs(self) -> list[str]:
@@ -191,16 +224,23 @@ class Outcome:
 def cells_of(entry: Entry, runs: Sequence[Sequence[Sequence[Row]]]) -> Cells:
     """Rows of all runs of all works of an entry, by their labels."""
     values: dict[tuple[tuple[str, Any], ...], list[float]] = {}
+    queries: dict[tuple[tuple[str, Any], ...], list[Floats]] = {}
     for work in runs:
-        for rows in work:
-            for row in rows:
-                if entry.keep(row):
-                    labels = tuple((k, v) for k, v in row.items() if k != "value")
-                    values.setdefault(labels, []).append(float(row["value"]))
+        own: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
+        for row in (row for rows in work for row in rows if entry.keep(row)):
+            labels = tuple((k, v) for k, v in row.items() if k not in NUMBERS)
+            values.setdefault(labels, []).append(float(row["value"]))
+            if "queries" in row:
+                own.setdefault(labels, []).append(row["queries"])
+        for labels, every in own.items():  # works are folds here: their queries differ
+            queries.setdefault(labels, []).append(np.mean(every, axis=0))
     return Cells(
-        Cell(dict(labels), np.array(found), _said(entry, dict(labels)))
+        Cell(
+            dict(labels), np.array(found), _said(entry, dict(labels)),
+            np.concatenate(queries[labels]) if labels in queries else None,
+        )
         for labels, found in values.items()
-    )
+    )  # fmt: skip
 
 
 def _said(entry: Entry, where: Mapping[str, Any]) -> float | None:

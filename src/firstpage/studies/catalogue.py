@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from firstpage.errors import DataError
 from firstpage.names import lookup
 from firstpage.studies.base import Entry, Study
 from firstpage.studies.sources import missing
@@ -21,25 +20,32 @@ def study(name: str) -> Study:
     return found
 
 
-def chosen(targets: Sequence[str]) -> tuple[Study, list[Entry]]:
-    """The study and the entries that texts such as `zhou2013` or `zhou2013/figure2` name."""
-    papers = list(dict.fromkeys(target.partition("/")[0] for target in targets))
-    if len(papers) != 1:
-        raise DataError(f"one paper at a time; got {', '.join(papers) or 'none'}.")
-    found = study(papers[0])
-    named = [target.partition("/")[2] for target in targets]
-    if "" in named:
-        return found, list(found.entries.values())
-    entries = [lookup(_whole(name), found.entries, f"entry of {found.name}") for name in named]
-    return found, list({entry.name: entry for entry in entries}.values())
+def chosen(targets: Sequence[str]) -> list[tuple[Study, list[Entry]]]:
+    """Studies with the entries that texts such as `zhou2013`, `zhou2013/figure2` or `all` name."""
+    if "all" in targets:
+        targets = list(STUDIES)
+    named: dict[str, list[str]] = {}
+    for target in targets:
+        paper, _, entry = target.partition("/")
+        named.setdefault(study(paper).name, []).append(entry)
+    return [(study(paper), _entries(study(paper), entries)) for paper, entries in named.items()]
+
+
+def _entries(found: Study, names: Sequence[str]) -> list[Entry]:
+    """Once each; a paper without an entry is all of it."""
+    if "" in names:
+        return list(found.entries.values())
+    entries = [lookup(_whole(name), found.entries, f"entry of {found.name}") for name in names]
+    return list({entry.name: entry for entry in entries}.values())
 
 
 def _whole(name: str) -> str:
-    """`fig. 7` is `figure7`."""
+    """`fig. 7` is `figure7`, `Tab 1` is `table1`."""
     head = name.casefold().replace(".", "").replace(" ", "")
-    return (
-        head.replace("fig", "figure", 1) if head.startswith("fig") and head[3:].isdigit() else name
-    )
+    for short, long in (("fig", "figure"), ("tab", "table")):
+        if head.startswith(short) and head[3:].isdigit():
+            return long + head[3:]
+    return name
 
 
 def listing(base: Path | None) -> list[tuple[str, str, str]]:

@@ -1,7 +1,7 @@
-"""Verdicts on what papers say, from values of several runs.
+"""Verdicts on what papers say, from values of several runs, or of many queries.
 
 A statement holds if chance alone would rarely (one time in twenty) make it look so; it does not
-hold if its opposite does; between the two, these runs cannot tell.
+hold if its opposite does; between the two, these numbers cannot tell.
 """
 
 from __future__ import annotations
@@ -62,6 +62,28 @@ def no_greater(
     return Claim(text, _verdict(chance), why, **whose)
 
 
+def alike(
+    text: str, one: Floats, other: Floats, margin: float, what: str = "", **whose: Any
+) -> Claim:
+    """That the two differ by less than `margin`, either way: what "comparable" can be held to."""
+    one, other = _same_runs(one, other)
+    chances = [_chance(margin - (one - other)), _chance(margin + (one - other))]
+    chance = max(chances)
+    apart = float((one - other).mean())
+    why = (
+        f"{_short(one.mean())} against {_short(other.mean())}{what}, {apart:+.4f} apart, less "
+        f"than {margin:g} asked for{_told(chance)}"
+    )
+    return Claim(text, _verdict(chance), why, **whose)
+
+
+def reaches(text: str, value: float, bar: float, slack: float, **whose: Any) -> Claim:
+    """That a number is not below another one by more than `slack`; no test, as bars are set."""
+    verdict: Verdict = "holds" if value >= bar - slack else "does not hold"
+    why = f"{_short(value)}, the bar is {_short(bar)} less {slack:g} ({value - bar:+.4f})"
+    return Claim(text, verdict, why, **whose)
+
+
 def every(text: str, parts: Sequence[Claim], **whose: Any) -> Claim:
     """That all parts hold; it does not if one does not."""
     verdicts = [part.verdict for part in parts]
@@ -107,7 +129,7 @@ def _told(chance: float) -> str:
         return "; one run cannot tell"
     less = min(chance, 1 - chance)
     shown = "p < .001" if less < 0.001 else f"p = {less:.3f}".replace("0.", ".")
-    return f"; {shown}" + ("" if less <= RARE else ", these runs cannot tell")
+    return f"; {shown}" + ("" if less <= RARE else ", too little to tell")
 
 
 def _spread(values: Floats) -> str:

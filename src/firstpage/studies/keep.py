@@ -25,7 +25,7 @@ from firstpage.folders import cache_folder
 
 FORMAT = 1
 OLD = 30 * 86400.0  # seconds after which what other code made is thrown away
-LIBRARIES = ("numpy", "scipy")
+LIBRARIES = ("numpy", "scipy", "numba")
 
 
 @dataclass(frozen=True)

@@ -24,68 +24,99 @@ COUNTED: dict[Verdict, str] = {
 }
 
 
-def summary(found: Reproduction) -> str:
+def summary(every: Sequence[Reproduction]) -> str:
     """Verdicts, counted."""
-    counts = Counter(claim.verdict for o in found.outcomes for claim in o.claims)
+    counts = Counter(c.verdict for found in every for o in found.outcomes for c in o.claims)
     said = ", ".join(f"{counts[v]} {name}" for v, name in COUNTED.items() if counts[v])
     return f"Claims: {said}"
 
 
-def text(found: Reproduction, command: str) -> str:
+def text(every: Sequence[Reproduction], command: str) -> str:
     """For a terminal."""
-    lines = [found.study.title, ""]
-    for outcome in found.outcomes:
-        lines += [f"{outcome.entry.name}: {outcome.entry.title}", ""]
-        for table in tables(outcome):
-            lines += [table.text(), ""]
-        for claim in outcome.claims:
-            ours = " (ours)" if claim.whose == "ours" else ""
-            lines += [f"  {claim.verdict}: {claim.text}{ours}", f"      {claim.why}"]
-        if outcome.entry.note and not outcome.missing:
-            lines.append(f"  note: {outcome.entry.note}")
-        lines.append("")
+    lines = list[str]()
+    for found in every:
+        lines += [found.study.title, ""]
+        for outcome in found.outcomes:
+            lines += _entry_text(outcome)
     return "\n".join(
-        [*lines, summary(found), *(f"{a}: {b}" for a, b in provenance(found, command))]
+        [*lines, summary(every), *(f"{a}: {b}" for a, b in provenance(every, command))]
     )
 
 
-def markdown(found: Reproduction, command: str) -> str:
-    lines = [f"# {found.study.title}", "", summary(found) + ".", ""]
-    for outcome in found.outcomes:
-        entry = outcome.entry
-        lines += [f"## {entry.name}: {entry.title}", "", f"The paper: {entry.says}", ""]
-        if entry.note:
-            lines += [entry.note, ""]
-        for table in tables(outcome):
-            lines += [table.markdown(), ""]
-        lines += [claims_table(outcome).markdown(), ""]
-    lines += [
-        "## How it was made",
-        "",
-        Table(["", ""], provenance(found, command), left=2).markdown(),
-    ]
+def _entry_text(outcome: Outcome) -> list[str]:
+    lines = [f"{outcome.entry.name}: {outcome.entry.title}", ""]
+    for table in tables(outcome):
+        lines += [table.text(), ""]
+    for claim in outcome.claims:
+        ours = " (ours)" if claim.whose == "ours" else ""
+        lines += [f"  {claim.verdict}: {claim.text}{ours}", f"      {claim.why}"]
+    if outcome.entry.note and not outcome.missing:
+        lines.append(f"  note: {outcome.entry.note}")
+    return [*lines, ""]
+
+
+def markdown(every: Sequence[Reproduction], command: str) -> str:
+    lines = list[str]()
+    for found in every:
+        lines += [f"# {found.study.title}", "", summary([found]) + ".", ""]
+        for outcome in found.outcomes:
+            entry = outcome.entry
+            lines += [f"## {entry.name}: {entry.title}", "", f"The paper: {entry.says}", ""]
+            if entry.note:
+                lines += [entry.note, ""]
+            for table in tables(outcome):
+                lines += [table.markdown(), ""]
+            lines += [claims_table(outcome).markdown(), ""]
+    made = Table(["", ""], provenance(every, command), left=2)
+    return "\n".join([*lines, "## How it was made", "", made.markdown()])
+
+
+def latex(every: Sequence[Reproduction], command: str) -> str:
+    """Tables alone, to be put into a paper; `% ..` says what each is."""
+    lines = [f"% {a}: {b}" for a, b in provenance(every, command)]
+    for found in every:
+        for outcome in found.outcomes:
+            entry = outcome.entry
+            for table in tables(outcome):
+                lines += ["", f"% {found.study.name}/{entry.name}: {entry.title}", table.latex()]
     return "\n".join(lines)
 
 
-def html(found: Reproduction, command: str) -> str:
+def html(every: Sequence[Reproduction], command: str) -> str:
     """One page that needs nothing but itself."""
-    sections: list[tuple[str, Sequence[str]]] = [("Verdicts", [_verdicts(found).html()])]
-    for outcome in found.outcomes:
-        entry = outcome.entry
-        parts = [paragraph(f"The paper: {entry.says}")]
-        parts += [_drawn(outcome, *drawing) for drawing in entry.drawings if len(outcome.cells)]
-        parts.append(_claims(outcome))
-        numbers = "".join(table.html() for table in tables(outcome))
-        if numbers:
-            parts.append(f"<details><summary>Numbers</summary>{numbers}</details>")
-        if entry.note:
-            parts.append(f'<p class="note">{escape(entry.note)}</p>')
-        sections.append((f"{entry.name}: {entry.title}", parts))
-    made = [Table(["", ""], provenance(found, command), left=2).html()]
-    made += [paragraph(f"Noted on the way: {note}") for note in _notes(found)]
+    sections: list[tuple[str, Sequence[str]]] = [("Verdicts", [_verdicts(every).html()])]
+    for found in every:
+        for outcome in found.outcomes:
+            name = outcome.entry.name if len(every) == 1 else _full_name(found, outcome)
+            sections.append((f"{name}: {outcome.entry.title}", _entry_html(outcome)))
+    made = [Table(["", ""], provenance(every, command), left=2).html()]
+    made += [paragraph(f"Noted on the way: {note}") for found in every for note in _notes(found)]
     sections.append(("How it was made", made))
-    lead = "The paper's figures, computed again; bars are two standard errors over runs. "
-    return page(found.study.title, lead + summary(found) + ".", sections)
+    lead = (
+        "Tables and figures, computed again; bars are two standard errors, over queries or else "
+        f"over runs. {summary(every)}."
+    )
+    title = every[0].study.title if len(every) == 1 else "What the papers say, computed again"
+    return page(title, lead, sections)
+
+
+def _entry_html(outcome: Outcome) -> list[str]:
+    entry = outcome.entry
+    parts = [paragraph(f"The paper: {entry.says}")]
+    parts += [_drawn(outcome, *drawing) for drawing in entry.drawings if len(outcome.cells)]
+    numbers = "".join(table.html() for table in tables(outcome))
+    if numbers and entry.grids:
+        parts.append(numbers)
+    parts.append(_claims(outcome))
+    if numbers and not entry.grids:
+        parts.append(f"<details><summary>Numbers</summary>{numbers}</details>")
+    if entry.note:
+        parts.append(f'<p class="note">{escape(entry.note)}</p>')
+    return parts
+
+
+def _full_name(found: Reproduction, outcome: Outcome) -> str:
+    return f"{found.study.name}/{outcome.entry.name}"
 
 
 def _notes(found: Reproduction) -> list[str]:
@@ -116,25 +147,27 @@ def _claims(outcome: Outcome) -> str:
     return f"<ul>{''.join(items)}</ul>"
 
 
-def _verdicts(found: Reproduction) -> Table:
+def _verdicts(every: Sequence[Reproduction]) -> Table:
     """An entry a row, how many of its claims hold."""
     rows = []
-    for outcome in found.outcomes:
-        counts = Counter(claim.verdict for claim in outcome.claims)
-        rows.append(
-            [outcome.entry.name, outcome.entry.title, *(str(counts[v] or "") for v in COUNTED)]
-        )
+    for found in every:
+        for outcome in found.outcomes:
+            counts = Counter(claim.verdict for claim in outcome.claims)
+            name = _full_name(found, outcome)
+            rows.append([name, outcome.entry.title, *(str(counts[v] or "") for v in COUNTED)])
     return Table(["entry", "", "holds", "does not", "not tested"], rows, left=2)
 
 
-def provenance(found: Reproduction, command: str) -> list[tuple[str, str]]:
+def provenance(every: Sequence[Reproduction], command: str) -> list[tuple[str, str]]:
     """What the numbers come from."""
-    plan, told = found.plan, [("command", command)]
+    plan, told = every[0].plan, [("command", command)]
     seeds = "as each entry has it" if plan.seeds is None else str(plan.seeds)
     told.append(("runs", seeds + (", in haste" if plan.fast else "")))
     told.append(("seed", f"{plan.seed}; runs 0, 1, .. of every stream"))
-    told += [(f"data {name}", f"sha256 {mark}..") for name, mark in found.data.items()]
-    told.append(("code", f"Firstpage {__version__}, sha256 {code_digest(found.study.rooms)}.."))
+    data = {name: mark for found in every for name, mark in found.data.items()}
+    told += [(f"data {name}", f"sha256 {mark}..") for name, mark in data.items()]
+    code = ", ".join(f"{f.study.name} {code_digest(f.study.rooms)}.." for f in every)
+    told.append(("code", f"Firstpage {__version__}, sha256 of {code}"))
     told.append(("versions", ", ".join(f"{name} {v}" for name, v in versions().items())))
     return told
 
@@ -142,12 +175,14 @@ def provenance(found: Reproduction, command: str) -> list[tuple[str, str]]:
 def _drawn(outcome: Outcome, part: str, drawing: Drawing) -> str:
     cells = part_of(outcome, part)
     drawn = _bars(cells, drawing) if drawing.across is None else _lines(cells, drawing)
-    return figure(drawn, f"{drawing.up}; {_runs(cells)}.")
+    return figure(drawn, f"{drawing.up}; {_counted(cells)}.")
 
 
-def _runs(cells: Sequence[Cell]) -> str:
-    counts = sorted({len(cell.values) for cell in cells})
-    return f"{' to '.join(dict.fromkeys(map(str, (counts[0], counts[-1]))))} runs"
+def _counted(cells: Sequence[Cell]) -> str:
+    """What bars are over."""
+    counts = sorted({len(cell.units) for cell in cells})
+    what = "runs" if all(cell.queries is None for cell in cells) else "queries"
+    return f"{' to '.join(dict.fromkeys(map(str, (counts[0], counts[-1]))))} {what}"
 
 
 def _lines(cells: Sequence[Cell], drawing: Drawing) -> str:

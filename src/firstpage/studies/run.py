@@ -70,6 +70,24 @@ class Reproduction:
         }  # fmt: skip
 
 
+def merged(every: Sequence[Reproduction]) -> dict[str, Any]:
+    """What `--json` prints of several studies: entries are named with their paper."""
+    if len(every) == 1:
+        return every[0].to_dict()
+    told = [found.to_dict() for found in every]
+    whole: dict[str, Any] = {
+        what: [
+            {**item, "entry": f"{one['study']}/{item['entry']}"}
+            for one in told
+            for item in one[what]
+        ]
+        for what in ("cells", "claims")
+    }
+    rest = {key: told[0][key] for key in ("seed", "fast", "versions")}
+    data = {name: mark for one in told for name, mark in one["data"].items()}
+    return {**whole, **rest, "data": data, "notes": [n for one in told for n in one["notes"]]}
+
+
 def reproduce(
     study: Study, entries: Sequence[Entry], plan: Plan, tick: Tick | None = None
 ) -> Reproduction:

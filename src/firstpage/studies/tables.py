@@ -1,4 +1,4 @@
-"""Cells as tables: a figure's with its x axis downward, any other's a cell a row."""
+"""Cells as tables: as papers print them; a figure's with its x axis downward; else a cell a row."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from firstpage.report.table import Table
-from firstpage.studies.base import Cell, Drawing, Outcome
+from firstpage.studies.base import Cell, Drawing, Grid, Outcome
+from firstpage.studies.run import Reproduction
 
 
 def tables(outcome: Outcome) -> list[Table]:
     """All cells of an entry."""
-    found = list[Table]()
+    found = [_grid(part_of(outcome, part), grid) for part, grid in outcome.entry.grids]
+    if found:
+        return found if len(outcome.cells) else []
     for part, drawing in outcome.entry.drawings:
         cells = part_of(outcome, part)
         found.append(_long(cells) if drawing.across is None else _across(cells, drawing))
@@ -37,6 +40,21 @@ def shown(value: float) -> str:
 
 def _with_error(cell: Cell) -> str:
     return shown(cell.ours) + ("" if cell.se is None else f" ±{shown(cell.se)}")
+
+
+def _grid(cells: Sequence[Cell], grid: Grid) -> Table:
+    """Rows and columns in the order of cells; the paper's row below ours, where it has one."""
+    at = {(str(c.where.get(grid.row)), str(c.where.get(grid.column))): c for c in cells}
+    names = list(dict.fromkeys(row for row, _ in at))
+    columns = list(dict.fromkeys(column for _, column in at))
+    rows = list[list[str]]()
+    for name in names:
+        own = [at.get((name, column)) for column in columns]
+        rows.append([name, *("-" if c is None else _with_error(c) for c in own)])
+        papers = [None if c is None else c.paper for c in own]
+        if any(paper is not None for paper in papers):
+            rows.append(["  paper", *("" if p is None else f"{p:.4f}" for p in papers)])
+    return Table([grid.row, *columns], rows, title=grid.title)
 
 
 def _across(cells: Sequence[Cell], drawing: Drawing) -> Table:
@@ -74,9 +92,12 @@ def _row(cell: Cell, labels: Sequence[str]) -> list[str]:
     return [*(str(where.get(label, "")) for label in labels), paper, shown(cell.ours), error]
 
 
-def every_cell(outcomes: Sequence[Outcome]) -> Table:
+def every_cell(found: Sequence[Reproduction]) -> Table:
     """All cells of all entries, a row each: for spreadsheets."""
-    cells = [(o.entry.name, c) for o in outcomes for c in o.cells]
-    labels = list(dict.fromkeys(label for _, c in cells for label in c.where))
-    rows = [[name, *_row(cell, labels)] for name, cell in cells]
-    return Table(["entry", *labels, "paper", "ours", "se"], rows, left=1 + len(labels))
+    cells = [
+        (each.study.name, o.entry.name, c) for each in found for o in each.outcomes for c in o.cells
+    ]
+    labels = list(dict.fromkeys(label for *_, c in cells for label in c.where))
+    rows = [[study, name, *_row(cell, labels)] for study, name, cell in cells]
+    head = ["study", "entry", *labels, "paper", "ours", "se"]
+    return Table(head, rows, left=2 + len(labels))
