@@ -2,131 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from firstpage.measures.catalogue import conventions, forms
-from firstpage.measures.conventions import Convention
-from firstpage.measures.learned import LEARNED
-from firstpage.measures.parse import ALIASES, MEASURES
-from firstpage.report.table import Table
+from made.commands import commands_page
+from made.conventions import conventions_page
+from made.http import api_page
+from made.measures import measures_page
+from made.python import python_page
 
-HERE = Path(__file__).parent
-
-
-def measures_page() -> str:
-    lines = [
-        "# Measures",
-        "",
-        "Made by `make docs` from `firstpage.measures`; `firstpage measures` prints the short form.",
-        "",
-        "A measure is written `Name(parameter=value)@cut-off`. Case, hyphens and underscores do not",
-        "matter, and the names of `trec_eval` (`ndcg_cut_10`, `P_5`, `map`, `recip_rank`) work too.",
-        "Higher is better unless said. `rel` is the label from which on a document is relevant.",
-        "",
-    ]
-    other: dict[str, list[str]] = {}
-    for alias, name in ALIASES.items():
-        other.setdefault(name, []).append(alias)
-    written = {form.split("(")[0].split("@")[0]: form for form, _ in reversed(forms())}
-    for cls in MEASURES:
-        lines += [f"## {cls.__name__}", "", f"`{written[cls.__name__]}`: {cls.about}."]
-        if cls.lower_is_better:
-            lines += ["**Lower is better.**"]
-        lines += ["", inspect.cleandoc(cls.__doc__ or "")]
-        if cls.__name__ in other:
-            lines += ["", "Also called: " + ", ".join(f"`{a}`" for a in other[cls.__name__]) + "."]
-        lines.append("")
-    return "\n".join([*lines, *learned_part()])
-
-
-def learned_part() -> list[str]:
-    lines = ["## Measure files", ""]
-    lines += [f"- `{form}`: {about}." for form, about in forms() if "(file" in form]
-    for name, cls in LEARNED.items():
-        lines += ["", f"`{name}`: {inspect.cleandoc(cls.__doc__ or '')}"]
-    return [
-        *lines,
-        "",
-        "A measure file holds gains of grades and discounts of places, and weights of grades at",
-        "places: learned ones, or numbers of your own (`Utility.of(gains, discounts).save(path)`).",
-        "It is written in the place of the parameters: `NDCG(measure.json)@10`,",
-        "`DCG(my files/news.json, form=weights, segment=news)@5`. A name without a point or a slash",
-        "needs `file=`; one with odd characters goes into quotes. On the command line, quote the",
-        "whole: brackets mean something to shells.",
-        "",
-        "- `form=gains` multiplies discounts and gains, `form=weights` takes the table of weights;",
-        "  where neither is said, the file's own `form` counts. `segment` is a kind of queries that",
-        "  the file has weights for.",
-        "- Without a cut-off all places of the file count; there is none beyond them.",
-        "- Worth is counted from the worst grade on: that one, unjudged documents, labels below it",
-        "  and places that a list does not have are worth 0. Any other label that is not a grade of",
-        "  the file is an error.",
-        "- A convention's gain and discount do not apply; its other settings do.",
-        "- The file is read whenever the text is, so a changed file counts at once.",
-        "- Where discounts rise, an unjudged document can lift a judged one to a better place, and",
-        "  NDCG go beyond 1: the best order is that of the judged documents.",
-        "",
-        'In Python `measure(utility)` is the DCG of a `Utility`, and `measure("NDCG@10", of=utility)`',
-        "its NDCG; `of` may also be a path.",
-        "",
-    ]
-
-
-def conventions_page() -> str:
-    found = conventions()
-    settings = list(next(iter(found.values())))
-    rows = [[f"`{s}`", *(f"`{found[name][s]}`" for name in found)] for s in settings]
-    meaning = inspect.cleandoc(Convention.__doc__ or "").split("\n\n", 1)[1]
-    return "\n".join(
-        [
-            "# Conventions",
-            "",
-            "Made by `make docs` from `firstpage.measures.conventions`.",
-            "",
-            "Tools mean different things by one name. Say which you mean with `--convention` or",
-            "`convention=`; single settings can be changed beside it (`--ties file --rel 2`).",
-            "",
-            Table(["setting", *found], rows, left=4).markdown(),
-            "",
-            "```text",
-            meaning,
-            "```",
-            "",
-            (HERE / "conventions.in.md").read_text().rstrip(),
-            "",
-        ]
-    )
-
-
-def api_page() -> str:
-    from firstpage.web.api.reference import HEAD, rows
-    from firstpage.web.app import create_app
-    from firstpage.web.store.connect import Store
-
-    with TemporaryDirectory() as folder:
-        store = Store(folder)
-        found = list(rows(create_app(store).openapi()))
-        store.close()
-    table = [(f"`{route}`", *rest) for route, *rest in found]
-    return (
-        "# The HTTP API of the labelling application\n\n"
-        "Made by `make docs` from its OpenAPI description, which a running server tells at `/api/v1/openapi.json`; "
-        "`/api/v1/docs` shows this table.\n\n"
-        "Sign in by `POST login`: the cookie is the session, and every change carries the header `X-CSRF-Token` that `login` and `me` tell. "
-        "A star marks what must be sent. What one may not see is not there (404). An answer with a sequence number that is used gets 409 and the present state; the same key again gets 200 and is kept once.\n\n"
-        + Table(HEAD, table, left=len(HEAD)).markdown()
-        + "\n"
-    )
-
-
-PAGES = {"measures.md": measures_page, "conventions.md": conventions_page, "api.md": api_page}
+PAGES = {
+    "measures.md": measures_page,
+    "conventions.md": conventions_page,
+    "api.md": api_page,
+    "python.md": python_page,
+    "commands.md": commands_page,
+}
 
 
 def main() -> None:
     for name, make in PAGES.items():
-        (HERE / name).write_text(make())
+        (Path(__file__).parent / name).write_text(make())
         print(f"wrote docs/{name}")
 
 

@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module
 from itertools import combinations, product
 from pathlib import Path
 
@@ -121,12 +121,9 @@ def test_console_blocks_run(text: str, example: Path) -> None:
     assert ran
 
 
-def test_generated_pages_are_current() -> None:
-    spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    generate = module_from_spec(spec)
-    spec.loader.exec_module(generate)
+def test_generated_pages_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    generate = import_module("generate")
     for name, make in generate.PAGES.items():
         assert (ROOT / "docs" / name).read_text() == make(), f"{name}: run `make docs`"
 
@@ -140,7 +137,8 @@ def test_links_lead_somewhere() -> None:
 def test_every_verb_and_extra_is_documented() -> None:
     from firstpage.cli import app
 
-    manual = "\n".join(page.read_text() for page in [*PAGES, ROOT / "CHANGELOG.md"])
+    own = [page for page in PAGES if page.name not in ("commands.md", "python.md")]  # made of it
+    manual = "\n".join(page.read_text() for page in [*own, ROOT / "CHANGELOG.md"])
     for verb in app.commands:
         assert f"firstpage {verb}" in manual or f"`{verb}`" in manual, verb
     group = app.commands["label"]
