@@ -10,6 +10,25 @@ down_revision = None
 
 
 def upgrade() -> None:
+    """Tables that others refer to come first."""
+    _attempts()
+    _images()
+    _people()
+    _projects()
+    _audit()
+    _invitations()
+    _logins()
+    _memberships()
+    _queries()
+    _documents()
+    _golds()
+    _tasks()
+    _events()
+    _spans()
+    _trained()
+
+
+def _attempts() -> None:
     op.create_table(
         "attempts",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -22,6 +41,8 @@ def upgrade() -> None:
         batch_op.create_index("ix_attempts_address_at", ["address", "at"], unique=False)
         batch_op.create_index("ix_attempts_login_at", ["login", "at"], unique=False)
 
+
+def _images() -> None:
     op.create_table(
         "images",
         sa.Column("id", sa.String(length=64), nullable=False),
@@ -29,6 +50,9 @@ def upgrade() -> None:
         sa.Column("data", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_images")),
     )
+
+
+def _people() -> None:
     op.create_table(
         "people",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -41,6 +65,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_people")),
         sa.UniqueConstraint("login", name=op.f("uq_people_login")),
     )
+
+
+def _projects() -> None:
     op.create_table(
         "projects",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -55,6 +82,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
         sa.UniqueConstraint("slug", name=op.f("uq_projects_slug")),
     )
+
+
+def _audit() -> None:
     op.create_table(
         "audit",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -70,6 +100,8 @@ def upgrade() -> None:
     with op.batch_alter_table("audit", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_audit_project"), ["project"], unique=False)
 
+
+def _invitations() -> None:
     op.create_table(
         "invitations",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -93,6 +125,8 @@ def upgrade() -> None:
     with op.batch_alter_table("invitations", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_invitations_project"), ["project"], unique=False)
 
+
+def _logins() -> None:
     op.create_table(
         "logins",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -109,6 +143,8 @@ def upgrade() -> None:
     with op.batch_alter_table("logins", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_logins_person"), ["person"], unique=False)
 
+
+def _memberships() -> None:
     op.create_table(
         "memberships",
         sa.Column("project", sa.Integer(), nullable=False),
@@ -123,6 +159,8 @@ def upgrade() -> None:
     with op.batch_alter_table("memberships", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_memberships_person"), ["person"], unique=False)
 
+
+def _queries() -> None:
     op.create_table(
         "queries",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -136,6 +174,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_queries")),
         sa.UniqueConstraint("project", "key", name=op.f("uq_queries_project_key")),
     )
+
+
+def _documents() -> None:
     op.create_table(
         "documents",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -157,6 +198,8 @@ def upgrade() -> None:
     with op.batch_alter_table("documents", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_documents_image"), ["image"], unique=False)
 
+
+def _golds() -> None:
     op.create_table(
         "golds",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -176,6 +219,8 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_golds_project"), ["project"], unique=False)
         batch_op.create_index(batch_op.f("ix_golds_query"), ["query"], unique=False)
 
+
+def _tasks() -> None:
     op.create_table(
         "tasks",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -203,6 +248,8 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_tasks_project"), ["project"], unique=False)
         batch_op.create_index(batch_op.f("ix_tasks_query"), ["query"], unique=False)
 
+
+def _events() -> None:
     op.create_table(
         "events",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -226,6 +273,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("task", "key", name=op.f("uq_events_task_key")),
         sa.UniqueConstraint("task", "seq", name=op.f("uq_events_task_seq")),
     )
+
+
+def _spans() -> None:
     op.create_table(
         "spans",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -240,6 +290,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_spans")),
         sa.UniqueConstraint("task", "key", name=op.f("uq_spans_task_key")),
     )
+
+
+def _trained() -> None:
     op.create_table(
         "trained",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
