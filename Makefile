@@ -19,7 +19,7 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 	$(BIN)/python -m compileall -q src
 	touch $@
 
-demo: $(VENV)/.ready  ## the main job on the embedded collection, ending in a report
+demo: $(VENV)/.ready  ## label, train, compare, learn a measure, aggregate: the whole loop, ending in a report
 	$(BIN)/firstpage demo
 
 test: $(VENV)/.ready system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)

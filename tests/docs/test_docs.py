@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from importlib import import_module
+from io import StringIO
 from itertools import combinations, product
 from pathlib import Path
 
@@ -18,6 +21,8 @@ import pytest
 import firstpage as fp
 from firstpage.data.trec import run_of
 from firstpage.dcglearn.worlds import world
+from firstpage.demo import loop
+from tests.demo.small import small_collection
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -37,6 +42,16 @@ def test_python_blocks_run(code: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "block", "exec"), {"__name__": "block"})
     assert code.strip()
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `firstpage demo -o shop` leaves behind, of fewer questions."""
+    folder = tmp_path_factory.mktemp("docs") / "shop"
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()):
+        patch.setattr(loop, "stdlib_collection", small_collection)
+        loop.run_demo(folder)
+    return folder
 
 
 @pytest.fixture
@@ -107,13 +122,15 @@ def for_dcglearn(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", blocks("console"))
-def test_console_blocks_run(text: str, example: Path) -> None:
+def test_console_blocks_run(text: str, example: Path, request: pytest.FixtureRequest) -> None:
+    if " shop/" in text or "stats shop" in text:
+        shutil.copytree(request.getfixturevalue("shop"), example / "shop")
     ran = 0
     for line in text.splitlines():
         command = line.removeprefix("$ ").split("#")[0].strip()
         if command.startswith("firstpage "):
             args = [sys.executable, "-m", *shlex.split(command)]
-            done = subprocess.run(args, cwd=example, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(args, cwd=example, capture_output=True, text=True, timeout=300)
             assert done.returncode == 0, (command, done.stderr)
         else:
             assert command.split()[1] in (ROOT / "Makefile").read_text()

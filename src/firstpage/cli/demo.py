@@ -1,4 +1,4 @@
-"""`firstpage demo`: the main job on the embedded collection."""
+"""`firstpage demo`: the whole loop on the embedded collection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options
+from firstpage.cli import options, shared
 
 
 @click.command("demo")
@@ -18,8 +18,20 @@ from firstpage.cli import options
     show_default=True,
     help="Folder for the report and the data.",
 )
-def command(output: Path) -> None:
-    """Search Python's own documentation, learn to rank it, and compare, in a report."""
-    from firstpage.demo import run_demo
+@click.option("--judge", is_flag=True, help="Judge a few questions yourself, in your browser.")
+@click.option("--serve", is_flag=True, help="Keep the labelling application up with these data.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8210, show_default=True,
+    help="Of the application; 0 takes any free port.",
+)  # fmt: skip
+def command(output: Path, judge: bool, serve: bool, port: int) -> None:
+    """Search Python's own documentation: label, train, compare, learn a measure, aggregate.
 
-    run_demo(output)
+    Ends in a report.  Assessors are simulated, unless you judge.
+    """
+    from firstpage.cli.label.needs import web
+
+    web()
+    from firstpage.demo.loop import run_demo
+
+    run_demo(output, judge=judge, serve=serve, port=port, counting=shared.counting)

@@ -44,13 +44,18 @@ svg .in { fill: #fff; font-size: 11px; }
 """
 
 
-def page(title: str, lead: str, sections: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Title, one sentence, then sections of ready HTML parts (tables, figures)."""
+def page(
+    title: str, lead: str, sections: Sequence[tuple[str, Sequence[str]]], style: str = ""
+) -> str:
+    """Title, one sentence, then sections of ready HTML parts (tables, figures).
+
+    `style`: rules of the page's own, after those of all pages.
+    """
     body = "".join(f"<h2>{escape(head)}</h2>{''.join(parts)}" for head, parts in sections)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
+        f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head><body>"
         f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{body}'
         f'<p class="note">Firstpage {__version__}</p></body></html>\n'
     )

@@ -7,27 +7,38 @@ import secrets
 import socket
 import sys
 import threading
+import time
 import webbrowser
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from firstpage.errors import DataError
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
 
+if TYPE_CHECKING:
+    import uvicorn
 
-def serve(where: str | Path, host: str, port: int, settings: ServeSettings) -> None:
-    """Open or make the project's store and serve it."""
+Until = Callable[[], bool]
+LOOK, LINGER = 0.5, 3.0  # seconds between looks, and after the last
+
+
+def serve(
+    where: str | Path, host: str, port: int, settings: ServeSettings, until: Until | None = None
+) -> None:
+    """Open or make the project's store and serve it; where `until` is given, till it says so."""
     store = Store(where).prepare()
     try:
         with store.told():
-            _run(store, host, port, settings)
+            _run(store, host, port, settings, until)
     finally:
         store.close()
 
 
-def _run(store: Store, host: str, port: int, settings: ServeSettings) -> None:
+def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Until | None) -> None:
     """Until somebody stops it."""
     import uvicorn
     from threadpoolctl import threadpool_limits
@@ -52,7 +63,20 @@ def _run(store: Store, host: str, port: int, settings: ServeSettings) -> None:
         app, log_level="warning", proxy_headers=False, server_header=False, access_log=False,
         timeout_graceful_shutdown=5,
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[taken])
+    server = uvicorn.Server(config)
+    if until is not None:
+        threading.Thread(target=_stop, args=(server, until), daemon=True).start()
+    server.run(sockets=[taken])
+
+
+def _stop(server: uvicorn.Server, until: Until) -> None:
+    """Let the server go a moment after its work is done: the last page is still to be shown."""
+    while not server.should_exit:
+        if until():
+            time.sleep(LINGER)
+            server.should_exit = True
+            return
+        time.sleep(LOOK)
 
 
 def _show(address: str) -> None:
@@ -70,6 +94,11 @@ def _invite_first(store: Store, address: str) -> None:
         if not people.an_admin(tx):
             link = invitations.invite(tx, None, "lead", None)
             print(f"No lead has come in yet; the first one does here (once): {address}{link.path}")
+
+
+def check_port(host: str, port: int) -> None:
+    """Refuse a port that is taken, before long work whose end needs it."""
+    _listen(host, port).close()
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, and_, select, update
+from sqlalchemy import RowMapping, Select, and_, bindparam, select, update
 
 from firstpage.errors import DataError
 from firstpage.labeling.events import DEFAULT_STRATEGY, Setting, setting_from
@@ -22,6 +22,11 @@ from firstpage.web.store.tables import memberships, people, projects
 TOOLS = ("pairs", "grades", "lists")
 STATES = ("draft", "open", "closed")
 ROLES = ("lead", "assessor")
+# Prepared once: it is asked before every answer.
+ASSESSES = select(memberships.c.person).where(
+    memberships.c.project == bindparam("project"), memberships.c.person == bindparam("person"),
+    memberships.c.role == "assessor", memberships.c.left.is_(None),
+)  # fmt: skip
 SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
 
 
@@ -216,11 +221,7 @@ def _leads(tx: Tx, project: Project) -> set[int]:
 
 def assesses(tx: Tx, project: int, person: int) -> bool:
     """Is this person an assessor of the project, and has not left?"""
-    found = select(memberships.c.person).where(
-        memberships.c.project == project, memberships.c.person == person,
-        memberships.c.role == "assessor", memberships.c.left.is_(None),
-    )  # fmt: skip
-    return tx.value(found) is not None
+    return tx.value(ASSESSES, project=project, person=person) is not None
 
 
 def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMapping]:

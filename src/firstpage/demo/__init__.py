@@ -1,0 +1,1 @@
+"""The demo: the whole loop on the embedded collection, one room a step."""

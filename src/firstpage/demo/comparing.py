@@ -1,0 +1,87 @@
+"""The comparing step: which ranking is best, how sure that is, and what people would notice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, isfinite
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.measures.compare import Comparison, Difference, compare
+from firstpage.measures.evaluate import evaluate
+from firstpage.types import Floats
+
+MAIN = "NDCG@5"
+MEASURES = (MAIN, "ERR", "RR", "Recall@5")
+SURE = 0.05
+POWER = (1.96 + 0.84) ** 2  # of a two-sided test at 5 % that finds four of five true differences
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Learned rankings against the best that needs no learning."""
+
+    found: Comparison
+    baseline: str
+    best: str
+    first_right: Mapping[str, int]  # questions whose first result is a right answer
+
+    @property
+    def verdict(self) -> Difference:
+        """The best learned ranking against the baseline, by the main measure."""
+        return difference(self.found, MAIN, self.best, self.baseline)
+
+    @property
+    def sure(self) -> bool:
+        return self.verdict.p_corrected < SURE
+
+    @property
+    def needed(self) -> int | None:
+        """Questions that would show such a difference four times of five; None if there is none."""
+        effect = abs(self.verdict.effect)
+        return ceil(POWER / effect**2) if effect > 0 and isfinite(effect) else None
+
+
+def best_of(systems: Mapping[str, Floats], data: Dataset) -> str:
+    """By the main measure."""
+    means = {name: evaluate(s, data, measures=MAIN)[MAIN] for name, s in systems.items()}
+    return max(means, key=lambda name: means[name])
+
+
+def compared(plain: Mapping[str, Floats], learned: Mapping[str, Floats], data: Dataset) -> Compared:
+    """All measured by the right answers, which no training has seen."""
+    baseline = best_of(plain, data)
+    systems = {baseline: plain[baseline], **learned}
+    found = compare(systems, data, measures=MEASURES, baseline=baseline)
+    best = best_of(learned, data)
+    return Compared(found, baseline, best, {n: first_right(s, data) for n, s in systems.items()})
+
+
+def difference(found: Comparison, measure: str, system: str, against: str) -> Difference:
+    return next(
+        d for d in found.differences
+        if (d.measure, d.system, d.against) == (measure, system, against)
+    )  # fmt: skip
+
+
+def first_right(scores: Floats, data: Dataset) -> int:
+    """Questions whose first result is a right answer."""
+    return sum(int(page_of(scores, data, q, 1)[0][1] > 0) for q in range(len(data)))
+
+
+def page_of(scores: Floats, data: Dataset, question: int, places: int) -> list[tuple[str, int]]:
+    """The first places of a question: document and grade."""
+    assert data.docids is not None
+    lo, hi = (int(o) for o in data.offsets[question : question + 2])
+    order = lo + np.argsort(-scores[lo:hi], kind="stable")[:places]
+    return [(str(data.docids[int(row)]), int(data.y[row])) for row in order]
+
+
+def extremes(compared: Compared) -> tuple[int, int]:
+    """The question that learning helped most, and the one that it hurt most."""
+    values = compared.found.values(MAIN)
+    names = compared.found.systems
+    gap = values[names.index(compared.best)] - values[names.index(compared.baseline)]
+    return int(gap.argmax()), int(gap.argmin())

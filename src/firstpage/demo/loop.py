@@ -1,0 +1,127 @@
+"""The whole loop: label, train, compare, learn a measure, aggregate, report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from firstpage.data.collection import Collection, baselines, stdlib_collection
+from firstpage.data.letor import write_letor
+from firstpage.data.trec import run_of, write_qrels, write_run
+from firstpage.demo import front, words
+from firstpage.demo.aggregating import NAME, together
+from firstpage.demo.comparing import MEASURES, compared
+from firstpage.demo.folder import Folder, slug
+from firstpage.demo.labelling import Labels, begin, label, write_texts
+from firstpage.demo.measuring import measured
+from firstpage.demo.project import opened
+from firstpage.demo.report import rendered
+from firstpage.demo.results import Results
+from firstpage.demo.serving import HOST, keep_up, let_judge
+from firstpage.demo.tell import Counting, Teller, silent
+from firstpage.demo.training import RANKERS, learned, trained
+from firstpage.measures.compare import compare
+from firstpage.rankers.explain import explain
+from firstpage.report.models import explanation_text
+from firstpage.report.results import means_table
+from firstpage.types import Floats
+from firstpage.web.serve import check_port
+from firstpage.web.store.connect import Store
+
+SHOWN = 5  # features of the model, in the terminal
+
+
+def run_demo(
+    path: Path, *, judge: bool = False, serve: bool = False, port: int = 0,
+    counting: Counting = silent,
+) -> Path:  # fmt: skip
+    """Run it all in a folder; returns the report.
+
+    `judge`: the reader judges a few questions first.  `serve`: the application stays up after.
+    """
+    teller = Teller(counting)
+    if judge or serve:
+        check_port(HOST, port)
+    folder = Folder.ready(path)
+    store = opened(folder.path)
+    try:
+        report = _steps(store, folder, teller, judge, serve, port)
+    finally:
+        store.close()
+    teller.say(f"\nDone in {teller.total:.0f} s. Open {report.resolve()}")
+    if serve:
+        keep_up(folder, port, teller)
+    else:
+        teller.say(f"Look at the labels: firstpage label serve {folder.path} --open")
+    return report
+
+
+def _steps(
+    store: Store, folder: Folder, teller: Teller, judge: bool, serve: bool, port: int
+) -> Path:
+    with teller.step("Read Python's own documentation"):
+        collection = _collection(folder, teller)
+    project = begin(store, folder, judge or serve)
+    if judge:
+        with teller.step("You judge"):
+            let_judge(store, project, folder, port, teller)
+    with teller.step("Label: three simulated assessors say which of two entries is better"):
+        labels = label(store, project, collection, folder, teller)
+        write_letor(labels.data, folder / "judged.txt")
+        write_qrels(labels.data, folder / "judged.qrels")
+        teller.note(words.labelling(labels))
+    title = f"Train four rankers on these labels: {', '.join(RANKERS)}"
+    with teller.step(title), teller.counting("models") as tick:
+        rankings = learned(labels.data, tick)
+    results = _judged(store, collection, labels, rankings, folder, teller)
+    with teller.step("Report"):
+        model = trained(results.compared.best, labels.data)
+        model.save(folder / "model.json")
+        found = explain(folder / "model.json")
+        teller.note(explanation_text(found, SHOWN))
+        teller.note("\n" + front.as_text(results))
+        folder.summarize(results.to_dict())
+        return folder.write("report.html", rendered(results, found))
+
+
+def _collection(folder: Folder, teller: Teller) -> Collection:
+    collection = stdlib_collection()
+    data = collection.data
+    write_letor(data, folder / "collection.txt")
+    write_qrels(data, folder / "collection.qrels")
+    write_texts(collection, folder)
+    teller.note(
+        f"{len(collection.documents):,} documents, {len(data)} questions with known answers, "
+        f"{data.n_docs / len(data):.0f} candidates each, {data.n_features} features"
+    )
+    return collection
+
+
+def _judged(
+    store: Store, collection: Collection, labels: Labels, rankings: Mapping[str, Floats],
+    folder: Folder, teller: Teller,
+) -> Results:  # fmt: skip
+    """Compare, learn a measure, aggregate."""
+    data = collection.data
+    plain = baselines(data)
+    with teller.step("Compare them with the best ranking that needs no learning"):
+        found = compared(plain, rankings, data)
+        teller.note(means_table(found.found).text())
+        teller.note(words.verdict(found))
+        teller.note(words.advice(found, labels))
+    shown = {found.baseline: plain[found.baseline], **rankings}
+    with teller.step("Learn a measure: editors compare first pages side by side"):
+        taught = measured(store, collection, shown, found, folder, teller)
+        teller.note(words.measure(taught, found))
+    with teller.step("Aggregate: all four vote (Supervised Kemeny)"):
+        votes = together(rankings, labels.data)
+        both = {found.best: rankings[found.best], NAME: votes.scores}
+        against = compare(both, data, measures=MEASURES, baseline=found.best)
+        systems = {**shown, NAME: votes.scores}
+        results = Results(
+            collection, labels, systems, found, taught, votes, against, teller.seconds
+        )
+        teller.note(words.together(results))
+    for name, scores in {**plain, **systems}.items():
+        write_run(run_of(data, scores, slug(name)), folder.run(name))
+    return results
