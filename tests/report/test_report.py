@@ -3,6 +3,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import numpy as np
+import pytest
 
 import firstpage as fp
 from firstpage.report import draw
@@ -116,3 +117,13 @@ def test_curves_with_bars_and_dashes() -> None:
     (x1, y1), (x2, y2) = (point.split(",") for point in bar.split())
     assert x1 == x2
     assert float(y1) > float(y2)  # from 0.4 up to 0.6
+
+
+def test_ratios_are_equally_far_apart_and_words_stand_at_the_end() -> None:
+    series = {"a": [(1.0, 0.5), (10.0, 0.7), (100.0, 0.6), (200.0, 0.1)]}
+    drawn = curves(series, "t", "k", "y", log=True, named={200.0: "full"})
+    xs = [float(part.split('"')[0]) for part in drawn.split('cx="')[1:]]
+    assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)
+    assert "<title>a, full: 0.100</title>" in drawn
+    shown = [part.split("<")[0] for part in drawn.split('text-anchor="middle">')[1:]]
+    assert shown == ["1", "2", "5", "10", "20", "50", "100", "full"]

@@ -104,3 +104,14 @@ def test_several_papers_on_one_page() -> None:
     assert len(several["claims"]) == 2
     assert page.html([one, one], "x").count("made-up/figure1: Throws") == 2
     assert "Claims: 2 hold" in page.text([one, one], "x")
+
+
+def test_words_along_an_axis_come_last() -> None:
+    drawing = ("", Drawing("model", "k", "heads", log=True))
+    deep = Entry("figure1", "T", "S.", [Work(works.depths)], works.nothing, [drawing])
+    done = found(deep)
+    (table,) = tables(done.outcomes[0])
+    assert [row[0] for row in table.rows] == ["1", "10", "full"]
+    whole = page.html([done], "firstpage reproduce x")
+    assert '<text class="tick"' in whole
+    assert ">full</text>" in whole

@@ -36,6 +36,11 @@ def asked(rng: np.random.Generator, fold: int, better: float = 0.0) -> list[dict
     ]
 
 
+def depths(rng: np.random.Generator) -> list[dict]:
+    """A line over numbers and a word."""
+    return [{"model": "ours", "k": k, "value": float(rng.random())} for k in ("full", 1, 10)]
+
+
 def stops_at(rng: np.random.Generator, log: str, after: int) -> list[dict]:
     """Ends like a person's Ctrl-C once it was called so often."""
     path = Path(log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
@@ -17,26 +18,32 @@ MARGIN, LETTER = 150, 6.5  # right of the picture, for the names: at least, and 
 def curves(
     series: Mapping[str, Sequence[Point]], title: str, across: str, up: str,
     bars: Mapping[str, Sequence[Ends]] | None = None, dashed: Collection[str] = (),
+    log: bool = False, named: Mapping[float, str] | None = None,
 ) -> str:  # fmt: skip
     """A line a name through its (x, y) points; `across` and `up` say what the axes are.
 
-    `bars`: for each point of a line, from where to where the truth may be.
+    `bars`: for each point of a line, from where to where the truth may be.  `log`: equal ratios
+    (of positive x) are equally far apart.  `named`: words in place of some x.
     """
-    off = bars or {}
-    xs = [x for points in series.values() for x, _ in points]
+    off, words = bars or {}, named or {}
+    scale = math.log10 if log else float
+    xs = [scale(x) for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
     ys += [end for line in off.values() for bar in line for end in bar]
     (x_low, x_high), (y_low, y_high) = _span(xs), _span(ys)
     right = WIDTH - max(MARGIN, 12 + LETTER * max(map(len, series)))
 
-    def place(x: float, y: float) -> Point:
-        return (
-            LEFT + (x - x_low) / (x_high - x_low) * (right - LEFT),
-            TOP + (y_high - y) / (y_high - y_low) * HEIGHT,
-        )
+    def height(y: float) -> float:
+        return TOP + (y_high - y) / (y_high - y_low) * HEIGHT
 
-    parts = [_across(x, place(x, y_low)[0]) for x in ticks(x_low, x_high)]
-    parts += [_up(y, place(x_low, y)[1], right) for y in ticks(y_low, y_high)]
+    def place(x: float, y: float) -> Point:
+        return LEFT + (scale(x) - x_low) / (x_high - x_low) * (right - LEFT), height(y)
+
+    marks = _decades(x_low, x_high) if log else ticks(x_low, x_high)
+    marks = [x for x in marks if not words or x < min(words) / (1.3 if log else 1)]
+    parts = [_across(f"{x:g}", place(x, y_low)[0]) for x in marks]
+    parts += [_across(word, place(x, y_low)[0]) for x, word in words.items()]
+    parts += [_up(y, height(y), right) for y in ticks(y_low, y_high)]
     ends = {name: place(*points[-1])[1] for name, points in series.items()}
     for (name, points), y in zip(series.items(), _apart(ends).values(), strict=True):
         number = list(series).index(name) % 6
@@ -46,7 +53,8 @@ def curves(
         parts.append(_line(kind, [place(*point) for point in points]))
         tips = [f" [{low:.3f}, {high:.3f}]" for low, high in off.get(name, ())]
         for point, tip in zip(points, tips or [""] * len(points), strict=True):
-            parts.append(_dot(name, number, point, place(*point), tip))
+            at = words.get(point[0], f"{point[0]:g}")
+            parts.append(_dot(f"{name}, {at}: {point[1]:.3f}{tip}", number, place(*point)))
         parts.append(
             f'<text class="c{number}" x="{right + 8:g}" y="{y + 4:.1f}">{escape(name)}</text>'
         )
@@ -77,18 +85,26 @@ def _apart(ends: Mapping[str, float]) -> dict[str, float]:
     return {name: found[name] for name in ends}
 
 
-def _dot(name: str, number: int, point: Point, at: Point, tip: str = "") -> str:
+def _decades(low: float, high: float) -> list[float]:
+    """1, 2, 5, 10, 20, .. between powers of ten."""
+    tens = range(math.floor(low), math.ceil(high) + 1)
+    every = [digit * 10.0**ten for ten in tens for digit in (1, 2, 5)]
+    return [x for x in every if low <= math.log10(x) <= high]
+
+
+def _dot(tip: str, number: int, at: Point) -> str:
     return (
         f'<circle class="c{number}" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3.5">'
-        f"<title>{escape(name)}, {point[0]:g}: {point[1]:.3f}{tip}</title></circle>"
+        f"<title>{escape(tip)}</title></circle>"
     )
 
 
-def _across(value: float, x: float) -> str:
+def _across(value: str, x: float) -> str:
     bottom = TOP + HEIGHT
     return (
         f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}"/>'
-        f'<text class="tick" x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{value:g}</text>'
+        f'<text class="tick" x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">'
+        f"{escape(value)}</text>"
     )
 
 

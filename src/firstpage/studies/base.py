@@ -150,12 +150,14 @@ class Drawing:
     """How cells become a picture: a line (or, without `across`, a group) a value of `line`.
 
     dashed  lines that nothing is learned for
+    log     equal ratios along `across` are equally far apart; a word there is drawn at the end
     """
 
     line: str
     across: str | None
     up: str
     dashed: Sequence[str] = ()
+    log: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ from firstpage.names import lookup
 from firstpage.studies.base import Entry, Study
 from firstpage.studies.sources import missing
 
-STUDIES = {"zhou2013": ("firstpage.studies.zhou2013.study", "ZHOU2013")}
+STUDIES = {
+    "lan2013": ("firstpage.studies.lan2013.study", "LAN2013"),
+    "zhou2013": ("firstpage.studies.zhou2013.study", "ZHOU2013"),
+}
 
 
 def study(name: str) -> Study:

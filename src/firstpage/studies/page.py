@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 from firstpage import __version__
 from firstpage.report.curves import curves
@@ -189,12 +190,24 @@ def _lines(cells: Sequence[Cell], drawing: Drawing) -> str:
     assert drawing.across is not None
     points: dict[str, list[tuple[float, float]]] = {}
     bars: dict[str, list[tuple[float, float]]] = {}
+    places = _places([cell.where[drawing.across] for cell in cells], drawing.log)
     for cell in cells:
         name = name_of(cell, drawing.line)
-        points.setdefault(name, []).append((float(cell.where[drawing.across]), cell.ours))
+        points.setdefault(name, []).append((places[cell.where[drawing.across]], cell.ours))
         far = 2 * (cell.se or 0.0)
         bars.setdefault(name, []).append((cell.ours - far, cell.ours + far))
-    return curves(points, drawing.up, drawing.across, drawing.up, bars, drawing.dashed)
+    words = {x: value for value, x in places.items() if isinstance(value, str)}
+    return curves(
+        points, drawing.up, drawing.across, drawing.up, bars, drawing.dashed, drawing.log, words
+    )
+
+
+def _places(values: Sequence[Any], log: bool) -> dict[Any, float]:
+    """Where along the axis; words, such as `full`, come after the greatest number."""
+    numbers = [float(v) for v in values if not isinstance(v, str)]
+    end = max(numbers, default=1.0)
+    after = 2 * end if log else end + 0.15 * (end - min(numbers, default=0.0))
+    return {v: after if isinstance(v, str) else float(v) for v in values}
 
 
 def _bars(cells: Sequence[Cell], drawing: Drawing) -> str:

@@ -12,13 +12,15 @@ from firstpage.studies.run import Reproduction
 
 def tables(outcome: Outcome) -> list[Table]:
     """All cells of an entry."""
+    if not len(outcome.cells):
+        return []
     found = [_grid(part_of(outcome, part), grid) for part, grid in outcome.entry.grids]
     if found:
-        return found if len(outcome.cells) else []
+        return found
     for part, drawing in outcome.entry.drawings:
         cells = part_of(outcome, part)
         found.append(_long(cells) if drawing.across is None else _across(cells, drawing))
-    if not found and len(outcome.cells):
+    if not found:
         found.append(_long(list(outcome.cells)))
     return found
 
@@ -66,8 +68,8 @@ def _across(cells: Sequence[Cell], drawing: Drawing) -> Table:
     for name in lines:
         head += [name, "paper"] if name in said else [name]
     rows = []
-    for x in sorted({c.where[drawing.across] for c in cells}):
-        row = [f"{x:g}"]
+    for x in sorted({c.where[drawing.across] for c in cells}, key=_along):
+        row = [x if isinstance(x, str) else f"{x:g}"]
         for name in lines:
             cell = at.get((name, x))
             row.append("-" if cell is None else _with_error(cell))
@@ -76,6 +78,11 @@ def _across(cells: Sequence[Cell], drawing: Drawing) -> Table:
                 row.append("" if paper is None else f"{paper:g}")
         rows.append(row)
     return Table(head, rows, title=drawing.up)
+
+
+def _along(value: Any) -> tuple[bool, Any]:
+    """Numbers first, then words such as `full`."""
+    return isinstance(value, str), value
 
 
 def _long(cells: Sequence[Cell]) -> Table:
