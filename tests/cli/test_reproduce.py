@@ -14,6 +14,7 @@ import pytest
 
 from firstpage.folders import cache_folder
 from firstpage.studies import keep
+from tests.studies.folders import letor
 
 ONE = ("reproduce", "zhou2013/figure1", "--seeds", 2, "--jobs", 1)
 
@@ -56,7 +57,9 @@ def test_the_list_says_what_is_possible(run, tmp_path: Path) -> None:
     lines = run("reproduce", "--list").stdout.splitlines()
     assert next(line for line in lines if "figure7 " in line).endswith("ready")
     assert "needs MSLR-WEB10K" in next(line for line in lines if "figure12" in line)
-    assert "Fold1 to Fold5, each with trainingset.txt" in next(x for x in lines if "TD2003" in x)
+    assert "Fold1 to Fold5, each with trainingset.txt" in next(
+        x for x in lines if x.startswith("TD2003")
+    )
     sample = tmp_path / "mslr-web10k-5k"
     sample.mkdir()
     (sample / "train.txt").write_text("")
@@ -115,3 +118,20 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, run) -> None:
 def test_a_bar_on_a_terminal(run, monkeypatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert run(*ONE).returncode == 0
+
+
+def test_a_table_of_data_that_came_later(run, tmp_path: Path) -> None:
+    """TD2003 is not there; then it is, in the layout of LETOR 3."""
+    ask = ("reproduce", "xia2009/table2", "--data", tmp_path, "--seeds", 1, "--jobs", 1, "--json")
+    done = run(*ask)
+    assert done.returncode == 1
+    assert done.stderr == f"firstpage: error: table2 needs td2003 in {tmp_path}.\n"
+    letor(tmp_path / "td2003", grades=2, old=True)
+    done = run(*ask)
+    assert done.returncode == 0
+    cells = {(c["model"], c["k"], c["measure"]): c for c in json.loads(done.stdout)["cells"]}
+    assert len(cells) == 24
+    one = cells["ListMLE", 10, "NDCG@1"]
+    assert (one["entry"], one["data"], one["paper"]) == ("table2", "TD2003", 0.5)
+    assert cells["ListMLE", "n", "P@10"]["paper"] == 0.146
+    assert one["ours"] == cells["ListMLE", 10, "P@1"]["ours"]

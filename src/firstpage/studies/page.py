@@ -211,12 +211,12 @@ def _places(values: Sequence[Any], log: bool) -> dict[Any, float]:
 
 
 def _bars(cells: Sequence[Cell], drawing: Drawing) -> str:
-    """A row a cell, the rest of its labels first."""
-    rows = []
+    """A row a cell, the rest of its labels first; lines that share them stand together."""
+    groups: dict[str, list[tuple[str, float, float, float]]] = {}
     for cell in cells:
         rest = [str(v) for k, v in cell.where.items() if k != drawing.line]
         name = ", ".join([*rest, name_of(cell, drawing.line)])
         far = 2 * (cell.se or 0.0)
-        rows.append((name, cell.ours, cell.ours - far, cell.ours + far))
-    rows.sort(key=lambda row: row[0].split(", ")[0] if ", " in row[0] else "")
-    return intervals(rows, drawing.up)
+        row = (name, cell.ours, cell.ours - far, cell.ours + far)
+        groups.setdefault(", ".join(rest), []).append(row)
+    return intervals([row for rows in groups.values() for row in rows], drawing.up)

@@ -1,0 +1,65 @@
+"""What is trained: ListMLE for the first k places or all, and the rankers beside it.
+
+As in the paper: a linear model, and one order drawn at random among those that the grades allow
+(here one a seed).  The paper descends by stochastic gradients and says no more; the loss is convex,
+so that tables take its optimum (L-BFGS, a small penalty), and the descent, with rate and epoch
+chosen on validation data, stands beside it.  Features are scaled to [0, 1] within each query.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from firstpage.rankers.methods import made
+from firstpage.studies.base import Row
+from firstpage.studies.learning import fold as fold_of
+from firstpage.studies.learning import measured, seed_of
+from firstpage.studies.xia2009.printed import MEASURES
+
+Depth = int | str
+WHOLE = "n"  # k of ListMLE itself: the length of the list
+DEPTHS: tuple[Depth, ...] = (WHOLE, 1, 3, 10)
+# How ListMLE is trained: the ranker's parameters, and whether more are chosen on validation data.
+MAIN = "optimum"  # that of the tables
+TRAININGS: dict[str, tuple[dict[str, Any], bool]] = {
+    MAIN: ({"ties": "random"}, False),
+    "SGD": ({"ties": "random", "l2": 0.0, "solver": "sgd"}, True),
+    "optimum, l2 chosen": ({"ties": "random"}, True),
+    "optimum, equal labels share": ({"ties": "share"}, False),
+}
+OTHERS = {"RankBoost": "RankBoost", "Ranking SVM": "RankSVM", "ListNet": "ListNet",
+          "RankCosine": "RankCosine"}  # fmt: skip
+
+
+def called(k: Depth) -> str:
+    """As the tables do."""
+    return "ListMLE" if k == WHOLE else f"Top-{k} ListMLE"
+
+
+def listmle(k: Depth, training: str) -> Any:
+    """The ranker; None is the whole list."""
+    parameters, _ = TRAININGS[training]
+    return made("ListMLE", k=None if k == WHOLE else k, normalize="minmax", threads=1, **parameters)
+
+
+def likelihood(
+    rng: np.random.Generator, data: str, k: Depth, training: str, fold: int, folder: str
+) -> list[Row]:
+    """ListMLE on one fold."""
+    labels = {"data": data, "method": called(k), "model": "ListMLE", "k": k, "training": training}
+    tuned = TRAININGS[training][1]
+    on = fold_of(folder, fold)
+    return measured(listmle(k, training), on, MEASURES, labels, seed_of(rng), tuned=tuned)
+
+
+def other(
+    rng: np.random.Generator, data: str, method: str, tuned: bool, fold: int, folder: str
+) -> list[Row]:
+    """Another ranker on one fold: as it comes, or with parameters chosen on validation data."""
+    name = OTHERS[method]
+    labels = {"data": data, "method": method, "model": name,
+              "training": "chosen" if tuned else "as it comes"}  # fmt: skip
+    ranker = made(name, normalize="minmax", threads=1)
+    return measured(ranker, fold_of(folder, fold), MEASURES, labels, seed_of(rng), tuned=tuned)

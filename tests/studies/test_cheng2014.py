@@ -1,0 +1,221 @@
+"""Cheng et al. (2014): the figures on tiny data, TopRank by hand, and MQ2008."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+
+import firstpage as fp
+from firstpage.studies.base import Cell, Cells, Claim, Plan
+from firstpage.studies.cheng2014 import judged, study, training
+from firstpage.studies.cheng2014.study import CHENG2014
+from firstpage.studies.learning import FOLDS
+from firstpage.studies.run import reproduce
+from tests.studies.folders import letor
+
+pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+VERDICTS = {"holds", "does not hold", "cannot be tested"}
+MODELS = list(judged.BARS)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One C instead of four."""
+    for entry in CHENG2014.entries.values():
+        for work in entry.works:
+            if "costs" in work.params:
+                monkeypatch.setitem(work.params, "costs", [10.0])  # type: ignore[arg-type]
+
+
+def done(
+    names: list[str], data: Path, folds: tuple[int, ...] = FOLDS
+) -> dict[str, tuple[Cells, list[Claim]]]:
+    every = [CHENG2014.entries[name] for name in names]
+    entries = [replace(e, works=[w for w in e.works if w.params["fold"] in folds]) for e in every]
+    found = reproduce(CHENG2014, entries, Plan(seeds=1, data=data))
+    return {o.entry.name: (o.cells, list(o.claims)) for o in found.outcomes}
+
+
+def test_all_figures_are_there() -> None:
+    wanted = {f"figure{n}{d}" for n in (2, 3, 4) for d in ("", "-td2003", "-td2004", "-mq2008")}
+    assert wanted | {"figure4-all"} <= set(CHENG2014.entries)
+    assert CHENG2014.entries["figure3-td2004"].needs == ["td2004"]
+    assert CHENG2014.entries["figure4-all"].needs == ["ohsumed", "td2003", "td2004"]
+    assert set(study.COSTS) < set(fp.TopSlack._grid["C"])  # a part of the paper's
+
+
+def test_every_work_is_a_function_of_a_room() -> None:
+    for entry in CHENG2014.entries.values():
+        for work in entry.works:
+            assert work.do.__qualname__ == work.do.__name__
+            assert work.do.__module__ in CHENG2014.rooms
+
+
+def test_what_the_paper_says_of_its_points_adds_up() -> None:
+    ahead = {data: len(judged.MEASURES) - len(m) for data, m in judged.MARGIN_AHEAD.items()}
+    assert ahead == {"OHSUMED": 5, "TD2003": 3, "TD2004": 4}
+    assert len(judged.PAPERS) * len(judged.MEASURES) == 11 + 7
+
+
+# ---- runs on tiny data
+
+
+def test_the_figures_of_one_data_set(tmp_path: Path, hasty: None) -> None:
+    letor(tmp_path / "ohsumed")
+    found = done(["figure2", "figure3", "figure4", "votes-ohsumed"], tmp_path)
+    assert found["figure2"][0].names("model") == ["TopMargin", "TopSlack"]
+    assert found["figure3"][0].names("model") == ["TopSlack", "TopRank"]
+    assert set(found["figure4"][0].names("model")) == set(MODELS)
+    assert found["figure4"][0].names("measure") == list(judged.MEASURES)
+    assert len(found["votes-ohsumed"][0]) == 6 * len(training.VARIANTS)
+    for cells, claims in found.values():
+        assert all(len(c.units) == 25 for c in cells)
+        assert claims
+        assert {c.verdict for c in claims} <= VERDICTS
+    texts = [c.text for c in found["figure2"][1]]
+    assert texts[1:] == ["TopSlack is better at NDCG@1, NDCG@3, NDCG@10, P@1, P@3",
+                         "TopMargin is better at P@10"]  # fmt: skip
+
+
+def test_data_that_are_missing_here_run_where_they_are(tmp_path: Path, hasty: None) -> None:
+    letor(tmp_path / "ohsumed")
+    letor(tmp_path / "td2003", grades=2, old=True)
+    lost = reproduce(CHENG2014, [CHENG2014.entries["figure4-all"]], Plan(data=tmp_path))
+    assert lost.outcomes[0].missing == f"needs td2004 in {tmp_path}"
+    letor(tmp_path / "TD2004", grades=2, old=True)
+    found = done(["figure4-all", "figure3-td2004", "figure4-td2004"], tmp_path, (2,))
+    assert len(found["figure4-all"][0]) == 3 * 6 * len(MODELS)
+    assert found["figure4-all"][1][0].why.startswith("first at ")
+    gains = [c.text for c in found["figure3-td2004"][1][2:]]
+    assert gains[0] == "TopRank gains 17.2% over TopSlack at NDCG@1"
+    assert found["figure4-td2004"][1][0].text.startswith("RankSVM is much better")
+
+
+def test_slack_and_margin_with_all_else_alike(tmp_path: Path) -> None:
+    folder = str(letor(tmp_path / "mq2008"))
+    rows = training.scaled(np.random.default_rng(0), "MQ2008", "precision", 10.0, 1, folder)
+    at = {(r["model"], r["measure"]): r["value"] for r in rows}
+    assert set(at) == {
+        (name, m) for name in training.SCALINGS
+        for m in ("P@1", "P@3", "P@10", "folds at w = 0, precision")
+    }  # fmt: skip
+    assert at["TopMargin", "folds at w = 0, precision"] == 0.0
+
+
+# ---- votes
+
+
+def parts(tmp_path: Path) -> tuple[fp.Ranker, list[fp.Ranker], fp.Dataset, fp.Dataset]:
+    data = fp.Synthetic(queries=30, docs="uniform(3, 30)", features=6, grades=3, seed=1).dataset()
+    train, valid, test = data[:10], data[10:20], data[20:]
+    first = fp.TopSlack(normalize="minmax").fit(train)
+    voters = [fp.ranker(name, normalize="minmax").fit(train) for name in training.VOTERS]
+    return first, voters, valid, test
+
+
+@pytest.mark.parametrize("credit", ["paper", "extended"])
+@pytest.mark.parametrize("depth", [5, 100])
+def test_votes_are_those_of_the_ranker(tmp_path: Path, credit: str, depth: int) -> None:
+    first, voters, valid, test = parts(tmp_path)
+    how = training.Votes(credit=credit, depth=depth)  # type: ignore[arg-type]
+    ours = training.voted(first, voters, how, valid, test, "NDCG@10")
+    frozen = [FrozenEstimator(v) for v in voters]
+    ranker = fp.TopRank(first=FrozenEstimator(first), voters=frozen, depth=depth, credit=credit)
+    assert ours.tolist() == ranker.fit(valid, valid=valid).predict(test).tolist()
+
+
+def by_hand(first: np.ndarray, votes: list[np.ndarray], weights: list[float]) -> list[int]:
+    """Algorithm 2 as printed, with the pivot rule of the spec; documents, best first."""
+    t = len(first)
+    table = np.zeros((t, t))
+    for vote, weight in zip(votes, weights, strict=True):
+        order = np.argsort(-vote, kind="stable")[: (t + 1) // 2]
+        for i, a in enumerate(order):
+            for b in order[i + 1 :]:
+                table[a, b] += weight
+
+    def sort(items: list[int]) -> list[int]:
+        if not items:
+            return []
+        pivot, rest = items[0], items[1:]
+        left = [x for x in rest if table[x, pivot] - table[pivot, x] > 1e-12]
+        return [*sort(left), pivot, *sort([x for x in rest if x not in left])]
+
+    return sort(np.argsort(-first, kind="stable").tolist())
+
+
+def test_votes_by_hand(tmp_path: Path) -> None:
+    first, voters, valid, test = parts(tmp_path)
+    ours = training.voted(first, voters, training.Votes(alike=True), valid, test, "NDCG@10")
+    for q in range(len(test)):
+        lo, hi = test.offsets[q], test.offsets[q + 1]
+        votes = [v.predict(test)[lo:hi] for v in voters]
+        wanted = by_hand(first.predict(test)[lo:hi], votes, [1.0, 1.0, 1.0])
+        assert np.argsort(-ours[lo:hi]).tolist() == wanted
+
+
+def test_variants_change_something(tmp_path: Path) -> None:
+    first, voters, valid, test = parts(tmp_path)
+    base = training.voted(first, voters, training.Votes(), valid, test, "P@10")
+    for name in ("extended credit", "credit to all of a list (k = t)", "t of the shortest list"):
+        other = training.voted(first, voters, training.VARIANTS[name], valid, test, "P@10")
+        assert (other != base).any(), name
+    alone = training.voted(first, voters, training.Votes(depth=1), valid, test, "P@10")
+    assert fp.evaluate(alone, test)["NDCG@10"] == fp.evaluate(first.predict(test), test)["NDCG@10"]
+
+
+# ---- verdicts
+
+
+def cells_of(means: dict[str, float], spread: float = 0.01) -> Cells:
+    draw = np.random.default_rng(0)
+    return Cells(
+        Cell({"data": "OHSUMED", "model": name, "measure": m}, np.array([v]), None,
+             v + spread * draw.normal(size=200))
+        for name, v in means.items() for m in judged.MEASURES
+    )  # fmt: skip
+
+
+def test_verdicts_follow_the_numbers() -> None:
+    better = dict.fromkeys(MODELS, 0.4) | {"TopRank": 0.5, training.LISTMLE: 0.45}
+    claims = {c.text: c for c in judged.beside("OHSUMED")(cells_of(better))}
+    top = claims["TopRank is better than all that are no top-k rankers, at every measure"]
+    assert top.verdict == "holds"
+    assert top.why.startswith("of 30 comparisons 30 hold")
+    assert claims["TopRank is the best or the second at every measure"].verdict == "holds"
+    assert claims[f"TopRank is worse than {training.LISTMLE} at P@1"].verdict == "does not hold"
+    worse = better | {"TopRank": 0.3}
+    claims = {c.text: c for c in judged.beside("MQ2008")(cells_of(worse))}
+    assert claims["TopRank is the best or the second at every measure"].verdict == "does not hold"
+    assert all(c.whose == "ours" for c in claims.values())
+
+
+def test_most_cannot_be_told_from_noise() -> None:
+    close = {"TopMargin": 0.4, "TopSlack": 0.4005}
+    assert judged.most("x", cells_of(close, 0.2), "TopSlack", "TopMargin").verdict == (
+        "cannot be tested"
+    )
+    clear = {"TopMargin": 0.4, "TopSlack": 0.45}
+    assert judged.most("x", cells_of(clear), "TopSlack", "TopMargin").verdict == "holds"
+    assert judged.most("x", cells_of(clear), "TopMargin", "TopSlack").verdict == "does not hold"
+
+
+def test_a_gain_is_a_share() -> None:
+    cells = cells_of({"TopSlack": 0.4, "TopRank": 0.4 * 1.172}, 0.0)
+    assert judged._gain(cells, "NDCG@1", 0.172).verdict == "holds"
+    assert judged._gain(cells, "NDCG@10", 0.436).verdict == "does not hold"
+
+
+@pytest.mark.data
+def test_votes_are_better_than_the_weakest_voter(real_data: Path) -> None:
+    """MQ2008, one fold, one C: TopRank is above Regression."""
+    rows = training.compared(
+        np.random.default_rng(0), "MQ2008", "NDCG", [100.0], 1, str(real_data / "mq2008")
+    )
+    at = {(r["model"], r["measure"]): r["value"] for r in rows if "variant" not in r}
+    assert at["TopRank", "NDCG@3"] > at["Regression", "NDCG@3"]
+    assert all(0.2 < v < 0.7 for (_, m), v in at.items() if m == "NDCG@3")
