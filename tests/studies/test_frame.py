@@ -212,3 +212,23 @@ def test_queries_are_averaged_over_runs_and_lined_up_over_folds() -> None:
 def test_what_has_no_chance_in_it_is_run_once() -> None:
     entry = works.entry(*folds(chance=False), claims=works.nothing)
     assert reproduce(works.study(entry), [entry], Plan(seeds=5)).total == 3
+
+
+def test_a_data_set_beside_is_given_where_it_is(tmp_path: Path) -> None:
+    for name in ("mq2007", "mq2007-list"):
+        (tmp_path / name / "Fold1").mkdir(parents=True)
+    (tmp_path / "mq2007-list" / "Fold1" / "test.txt").write_text("1 qid:1 1:0\n")
+    work = Work(works.folders, needs="mq2007", beside="mq2007-list", chance=False)
+    entry = works.entry(work, claims=works.nothing)
+    assert entry.needs == ["mq2007"]
+
+    def given() -> tuple[str, int]:
+        found = reproduce(works.study(entry), [entry], Plan(data=tmp_path))
+        return found.outcomes[0].cells.cells[0].where["coin"], found.fresh
+
+    assert given() == ("mq2007, mq2007-list", 1)
+    (tmp_path / "mq2007-list" / "Fold1" / "test.txt").write_text("2 qid:1 1:0\n")
+    assert given()[1] == 1  # other data are another run
+    (tmp_path / "mq2007-list").rename(tmp_path / "elsewhere")
+    assert given() == ("mq2007, None", 1)
+    assert given()[1] == 0

@@ -83,3 +83,8 @@ def nothing(cells: Cells) -> list[Claim]:
 def dies(rng: np.random.Generator) -> list[dict]:
     """As a process does that the system ends for want of memory."""
     os._exit(9)
+
+
+def folders(rng: np.random.Generator, folder: str, beside: str | None) -> list[dict]:
+    """Says which folders it was given."""
+    return [{"coin": f"{Path(folder).name}, {beside and Path(beside).name}", "value": 1.0}]

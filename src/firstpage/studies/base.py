@@ -31,6 +31,7 @@ class Work:
     stream  works of one stream see the same random numbers: their runs compare pair by pair
     runs    as many unless asked otherwise; `quick`: in haste
     needs   the data set whose folder `do` gets as `folder`
+    beside  another one, whose folder `do` gets as `beside`; None where it is not there
     chance  False: nothing in it is random, so that one run says all
     """
 
@@ -41,6 +42,7 @@ class Work:
     quick: int = 5
     needs: str | None = None
     chance: bool = True
+    beside: str | None = None
 
     @property
     def name(self) -> str:

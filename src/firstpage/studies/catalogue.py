@@ -12,6 +12,7 @@ from firstpage.studies.sources import missing
 
 STUDIES = {
     "xia2009": ("firstpage.studies.xia2009.study", "XIA2009"),
+    "niu2012": ("firstpage.studies.niu2012.study", "NIU2012"),
     "lan2013": ("firstpage.studies.lan2013.study", "LAN2013"),
     "zhou2013": ("firstpage.studies.zhou2013.study", "ZHOU2013"),
     "cheng2014": ("firstpage.studies.cheng2014.study", "CHENG2014"),

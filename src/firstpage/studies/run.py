@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ class Task:
     work: Work
     run: int
     seed: int
-    folder: Path | None
-    data: str  # the fingerprint of the folder
+    folders: Mapping[str, str | None]  # as its function gets them
+    data: str  # the fingerprints of the folders
 
     @property
     def key(self) -> list[Any]:
@@ -128,9 +128,11 @@ def _folders(entries: Sequence[Entry], plan: Plan) -> dict[str, tuple[Path, str]
     """The data sets of these entries, with fingerprints; each folder is read once."""
     found: dict[str, tuple[Path, str]] = {}
     marks: dict[Path, str] = {}
-    for name in {name for entry in entries for name in entry.needs}:
+    works = [work for entry in entries for work in entry.works]
+    for name in {name for work in works for name in (work.needs, work.beside) if name is not None}:
         folder = SOURCES[name].find(plan.data)
-        assert folder is not None
+        if folder is None:  # what stands beside may be missing
+            continue
         if folder not in marks:
             marks[folder] = fingerprint(folder)
         found[name] = (folder, marks[folder])
@@ -138,9 +140,18 @@ def _folders(entries: Sequence[Entry], plan: Plan) -> dict[str, tuple[Path, str]
 
 
 def _tasks(work: Work, plan: Plan, folders: dict[str, tuple[Path, str]]) -> Iterator[Task]:
-    folder, mark = (None, "") if work.needs is None else folders[work.needs]
+    given: dict[str, str | None] = {}
+    marks = []
+    if work.needs is not None:
+        folder, mark = folders[work.needs]
+        given["folder"] = str(folder)
+        marks.append(mark)
+    if work.beside is not None:
+        other = folders.get(work.beside)
+        given["beside"] = None if other is None else str(other[0])
+        marks += [] if other is None else [other[1]]
     for run in range(plan.runs(work)):
-        yield Task(work, run, plan.seed, folder, mark)
+        yield Task(work, run, plan.seed, given, " ".join(marks))
 
 
 def _done(
@@ -203,9 +214,8 @@ def perform(task: Task) -> dict[str, Any]:
     """One run: its rows, and what was noted on the way."""
     stream = zlib.crc32((task.work.stream or task.work.name).encode())
     rng = np.random.default_rng([task.seed, stream, task.run])
-    more = {} if task.folder is None else {"folder": str(task.folder)}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", FirstpageWarning)
-        rows = task.work.do(rng, **task.work.params, **more)
+        rows = task.work.do(rng, **task.work.params, **task.folders)
     return {"rows": rows, "notes": sorted({str(w.message) for w in said})}

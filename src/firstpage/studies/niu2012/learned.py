@@ -1,0 +1,144 @@
+"""Ten rankers under both truths: fitted on a fold, chosen on validation data, tested by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from firstpage.measures.evaluate import evaluate
+from firstpage.rankers.base import Ranker
+from firstpage.rankers.names import ranker
+from firstpage.rankers.tuning import tune
+from firstpage.studies.base import Row
+from firstpage.studies.learning import rows_of, seed_of
+from firstpage.studies.niu2012.printed import CUTS, GRADED, TOP_K
+from firstpage.studies.niu2012.truths import STUDY, Both, Parts, called, letor_parts, study_folds
+from firstpage.types import Floats
+
+LETOR = "graded, LETOR's tool"
+SHOWN = {"graded": ("NDCG@5", "NDCG@10", "ERR"), "top-k": ("kNDCG@5", "kNDCG@10", "kERR")}
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+Values = dict[tuple[str, str], Floats]  # by kind of truth and measure
+
+
+@dataclass(frozen=True)
+class Method:
+    """A ranker, and what is chosen on validation data.
+
+    top_k    it reads a top-k truth, so that equal grades are put into a random order for it
+    focused  it has a beta, and all are tried
+    """
+
+    text: str
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    top_k: bool = False
+    focused: bool = False
+
+    def made(self, truth: str, seed: int, **more: Any) -> Ranker:
+        measure = "NDCG@10" if truth == "graded" else "kNDCG@10"
+        ties = {"ties": "random"} if self.top_k else {}
+        return ranker(self.text, measure=measure, seed=seed, threads=1, **ties, **more)
+
+
+METHODS: Mapping[str, Method] = {
+    "SVM-MAP": Method("SVMMAP", {"C": (0.1, 1.0, 10.0, 100.0)}),
+    "RankSVM": Method("RankSVM", {"C": (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)}),
+    "FocusedSVM": Method("FocusedSVM", {"C": (1.0, 10.0, 100.0, 1000.0)}, True, True),
+    "AdaRank": Method("AdaRank"),
+    "RankBoost": Method("RankBoost"),
+    "FocusedBoost": Method("FocusedBoost", {}, True, True),
+    "ListNet": Method("ListNet", {"l2": PENALTIES}),
+    "RankNet": Method("RankNet", {"l2": PENALTIES}),
+    "FocusedNet": Method("FocusedNet", {"l2": (1e-3, 1e-2, 1e-1)}, True, True),
+    "Top-k ListMLE": Method("ListMLE(k=10)", {"l2": PENALTIES}, True),
+}
+
+
+def on_letor(
+    rng: np.random.Generator, model: str, truth: str, fold: int, betas: list[float], folder: str,
+    beside: str | None,
+) -> list[Row]:  # fmt: skip
+    """One ranker on one fold."""
+    seed = seed_of(rng)
+    parts = letor_parts(folder, beside, fold, seed)
+    return _rows([parts], model, truth, betas, seed, called(folder, beside))
+
+
+def on_study(rng: np.random.Generator, model: str, truth: str, betas: list[float]) -> list[Row]:
+    """One ranker on all folds of a simulated user study; a run is a study of its own."""
+    folds = study_folds(rng)
+    return _rows(folds, model, truth, betas, seed_of(rng), STUDY)
+
+
+def _rows(
+    folds: Sequence[Parts], model: str, truth: str, betas: list[float], seed: int, data: str
+) -> list[Row]:
+    """Rows of what validation chose, and for focused rankers of every beta."""
+    method = METHODS[model]
+    chosen: list[Values] = []
+    swept: dict[float, list[Values]] = {}
+    for parts in folds:
+        train, vali = parts.train.under(truth), parts.vali.under(truth)
+        best = -np.inf
+        for beta, candidate in _candidates(method, truth, seed, betas):
+            found = tune(candidate, train, vali, grid=method.grid or {"seed": [seed]})
+            values = tested(found.best, parts.test, truth)
+            if beta is not None:
+                swept.setdefault(beta, []).append(values)
+            if found.score > best:
+                best, kept = found.score, values
+        chosen.append(kept)
+    labels = {"data": data, "model": model}
+    rows = _told(_joined(chosen), labels)
+    for beta, each in swept.items():
+        shown = {key: v for key, v in _joined(each).items() if key in _keys(truth)}
+        rows += _told(shown, {**labels, "beta": beta})
+    return rows
+
+
+def _candidates(
+    method: Method, truth: str, seed: int, betas: list[float]
+) -> Iterator[tuple[float | None, Ranker]]:
+    if not method.focused:
+        yield None, method.made(truth, seed)
+        return
+    for beta in betas:
+        yield beta, method.made(truth, seed, beta=beta)
+
+
+def tested(model: Ranker, test: Both, truth: str) -> Values:
+    """Values by query: grades by the paper's formula and by LETOR's tool, or those of the top."""
+    data = test.under(truth)
+    scores = model.predict(data)
+    if truth == "top-k":
+        found = evaluate(scores, data, measures=list(TOP_K))
+        return {("top-k", m): found.per_query(m) for m in TOP_K}
+    # 3.3.2 takes the greatest label of the query, the usual definition that of the scale
+    scale = f"ERR(max={int(max(test.graded.y.max(), 1))})"
+    names = {**{m: m for m in GRADED}, "ERR": scale, "ERR(max=query)": "ERR(max=query)"}
+    usual = evaluate(scores, data, measures=list(names.values()))
+    cuts = [f"NDCG@{n}" for n in CUTS]
+    tool = evaluate(scores, data, measures=cuts, convention="letor")
+    return {
+        **{("graded", m): usual.per_query(given) for m, given in names.items()},
+        **{(LETOR, m): tool.per_query(m) for m in cuts},
+    }
+
+
+def _joined(folds: Sequence[Values]) -> Values:
+    return {key: np.concatenate([each[key] for each in folds]) for key in folds[0]}
+
+
+def _keys(truth: str) -> list[tuple[str, str]]:
+    return [(truth, m) for m in SHOWN[truth]]
+
+
+def _told(values: Values, labels: Mapping[str, Any]) -> list[Row]:
+    found: list[Row] = []
+    for truth in dict.fromkeys(truth for truth, _ in values):
+        own = {m: v for (t, m), v in values.items() if t == truth}
+        found += rows_of(own, {**labels, "truth": truth})
+    return found

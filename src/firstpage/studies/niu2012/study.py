@@ -1,0 +1,20 @@
+"""The study of Niu et al. (2012): entries, and the rooms that their numbers come from."""
+
+from __future__ import annotations
+
+from firstpage.studies.base import Study
+from firstpage.studies.learning import ROOMS
+from firstpage.studies.niu2012 import agreement, comparison, effort, sweep
+
+OWN = ("assessors", "labelling", "voted", "truths", "learned", "printed")
+ENTRIES = (
+    effort.table1(), effort.with_votes(), agreement.table2(), agreement.with_votes(),
+    agreement.table3(), comparison.table4(), comparison.table5(), sweep.figure1(), sweep.figure2(),
+)  # fmt: skip
+
+NIU2012 = Study(
+    "niu2012",
+    "Niu, Guo, Lan, Cheng: Top-k Learning to Rank: Labeling, Ranking and Evaluation (SIGIR 2012)",
+    {entry.name: entry for entry in ENTRIES},
+    (*ROOMS, "firstpage.labeling", *(f"firstpage.studies.niu2012.{name}" for name in OWN)),
+)

@@ -1,0 +1,461 @@
+"""Niu et al. (2012): what is printed agrees with itself, and small runs of all tables and figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firstpage.cli import main
+from firstpage.data.dataset import Dataset
+from firstpage.errors import DataError
+from firstpage.labeling.statistics.agreement import Agreement, compare_methods
+from firstpage.labeling.statistics.people import Crowd
+from firstpage.labeling.votes import Votes, read_votes
+from firstpage.report.published import read_published
+from firstpage.studies.base import Cell, Cells, Entry, Plan
+from firstpage.studies.catalogue import study
+from firstpage.studies.niu2012 import (
+    agreement,
+    assessors,
+    comparison,
+    labelling,
+    learned,
+    printed,
+    sweep,
+    truths,
+    voted,
+)
+from firstpage.studies.niu2012.study import NIU2012
+from firstpage.studies.run import reproduce
+
+pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+FEW = [0.0, 0.5, 1.0]
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def verdicts(name: str, seeds: int, data: Path | None = None) -> dict[str, str]:
+    found = reproduce(NIU2012, [NIU2012.entries[name]], Plan(seeds=seeds, data=data))
+    return {claim.text: claim.verdict for claim in found.outcomes[0].claims}
+
+
+def test_every_table_and_figure_is_there() -> None:
+    tables = {*(f"table{n}" for n in range(1, 6)), "table1-votes", "table2-votes"}
+    assert set(study("niu2012").entries) == tables | {"figure1", "figure2"}
+    assert NIU2012.entries["table4"].needs == ["mq2007"]
+    assert NIU2012.entries["table2-votes"].needs == ["votes"]
+    for entry in NIU2012.entries.values():
+        assert entry.says
+        for work in entry.works:
+            assert work.do.__qualname__ == work.do.__name__
+            assert work.do.__module__ in NIU2012.rooms
+
+
+# ---- what is printed
+
+
+def test_gains_in_the_text_are_those_of_the_table() -> None:
+    table = printed.table("MQ2007", "top-k")
+    for (parent, measure), said in printed.GAINS.items():
+        gain = 100 * (table["FocusedBoost", measure] / table[parent, measure] - 1)
+        assert gain == pytest.approx(said, abs=0.006)
+
+
+@pytest.mark.parametrize("data", ["MQ2007", "TD2003"])
+def test_printed_kerr_can_only_be_by_places(data: str) -> None:
+    """With 1/n in place of 1/place no value could be above 1/n."""
+    table = printed.table(data, "top-k")
+    for model in printed.METHODS:
+        first, err = table[model, "kNDCG@1"], table[model, "kERR"]
+        assert first * 1023 / 1024 <= err <= (1 + first) / 2
+
+
+def test_printed_rows_have_the_known_exceptions() -> None:
+    top = printed.table("MQ2007", "top-k")
+    assert all(top["FocusedNet", m] > top["Top-k ListMLE", m] for m in printed.TOP_K)
+    behind = {
+        (data, focused, measure)
+        for data in ("MQ2007", "TD2003")
+        for focused, parents in comparison.FAMILIES.items()
+        for measure in printed.TOP_K
+        for table in [printed.table(data, "top-k")]
+        if table[focused, measure] < max(table[p, measure] for p in parents)
+    }
+    assert behind == {
+        ("MQ2007", "FocusedSVM", "kNDCG@1"), ("TD2003", "FocusedSVM", "kNDCG@1"),
+        ("TD2003", "FocusedSVM", "kNDCG@5"), ("TD2003", "FocusedNet", "kNDCG@1"),
+    }  # fmt: skip
+    for model in printed.METHODS:
+        cuts = [top[model, f"kNDCG@{n}"] for n in printed.CUTS]
+        assert all(a < b for a, b in pairwise(cuts))
+    odd = printed.table("TD2003", "top-k")
+    for n in printed.CUTS:
+        between = (odd["SVM-MAP", f"kNDCG@{n}"] + odd["FocusedSVM", f"kNDCG@{n}"]) / 2
+        assert odd["RankSVM", f"kNDCG@{n}"] == pytest.approx(between, abs=6e-5)
+
+
+def test_printed_agreement_gives_the_printed_totals() -> None:
+    for tool in ("top-k", "graded"):
+        shares = printed.weighted(tool)
+        assert (shares > 0).all()
+        assert shares.sum() == pytest.approx(1, abs=2e-4)
+        assert np.trace(shares) == pytest.approx(printed.OVERALL[tool])
+        assert agreement.said(tool).without_ties == pytest.approx(printed.WITHOUT_TIES[tool])
+    forced = 40 * 39 / (50 * 49)
+    whole = printed.weighted("top-k")
+    assert whole.sum(axis=0)[1] == pytest.approx(forced, abs=0.002)
+    assert whole.sum(axis=1)[1] == pytest.approx(forced, abs=0.002)
+    tests = compare_methods(agreement.said("top-k"), agreement.said("graded"))
+    assert tests["overall"].statistic == pytest.approx(420.7, abs=1)
+    assert tests["without_ties"].statistic == pytest.approx(28.5, abs=1)
+
+
+@pytest.mark.data
+def test_bars_are_those_of_letor(real_data: Path) -> None:
+    held = read_published(real_data / "mq2008" / "baselines")
+    for name, bar in (*printed.LETOR_MQ2008.values(), comparison.ADARANK_MAP[1:]):
+        assert float(held[name]["ndcg@10"]) == pytest.approx(bar, abs=5e-5)
+
+
+# ---- simulated people
+
+
+def test_the_heap_finds_what_a_person_sees() -> None:
+    view = rng().standard_normal(50)
+    for how in ("heap", "heap-memo", "heap-closure", "insertion"):
+        top, asked = assessors.by_pairs(view, how, 3)
+        assert list(top) == np.argsort(-view)[:10].tolist()
+        assert 50 <= asked <= 324
+
+
+def test_every_query_has_four_different_people() -> None:
+    queries = [f"q{i}" for i in range(50)]
+    tasks = assessors.plan(queries, 2, 0).tasks
+    for query in queries:
+        own = [t for t in tasks if t.query == query]
+        assert sorted(t.tool for t in own) == ["grades", "grades", "pairs", "pairs"]
+        assert len({t.assessor for t in own}) == 4
+    folds = assessors.assignment(queries, 1, 0)
+    assert sorted(np.unique(list(folds.values()), return_counts=True)[1]) == [10] * 5
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "table3"])
+def test_labelling_with_simulated_people(name: str) -> None:
+    found = verdicts(name, 8)
+    wrong = {text for text, verdict in found.items() if verdict == "does not hold"}
+    starts = {
+        "table1": {"the heap as printed asks", "the printed minutes"},
+        "table2": set(), "table3": {"a chi-square of 4"},
+    }[name]  # fmt: skip
+    assert len(wrong) == len(starts)
+    assert all(any(text.startswith(start) for start in starts) for text in wrong)
+
+
+def test_rows_of_agreement_by_hand() -> None:
+    one = Agreement(np.array([[4.0, 1, 0], [1, 2, 0], [1, 0, 1]]))
+    rows = labelling.agreed(one, [one], "data", "name", "top-k")
+    at = {(r["said"], r["other"]): r["value"] for r in rows if "matrix" in r}
+    assert at["A≻B", "A≻B"] == pytest.approx(0.8)
+    assert at["A≺B", "A≻B"] == pytest.approx(0.5)
+    figures = {r["measure"]: r["value"] for r in rows if "measure" in r}
+    assert figures["overall"] == pytest.approx(0.7)
+    assert figures["without ties"] == pytest.approx(5 / 6)
+    assert figures["ties"] == pytest.approx(0.3)
+    chance = 0.35**2 + 0.3**2 + 0.35**2
+    assert figures["kappa"] == pytest.approx((0.7 - chance) / (1 - chance))
+
+
+def test_five_grades_ask_once_a_document_and_orders_more() -> None:
+    rows = labelling.effort(rng(), ["heap", "heap-closure"])
+    at = {(r["tool"], r["measure"]): r["value"] for r in rows}
+    assert at["five-grade", "judgments"] == 50
+    assert at["five-grade", "minutes at the paper's seconds"] == pytest.approx(50 * 13.87 / 60)
+    assert at["heap-closure", "judgments"] < at["heap", "judgments"]
+
+
+# ---- recorded votes
+
+
+def write_votes(folder: Path, texts: int = 13) -> Path:
+    """Three topics whose texts stand in one order for four of five voters; the fifth is unsure."""
+    folder.mkdir(parents=True)
+    lines = ["topic,arg1,arg2,vote,worker,accept_time,submit_time,hit,gold"]
+    for topic in ("t1", "t2", "t3"):
+        for i in range(texts):
+            for j in range(i):
+                for w in range(5):
+                    vote = "equal" if w == 4 else "a1"
+                    times = "2016-01-31 16:53:19.0 UTC,2016-01-31 16:53:49.0 UTC"
+                    lines.append(f"{topic},a{i:02},a{j:02},{vote},w{topic}{i}{j}{w},{times},1,")
+    (folder / "votes.csv").write_text("\n".join([*lines, ""]))
+    return folder
+
+
+def test_votes_answer_the_heap(tmp_path: Path) -> None:
+    folder = str(write_votes(tmp_path / "ukpconvarg1"))
+    rows = voted.effort(rng(), ["heap", "heap-closure"], folder)
+    at = {(r["data"], r["tool"]): r["value"] for r in rows}
+    assert at[voted.NAME, "heap-closure"] <= at[voted.NAME, "heap"] < 13 * 12 / 2
+    assert at[voted.NAME, "all"] == 13
+    assert voted.seconds(rng(), folder)[0]["value"] == 30.0
+    found = {r["tool"]: r for r in voted.agreement(rng(), folder) if r.get("measure") == "overall"}
+    assert 0.5 < found["pairs"]["value"] < 0.7  # two of five, one of whom says "equal": 3 of 5
+    assert len(found["top-k"]["queries"]) == 3
+
+
+def test_persons_share_no_vote() -> None:
+    topic = Votes("q", ("a", "b", "c"), {(0, 1): (1, -1), (0, 2): (0, 1), (1, 2): (1,)})
+    one, other = voted._persons(topic, rng())
+    assert set(one) == {(0, 1), (0, 2)}  # the pair of one vote is nobody's
+    assert one[0, 1] == -other[0, 1]
+    assert {one[0, 2], other[0, 2]} == {0, 1}
+
+
+def test_votes_without_times_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text("topic,arg1,arg2,vote\nt,a,b,a1\n")
+    with pytest.raises(DataError, match=r"votes\.csv:2: lacks worker"):
+        voted.seconds(rng(), str(tmp_path))
+    with pytest.raises(DataError, match="is no time"):
+        voted._time("yesterday")
+
+
+@pytest.mark.data
+def test_people_agree_less_than_simulated_ones(real_data: Path) -> None:
+    found = verdicts("table2-votes", 5, real_data)
+    assert list(found.values()) == ["does not hold", "holds", "holds", "cannot be tested"]
+    assert len(read_votes(real_data / "ukpconvarg1" / "votes.csv")) == 16
+
+
+# ---- two truths
+
+
+def write_mq(base: Path, lists: bool = True, queries: int = 15, docs: int = 14) -> Path:
+    """MQ2007 and MQ2007-list as LETOR lays them out, folds cut differently, lists longer."""
+    draw = rng(4)
+    lines: dict[str, dict[int, list[str]]] = {"mq2007": {}, "mq2007-list": {}}
+    for q in range(queries):
+        utility = draw.standard_normal(docs + 3)
+        place = np.argsort(np.argsort(utility))
+        for name, count in (("mq2007", docs), ("mq2007-list", docs + 3)):
+            lines[name][q] = [
+                f"{int(place[d]) if 'list' in name else int(np.digitize(utility[d], [0.3, 1.2]))} "
+                f"qid:{q + 1} 1:{utility[d] + draw.normal():.4f} 2:{draw.normal():.4f} "
+                f"#docid = D{q}-{d} inc = 1 prob = 0.1"
+                for d in range(count)
+            ]
+    for name, own in lines.items():
+        turn = 0 if name == "mq2007" else 2
+        parts = [[q for q in own if (q + turn) % 5 == i] for i in range(5)]
+        for i in range(5):
+            folder = base / name / f"Fold{i + 1}"
+            folder.mkdir(parents=True)
+            for file, numbers in (("train", (0, 1, 2)), ("vali", (3,)), ("test", (4,))):
+                text = [x for n in numbers for q in parts[(i + n) % 5] for x in own[q]]
+                (folder / f"{file}.txt").write_text("\n".join([*text, ""]))
+    if not lists:
+        (base / "mq2007-list").rename(base / "away")
+    return base
+
+
+def test_grades_and_lists_are_joined(tmp_path: Path) -> None:
+    base = write_mq(tmp_path)
+    folder, beside = str(base / "mq2007"), str(base / "mq2007-list")
+    parts = truths.letor_parts(folder, beside, 1, 0)
+    assert truths.called(folder, beside) == "MQ2007"
+    assert (len(parts.train.graded), len(parts.vali.graded), len(parts.test.graded)) == (9, 3, 3)
+    for q in range(3):
+        graded, top = parts.test.graded[q], parts.test.top_k[q]
+        assert sorted(top.y)[-10:] == list(range(1, 11))
+        assert (top.y == 0).sum() == 4
+        better = graded.y[:, None] > graded.y[None, :]
+        assert not (better & (top.y[:, None] < top.y[None, :])).any()  # as the lists are made
+    assert set(parts.test.graded.y) <= {0, 1, 2}
+
+
+def test_without_lists_equal_grades_are_shuffled(tmp_path: Path) -> None:
+    folder = str(write_mq(tmp_path, lists=False) / "mq2007")
+    assert truths.called(folder, None) == truths.ALONE
+    assert truths.called("/data/mq2008", None) == "MQ2008"
+    one, two = (truths.letor_parts(folder, None, 1, seed).test.top_k for seed in (1, 2))
+    assert not np.array_equal(one.y, two.y)
+    again = truths.letor_parts(folder, None, 1, 1).test.top_k
+    assert np.array_equal(one.y, again.y)
+
+
+def test_a_simulated_study_has_both_truths() -> None:
+    folds = truths.study_folds(rng())
+    assert len(folds) == 5
+    tested = [q for parts in folds for q in parts.test.graded.queries]
+    assert len(set(tested)) == 50
+    for parts in folds:
+        sizes = [len(part.graded) for part in (parts.train, parts.vali, parts.test)]
+        assert sizes == [30, 10, 10]
+        assert parts.train.top_k.truth.top_k_depth == 10
+        assert set(parts.train.graded.y) <= {0, 1, 2, 3, 4}
+        shared = set(parts.train.graded.queries) & set(parts.test.graded.queries)
+        assert not shared
+    again = truths.study_folds(rng())[0].test
+    assert np.array_equal(again.top_k.y, folds[0].test.top_k.y)
+
+
+def test_a_crowd_without_noise_labels_what_is_true() -> None:
+    utility = rng().standard_normal(30)
+    found = assessors.labelled(Crowd(noise=0.0, jitter=0.0), utility, rng())
+    assert list(found.top) == np.argsort(-utility)[:10].tolist()
+    assert (np.diff(found.grades[np.argsort(utility)]) >= 0).all()
+
+
+# ---- rankers
+
+
+class Fixed:
+    """A ranker that knows its scores."""
+
+    def __init__(self, scores: list[float]) -> None:
+        self.scores = np.array(scores)
+
+    def predict(self, data: Dataset) -> np.ndarray:
+        return self.scores
+
+
+def test_values_are_those_of_plain_formulas() -> None:
+    data = Dataset.from_arrays(np.zeros((3, 1)), [0, 2, 1], ["q"] * 3)
+    both = truths.Both(data, data.with_labels([8, 10, 9]))
+    found = learned.tested(Fixed([3.0, 2.0, 1.0]), both, "graded")  # type: ignore[arg-type]
+    gains, places = np.array([0, 3, 1]), np.arange(1, 4)
+    ideal = np.array([3, 1, 0])
+    by_hand = (gains / np.log2(1 + places)).sum() / (ideal / np.log2(1 + places)).sum()
+    assert found["graded", "NDCG@3"][0] == pytest.approx(by_hand)
+    assert found["graded", "ERR"][0] == pytest.approx(0.75 / 2 + 0.25 / 4 / 3)
+    assert found[learned.LETOR, "NDCG@3"][0] == pytest.approx((3 + 1 / np.log2(3)) / 4)
+    assert found[learned.LETOR, "NDCG@10"][0] == 0  # a short list, by LETOR's tool
+    top = learned.tested(Fixed([3.0, 2.0, 1.0]), both, "top-k")  # type: ignore[arg-type]
+    assert top["top-k", "kNDCG@1"][0] == pytest.approx(255 / 1023)
+
+
+def thin(entry: Entry) -> Entry:
+    """The same with few betas, two folds and one run."""
+    works = [
+        replace(w, params={**w.params, "betas": FEW}, runs=1)
+        for w in entry.works
+        if w.params["fold"] < 3
+    ]
+    return replace(entry, works=works)
+
+
+def test_table4_and_figure1_run_once_the_folders_are_there(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    base = write_mq(tmp_path / "data")
+    for name in ("table4", "figure1"):
+        monkeypatch.setitem(NIU2012.entries, name, thin(NIU2012.entries[name]))  # type: ignore[arg-type]
+    targets = ["niu2012/table4", "niu2012/figure1"]
+    monkeypatch.setattr(
+        sys, "argv", ["firstpage", "reproduce", *targets, "--data", str(base), "--json", "--jobs=1"]
+    )
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    held = json.loads(capsys.readouterr().out)
+    cells = [c for c in held["cells"] if c["entry"] == "table4" and c["truth"] == "top-k"]
+    assert len(cells) == 10 * 11
+    assert {c["data"] for c in cells} == {"MQ2007"}
+    first = next(c for c in cells if c["model"] == "FocusedNet" and c["measure"] == "kNDCG@1")
+    assert first["paper"] == 0.4623
+    assert first["queries"] == 6
+    swept = [c for c in held["cells"] if c["entry"] == "figure1"]
+    assert {c["beta"] for c in swept} == set(FEW)
+    assert len(swept) == 3 * 3 * 6
+    assert not any("LETOR's RankBoost" in c["text"] for c in held["claims"])
+    assert len([c for c in held["claims"] if c["entry"] == "table4"]) == 26
+    assert set(held["data"]) == {"mq2007", "mq2007-list"}
+
+
+def test_table4_says_what_it_needs(tmp_path: Path) -> None:
+    found = verdicts("table4", 1, tmp_path)
+    assert list(found.values()) == ["cannot be tested"]
+
+
+def test_one_ranker_on_a_simulated_study() -> None:
+    rows = learned.on_study(rng(), "FocusedNet", "top-k", [0.2, 0.8])
+    chosen = {r["measure"]: r for r in rows if "beta" not in r}
+    assert set(chosen) == set(printed.TOP_K)
+    assert len(chosen["kERR"]["queries"]) == 50
+    assert chosen["kNDCG@10"]["value"] > 0.25  # chance: .118
+    assert {r["beta"] for r in rows if "beta" in r} == {0.2, 0.8}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("model", list(printed.LETOR_MQ2008))
+def test_letor_baselines_are_reached(real_data: Path, model: str) -> None:
+    folder = str(real_data / "mq2008")
+    rows = [
+        row
+        for fold in range(1, 6)
+        for row in learned.on_letor(rng(), model, "graded", fold, FEW, folder, None)
+    ]
+    found = [r["value"] for r in rows if r["truth"] == learned.LETOR and r["measure"] == "NDCG@10"]
+    assert len(found) == 5
+    assert np.mean(found) >= printed.LETOR_MQ2008[model][1] - 0.01
+
+
+# ---- verdicts
+
+
+def made_up(model: str, values: dict[str, float], spread: float = 0.001) -> list[Cell]:
+    draw = rng(1).normal(scale=spread, size=40)
+    return [
+        Cell({"data": "x", "truth": "top-k", "model": model, "measure": m},
+             np.array([v]), None, v + draw * (1 + len(model)))
+        for m, v in values.items()
+    ]  # fmt: skip
+
+
+def test_better_at_every_cut_off() -> None:
+    low = dict.fromkeys(printed.TOP_K, 0.4)
+    cells = Cells([*made_up("FocusedNet", dict.fromkeys(printed.TOP_K, 0.5)), *made_up("a", low),
+                   *made_up("b", {**low, "kERR": 0.6})])  # fmt: skip
+    at = comparison.At(cells)
+    assert comparison._ahead("x", at, "FocusedNet", "a").verdict == "holds"
+    found = comparison._ahead("x", at, "FocusedNet", "b")
+    assert found.verdict == "does not hold"
+    assert "above at 10 of 11" in found.why
+    assert "surely below at kERR" in found.why
+    alike = Cells([*made_up("FocusedNet", low, 0.1), *made_up("a", low, 0.1)])
+    found = comparison._ahead("x", comparison.At(alike), "FocusedNet", "a")
+    assert found.verdict == "cannot be tested"
+
+
+def test_a_beta_is_tested_where_it_was_not_chosen() -> None:
+    values = {0.0: np.array([0.0, 1.0, 0.0, 1.0]), 0.5: np.array([1.0, 0.0, 1.0, 0.0])}
+    # even queries choose .5, for the odd ones, and the other way round: both are wrong
+    assert sweep.chosen_elsewhere(values).tolist() == [0, 0, 0, 0]
+    assert sweep.spread({0.0: 1.0, 0.5: 1.1, 1.0: 0.9}) == pytest.approx(0.2)
+
+
+def curves(shape: dict[float, float]) -> Cells:
+    draw = rng(2).normal(scale=0.01, size=60)
+    return Cells(
+        Cell({"data": "x", "truth": truth, "model": model, "measure": m, "beta": b},
+             np.array([v]), None, v + draw * (1 + b))
+        for model in comparison.FAMILIES for truth, m in sweep.MEASURES for b, v in shape.items()
+    )  # fmt: skip
+
+
+def test_rise_and_fall() -> None:
+    found = {c.text: c.verdict for c in sweep._claims(curves({0.0: 0.5, 0.5: 0.53, 1.0: 0.51}))}
+    assert set(found.values()) == {"holds"}
+    assert len(found) == 12
+    down = {c.text: c.verdict for c in sweep._claims(curves({0.0: 0.6, 0.5: 0.55, 1.0: 0.4}))}
+    name = "FocusedSVM: "
+    assert down[name + "the greatest mean lies between beta = 0 and 1, not at an end"] != "holds"
+    assert down[name + "the variation is small (below 10%)"] == "does not hold"
+    assert down[name + "the variation is below 10% without the ends"] == "holds"
