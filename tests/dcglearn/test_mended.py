@@ -14,7 +14,7 @@ from firstpage.data.preference_files import write_rows
 from firstpage.data.utility import normalized
 from firstpage.dcglearn.intervals import intervals
 from firstpage.dcglearn.worlds import world
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from tests.dcglearn.test_learn import varied
 
 
@@ -256,3 +256,24 @@ def test_chosen_pairs_are_written_as_they_stand(tmp_path, monkeypatch):
     ]
     fp.write_preferences(world(1).pairs(3, np.random.default_rng(0)), "pool.npz")
     assert set(chosen_rows("pool.npz", [2])[0]) == {"left", "right"}
+
+
+def test_ndcg_with_rising_discounts_is_that_of_evaluate(tmp_path) -> None:
+    """The best order is not that by grade where a later place is worth more."""
+    from firstpage.dcglearn.ranked import Ranked
+    from firstpage.dcglearn.reading import wanted
+    from firstpage.measures.conventions import convention
+
+    rng = np.random.default_rng(0)
+    made = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)
+    data = made.dataset()
+    path = tmp_path / "rising.json"
+    fp.Utility.of([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
+    systems = {name: rng.random(data.n_docs) for name in "ab"}
+    ranked = Ranked.of(systems, data, convention("default"))
+    for text in (f"NDCG({path})@4", f"NDCG({path}, form=weights)", "NDCG@3", f"DCG({path})"):
+        got = ranked.values(ranked.scale(wanted(text)))
+        for row, scores in zip(got, systems.values(), strict=True):
+            assert row == pytest.approx(fp.evaluate(scores, data, measures=text).values[0])
+    with pytest.raises(MeasureError, match="ask for DCG, or let discounts fall"):
+        fp.verdicts(systems, data, f"NDCG({path})@4", falling=False)

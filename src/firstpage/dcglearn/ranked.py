@@ -19,6 +19,7 @@ from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.order import number_ties
 from firstpage.measures.conventions import Convention
 from firstpage.measures.inputs import make_lists
+from firstpage.measures.learned import LearnedNDCG
 from firstpage.measures.lists import Lists
 from firstpage.types import Floats, Ints
 
@@ -100,9 +101,20 @@ class Ranked:
         got: Floats = np.einsum("sqjl,jl->sq", self.reached(scale), worth)
         if not scale.normalized:
             return got
-        best = np.einsum("qjl,jl->q", ideal(self.counts(scale), scale.places), worth)
+        best = self._best(scale, worth)
         found: Floats = np.divide(got, best, out=np.zeros_like(got), where=best > 0)
         return found
+
+    def _best(self, scale: Scale, worth: Floats) -> Floats:
+        """The measure of each query's best order: that by grade, unless a later place is worth
+        more."""
+        counts = self.counts(scale)
+        if (np.diff(worth, axis=0) <= 0).all():
+            found: Floats = np.einsum("qjl,jl->q", ideal(counts, scale.places), worth)
+            return found
+        judged = np.diff(self.lists[0].pool_offsets)[self.rows[0]]
+        each = -np.diff(np.column_stack([judged, counts, np.zeros_like(judged)]), axis=1)
+        return scale.unit * LearnedNDCG(utility=scale.utility).ideal(each)
 
     def shown(self, system: int, query: int, places: int) -> tuple[int | None, ...]:
         """The grades of a list as they stand; None where a document is unjudged."""

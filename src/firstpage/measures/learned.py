@@ -85,7 +85,11 @@ class _Learned(Measure):
 
     def _ideal_dcg(self, lists: Lists) -> Floats:
         """Of the best order of each query's judged documents."""
-        counts = _that_matter(self._counts(lists), self.table)
+        return self.ideal(self._counts(lists))
+
+    def ideal(self, counts: Ints) -> Floats:
+        """The value of the best order of so many documents of each grade, a row a query."""
+        counts = _that_matter(counts, self.table)
         first, which = _kinds(counts, len(self.table))
         return np.array([self._best(kind) for kind in counts[first]], np.float64)[which]
 

@@ -135,6 +135,11 @@ def case_of(
 ) -> Case:
     """System a against system b.  `vary` None: all that the measure has."""
     chosen = _vary(scale, vary)
+    if scale.normalized and not falling:
+        raise MeasureError(
+            f"{scale.text}: where discounts may be any, the ideal order that NDCG divides by is not "
+            "that by grade; ask for DCG, or let discounts fall."
+        )
     reached = ranked.reached(scale)
     more = reached[a] - reached[b]
     best = None
