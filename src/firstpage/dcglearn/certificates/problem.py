@@ -137,7 +137,7 @@ def case_of(
     chosen = _vary(scale, vary)
     if scale.normalized and not falling:
         raise MeasureError(
-            f"{scale.text}: where discounts may be any, the ideal order that NDCG divides by is not "
+            f"{scale.text}: where discounts may be any, the best order that NDCG divides by is not "
             "that by grade; ask for DCG, or let discounts fall."
         )
     reached = ranked.reached(scale)

@@ -11,6 +11,7 @@ import numpy as np
 
 from firstpage.labeling.statistics.intervals import Share, defined
 from firstpage.labeling.statistics.records import Record, judged
+from firstpage.measures.significance import randomization
 
 Found = TypeVar("Found")
 
@@ -53,19 +54,22 @@ class SelfConsistency:
 
 @dataclass(frozen=True)
 class PositionBias:
-    """How often the left side won, ties aside; `p` is that of a fair coin (exact, two-sided)."""
+    """How often the left side won, ties aside.
+
+    A document that stays on the screen keeps its side, so that answers in succession are not
+    independent: what is good wins again on the side where it is.  What was drawn at random is the
+    side of the first of such a run; `p` (two-sided) is the chance of as uneven a count if every
+    run had been drawn the other way round as likely.
+    """
 
     left: int
     right: int
     ties: int
+    p: float = 1.0
 
     @property
     def share(self) -> Share:
         return Share(self.left, self.left + self.right)
-
-    @property
-    def p(self) -> float:
-        return even_p(self.left, self.right)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -127,8 +131,22 @@ def self_consistency(records: Iterable[Record]) -> SelfConsistency:
 
 def position_bias(records: Iterable[Record]) -> PositionBias:
     """All answers to pairs except training; sides must have been drawn at random."""
-    count = Counter(r.outcome for r in records if r.pair is not None and r.kind != "training")
-    return PositionBias(count[1], count[-1], count[0])
+    count: Counter[int | None] = Counter()
+    runs: list[int] = []  # answers for the left less those for the right
+    last: dict[tuple[str, str], tuple[Record, int]] = {}  # what was on the screen, and its run
+    for record in records:
+        if record.pair is None or record.outcome is None or record.kind == "training":
+            continue
+        count[record.outcome] += 1
+        person = record.assessor, record.query
+        before, run = last.get(person, (None, -1))
+        if before is None or (before.left != record.left and before.right != record.right):
+            run = len(runs)
+            runs.append(0)
+        runs[run] += record.outcome
+        last[person] = record, run
+    p = randomization(np.array(runs, np.float64))
+    return PositionBias(count[1], count[-1], count[0], p)
 
 
 def triads(records: Iterable[Record]) -> Triads:

@@ -216,7 +216,7 @@ def _consistency_table(found: Study) -> StudyTable:
         ["left chosen", *_share(bias.share.total, bias.share.value)],
         ["circular triads", *_share(found.triads.complete, found.triads.share)],
     ]
-    note = f"left against right: p = {bias.p:.3f} (exact)" if bias.share.total else ""
+    note = f"left against right: p = {bias.p:.3f}" if bias.share.total else ""
     return StudyTable("Consistency", ["", "number", "share"], rows, note)
 
 
