@@ -104,6 +104,9 @@ def test_several_papers_on_one_page() -> None:
     assert len(several["claims"]) == 2
     assert page.html([one, one], "x").count("made-up/figure1: Throws") == 2
     assert "Claims: 2 hold" in page.text([one, one], "x")
+    whole = page.html([one], "x")
+    assert '<a href="#made-up-figure1">made-up/figure1</a>' in whole
+    assert '<h2 id="made-up-figure1">made-up/figure1: Throws' in whole
 
 
 def test_words_along_an_axis_come_last() -> None:

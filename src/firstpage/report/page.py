@@ -51,7 +51,9 @@ def page(
 
     `style`: rules of the page's own, after those of all pages.
     """
-    body = "".join(f"<h2>{escape(head)}</h2>{''.join(parts)}" for head, parts in sections)
+    body = "".join(
+        f'<h2 id="{anchor(head)}">{escape(head)}</h2>{"".join(parts)}' for head, parts in sections
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -59,6 +61,12 @@ def page(
         f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{body}'
         f'<p class="note">Firstpage {__version__}</p></body></html>\n'
     )
+
+
+def anchor(head: str) -> str:
+    """What a link to a section names: its head, up to a colon, in plain letters."""
+    name = head.partition(":")[0].strip().lower()
+    return "".join(c if c.isalnum() and c.isascii() else "-" for c in name)
 
 
 def figure(drawing: str, caption: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from firstpage import __version__
 from firstpage.report.curves import curves
 from firstpage.report.draw import intervals
-from firstpage.report.page import figure, page, paragraph
+from firstpage.report.page import anchor, figure, page, paragraph
 from firstpage.report.table import Table
 from firstpage.studies.base import Cell, Drawing, Outcome, Verdict
 from firstpage.studies.keep import code_digest, versions
@@ -85,11 +85,11 @@ def latex(every: Sequence[Reproduction], command: str) -> str:
 
 def html(every: Sequence[Reproduction], command: str) -> str:
     """One page that needs nothing but itself."""
-    sections: list[tuple[str, Sequence[str]]] = [("Verdicts", [_verdicts(every).html()])]
+    sections: list[tuple[str, Sequence[str]]] = [("Verdicts", [_linked(every)])]
     for found in every:
         for outcome in found.outcomes:
-            name = outcome.entry.name if len(every) == 1 else _full_name(found, outcome)
-            sections.append((f"{name}: {outcome.entry.title}", _entry_html(outcome)))
+            head = f"{_full_name(found, outcome)}: {outcome.entry.title}"
+            sections.append((head, _entry_html(outcome)))
     made = [Table(["", ""], provenance(every, command), left=2).html()]
     made += [paragraph(f"Noted on the way: {note}") for found in every for note in _notes(found)]
     sections.append(("How it was made", made))
@@ -157,6 +157,19 @@ def _verdicts(every: Sequence[Reproduction]) -> Table:
             name = _full_name(found, outcome)
             rows.append([name, outcome.entry.title, *(str(counts[v] or "") for v in COUNTED)])
     return Table(["entry", "", "holds", "does not", "not tested"], rows, left=2)
+
+
+def _linked(every: Sequence[Reproduction]) -> str:
+    """Verdicts, each entry with a link to its section."""
+    table = _verdicts(every).html()
+    for found in every:
+        for outcome in found.outcomes:
+            name = _full_name(found, outcome)
+            table = table.replace(
+                f"<td>{escape(name)}</td>",
+                f'<td><a href="#{anchor(name)}">{escape(name)}</a></td>',
+            )
+    return table
 
 
 def provenance(every: Sequence[Reproduction], command: str) -> list[tuple[str, str]]:

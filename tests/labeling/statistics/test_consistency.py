@@ -83,7 +83,7 @@ def test_what_stays_on_its_side_and_wins_again_is_no_bias():
                 rows.append(asked(*pair, query=f"q{q}"))
         found.append(position_bias(rows).p)
     assert np.mean(np.array(found) < 0.05) <= 0.12
-    assert np.mean(np.array(found) < 0.5) >= 0.3
+    assert np.mean(np.array(found) < 0.6) >= 0.3  # and it is no test that never finds anything
 
 
 def test_nothing_asked_is_defined():
