@@ -15,6 +15,8 @@ PARTS = {
     "Data and truth": ("data", "Files of the field as one `Dataset`, and what is known of its documents."),
     "Label": ("labeling", "Few questions, and the ordered top k of each query."),
     "Train": ("rankers", "All take `fit(train, valid=None)` or `fit(X, y, qid=qid)`."),
+    "Export": ("exporting", "Models in search engines and elsewhere: [the manual](export.md)."),
+    "Import": ("importing", "Models, judgments, feature logs and clicks of other programs."),
     "Losses": ("losses", "What rankers minimise, by name."),
     "Evaluate and compare": ("measures", "[All measures](measures.md), [conventions](conventions.md)."),
     "Learn the measure": ("dcglearn", "Gains and discounts from preferences over rankings."),

@@ -62,6 +62,12 @@ if TYPE_CHECKING:
     from firstpage.errors import FirstpageError as FirstpageError
     from firstpage.errors import FirstpageWarning as FirstpageWarning
     from firstpage.errors import MeasureError as MeasureError
+    from firstpage.exporting.export import Export as Export
+    from firstpage.exporting.export import export as export
+    from firstpage.importing.clicks import read_clicks as read_clicks
+    from firstpage.importing.feature_log import read_feature_log as read_feature_log
+    from firstpage.importing.quepid import read_quepid as read_quepid
+    from firstpage.importing.ranklib import read_ranklib as read_ranklib
     from firstpage.labeling.assessors import Chat as Chat
     from firstpage.labeling.assessors import Function as Function
     from firstpage.labeling.events import Setting as Setting
@@ -132,6 +138,11 @@ _ROOMS = {
     "dcglearn.learn": ["DCGLearn"],
     "dcglearn.position": ["position_test"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
+    "exporting.export": ["Export", "export"],
+    "importing.clicks": ["read_clicks"],
+    "importing.feature_log": ["read_feature_log"],
+    "importing.quepid": ["read_quepid"],
+    "importing.ranklib": ["read_ranklib"],
     "labeling.assessors": ["Chat", "Function"],
     "labeling.events": ["Setting"],
     "labeling.machine": ["label"],

@@ -74,6 +74,7 @@ def example(tmp_path: Path) -> Path:
     fp.Utility.standard("exp", range(3), 10).save(tmp_path / "measure.json")
     for_labelling(tmp_path)
     for_dcglearn(tmp_path)
+    for_import(tmp_path)
     return tmp_path
 
 
@@ -109,6 +110,18 @@ def graded_lists(folder: Path) -> None:
         "def more_boots(query, left, right):\n"
         "    return 'left' if left.count('boot') > right.count('boot') else 'right'\n"
     )
+
+
+def for_import(folder: Path) -> None:
+    """A model of RankLib, judgments of Quepid, a feature log and clicks."""
+    (folder / "ranklib.txt").write_text("## Coordinate Ascent\n1:0.5 2:0.25 4:-1.0\n")
+    (folder / "quepid.csv").write_text("query,docid,rating\nred shoes,d1,3\nred shoes,d2,0\n")
+    features = [{"name": "title", "value": 2.5}, {"name": "body"}]
+    found = [{"_id": d, "fields": {"_ltrlog": [{"log": features}]}} for d in ("d1", "d2", "d3")]
+    line = {"query": "red shoes", "response": {"hits": {"hits": found}}}
+    (folder / "log.jsonl").write_text(json.dumps(line) + "\n")
+    shown = ["query,docid,position,clicked", "q,d1,1,0", "q,d2,2,1", ""]
+    (folder / "clicks.csv").write_text("\n".join(shown))
 
 
 def for_dcglearn(folder: Path) -> None:

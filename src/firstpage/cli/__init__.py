@@ -21,6 +21,8 @@ from firstpage.cli import (
     describe,
     evaluate,
     explain,
+    export,
+    import_,
     label,
     measures,
     rank,
@@ -40,7 +42,7 @@ def app() -> None:
 
 
 for _verb in (
-    demo, describe, convert, train, rank, rankers, explain, crossval,
+    demo, describe, convert, train, rank, rankers, explain, export, import_, crossval,
     evaluate, compare, aggregate, label, dcglearn, measures, synthesize, reproduce, theory,
 ):  # fmt: skip
     app.add_command(_verb.command)

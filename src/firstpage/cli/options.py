@@ -63,8 +63,10 @@ settings = together(
         "-m", "--measure", default="NDCG@10", show_default=True, help="For validation data."
     ),
     click.option(
-        "--normalize", type=click.Choice(["minmax", "standard", "none"]), default="none",
-        show_default=True, help="Scale features query by query; kept in the model.",
+        "--normalize",
+        type=click.Choice(["minmax", "standard", "global-minmax", "global-standard", "none"]),
+        default="none", show_default=True,
+        help="Scale features query by query, or by all of training; kept in the model.",
     ),
     seed,
 )  # fmt: skip

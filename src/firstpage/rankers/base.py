@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.ranking import ranked
-from firstpage.data.transforms import TRANSFORMS, MinMax, Standardize
+from firstpage.data.transforms import TRANSFORMS, MinMax, Per, Standardize
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
@@ -36,7 +36,11 @@ from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
 MANY = 1000  # rows from which on a missing qid is worth a word
-NORMALIZERS = {"minmax": "minmax", "standard": "standardize", "standardize": "standardize"}
+NORMALIZERS: dict[str, tuple[str, Per]] = {
+    "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
+    "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
+    "global standard": ("standardize", "global"),
+}  # fmt: skip
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +51,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     k          train for the first k places alone; None: for the whole order
     ties       what equal labels do at the k-th place: "share" it, or break by a "random" order
-    normalize  scale features query by query, "minmax" or "standard"; kept in the model
+    normalize  scale features query by query, "minmax" or "standard", or by the numbers of all
+               training documents, "global minmax" or "global standard"; kept in the model
     measure    what `score` and validation measure
     patience   with validation data: keep the best iteration, stop after so many without a better.
                None: so for descents, networks, trees and boosting; others go on to the optimum
@@ -125,7 +130,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if self._prefers:
             training = without_flat(training)
         if self.normalize not in (None, "none"):
-            self.transform_ = self._normalizer()
+            self.transform_ = self._normalizer().fit(training.data)
             training = replace(training, data=self.transform_.apply(training.data))
         elif hasattr(self, "transform_"):
             del self.transform_
@@ -153,7 +158,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         Models that scale features query by query need `qid` (a Dataset brings its own).
         """
         check_is_fitted(self, "model_")
-        scaled = hasattr(self, "transform_")
+        scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError(
                 "this model scales features query by query; give predict(X, qid=..) as well."
@@ -217,8 +222,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         parse_measure(self.measure)
 
     def _normalizer(self) -> MinMax | Standardize:
-        found: Any = TRANSFORMS[lookup(str(self.normalize), NORMALIZERS, "normalisation")]
-        return found()  # type: ignore[no-any-return]
+        name, per = lookup(str(self.normalize), NORMALIZERS, "normalisation")
+        found: Any = TRANSFORMS[name]
+        return found(per)  # type: ignore[no-any-return]
 
     def _dataset(self, X: Any, y: Any, qid: Any, reset: bool, labelled: bool = True) -> Dataset:
         """What came, checked: a Dataset as it is, arrays and frames through scikit-learn."""

@@ -1,0 +1,76 @@
+"""`firstpage import`: models, judgments, feature logs and clicks of other programs."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+from firstpage.cli import options
+from firstpage.errors import FirstpageWarning
+
+KINDS = ["ranklib", "quepid", "feature-log", "clicks"]
+BIAS = (
+    "clicks follow the order that was shown: these pairs only say that a document beats one above "
+    "it. Judge some of them, or shuffle results for a few people, before trusting them."
+)
+
+
+@click.command("import")
+@click.argument("kind", type=click.Choice(KINDS, case_sensitive=False))
+@click.argument("file", type=options.FILE)
+@click.option("-o", "--output", type=options.FILE, required=True, help="Write here.")
+@click.option("--qrels", type=options.FILE, help="feature-log: judgments of its documents.")
+@click.option("--n-features", type=click.IntRange(1), help="ranklib: as many as the data have.")
+def command(
+    kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None
+) -> None:
+    """Read FILE of another program.
+
+    \b
+    ranklib      a model file -> a model (model.json)
+    quepid       judgments, CSV (query,docid,rating) -> qrels
+    feature-log  responses of Elasticsearch or OpenSearch with _ltrlog -> data (.txt, .csv ..)
+    clicks       lists shown and clicked, CSV or JSON lines -> pairs, as votes (CSV)
+    """
+    if qrels is not None and kind != "feature-log":
+        raise click.UsageError("--qrels goes with feature-log.")
+    if n_features is not None and kind != "ranklib":
+        raise click.UsageError("--n-features goes with ranklib.")
+    said = _read(kind, file, output, qrels, n_features)
+    print(f"wrote {said} to {output}", file=sys.stderr)
+
+
+def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None) -> Any:
+    """Read and write; what was written, in words."""
+    if kind == "ranklib":
+        from firstpage.data.json_files import write_json
+        from firstpage.importing.ranklib import read_ranklib
+
+        model = read_ranklib(file, n_features)
+        write_json(model.to_dict(), output)
+        return f"{model.training['imported']} with {model.n_features} features"
+    if kind == "quepid":
+        from firstpage.data.trec import write_qrels
+        from firstpage.importing.quepid import read_quepid
+
+        judged = read_quepid(file)
+        write_qrels(judged, output)
+        return judged
+    if kind == "feature-log":
+        from firstpage.data.formats import write
+        from firstpage.data.trec import read_qrels
+        from firstpage.importing.feature_log import read_feature_log
+
+        data = read_feature_log(file, None if qrels is None else read_qrels(qrels))
+        write(data, output)
+        return data
+    from firstpage.importing.clicks import read_clicks, write_pairs
+
+    pairs = read_clicks(file)
+    write_pairs(pairs, output)
+    warnings.warn(BIAS, FirstpageWarning, stacklevel=2)
+    return f"{len(pairs)} pairs"

@@ -1,0 +1,1 @@
+"""Models in other programs: search engines, ONNX runtimes, NumPy alone."""

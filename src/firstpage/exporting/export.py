@@ -1,0 +1,159 @@
+"""`fp.export`: a model as the files of another program."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firstpage.data.files import write_bytes
+from firstpage.errors import DataError
+from firstpage.exporting import elastic, native, onnx, portable, ranklib, solr, vespa
+from firstpage.exporting.features import Given, features_of
+from firstpage.exporting.subject import Files, Subject, part_of
+from firstpage.names import lookup
+from firstpage.rankers.files import Model, model_of, read_model
+
+ENGINE = "linear, trees, stumps; not scaled query by query"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A program that models can go to."""
+
+    make: Callable[..., Files]
+    about: str
+    takes: str
+
+
+_ELASTIC = Target(
+    elastic.export, "LTR plugin: model/linear or model/xgboost+json, and a feature set", ENGINE
+)
+_RANKLIB = Target(elastic.export_ranklib, "LTR plugin: model/ranklib, and a feature set", ENGINE)
+TARGETS: dict[str, Target] = {
+    "solr": Target(
+        solr.export, "LinearModel or MultipleAdditiveTreesModel, and a feature store", ENGINE
+    ),
+    "elasticsearch": _ELASTIC,
+    "opensearch": _ELASTIC,
+    "elasticsearch-ranklib": _RANKLIB,
+    "opensearch-ranklib": _RANKLIB,
+    "ranklib": Target(ranklib.export, "a model file of RankLib", ENGINE),
+    "vespa": Target(vespa.export, "a rank profile", ENGINE),
+    "onnx": Target(onnx.export, "a graph, scaling inside", "all but cascades"),
+    "numpy": Target(portable.export, "one Python file that needs NumPy alone", "all but cascades"),
+    "lightgbm": Target(native.lightgbm, "LightGBM's own file", "its trees, not scaled"),
+    "xgboost": Target(native.xgboost, "XGBoost's own file", "its trees, not scaled"),
+}
+
+
+@dataclass(frozen=True)
+class Export:
+    """Files for another program: `files` by name, the model's called `model`."""
+
+    target: str
+    name: str
+    model: str
+    files: dict[str, bytes]
+
+    def save(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Into a folder; or, where the path has a suffix, the model there and the rest beside it.
+
+        Each file is replaced in one step.
+        """
+        given = Path(path)
+        folder = given.is_dir() or not given.suffix
+        if folder:
+            try:
+                given.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise DataError(f"{given}: cannot write there ({error.strerror}).") from None
+            places = {name: given / name for name in self.files}
+        else:
+            kept = [name for name in self.files if name != "README.md"]
+            beside = {name: given.with_name(f"{given.stem}.{name}") for name in kept}
+            places = {**beside, self.model: given}
+        for name, place in places.items():
+            with write_bytes(place) as out:
+                out.write(self.files[name])
+        return list(places.values())
+
+
+def export(
+    model: Any,
+    to: str,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    name: str | None = None,
+    features: Given = None,
+    part: str | None = None,
+    dtype: str = "float32",
+) -> Export:
+    """A model as the files of a search engine or another program.
+
+    model      a fitted ranker, or its model file
+    to         solr, elasticsearch, opensearch, elasticsearch-ranklib, ranklib, vespa, onnx, numpy,
+               lightgbm or xgboost
+    output     write there: a folder, or a file for the model; None: only return the files
+    name       of the model in the engine; the ranker's, if not given
+    features   names, or definitions of features in the engine's own form: a list, or a .txt or
+               .json file of such
+    part       of a cascade such as TopRank: "first", "voter 1" ..
+    dtype      onnx: what its input holds, float32 or float64
+    """
+    target = lookup(to, {key: key for key in TARGETS}, "target")
+    held = _model(model)
+    scoring, transform, ranker = part_of(held, part)
+    known = features_of(features, held.feature_names, held.n_features)
+    called = _named(name, ranker)
+    subject = Subject(called, known, scoring, transform, ranker, held.source)
+    make = TARGETS[target].make
+    made = make(subject, dtype) if target == "onnx" else make(subject)
+    readme = _readme(subject, target, made).encode()
+    done = Export(target, called, made.model, {**made.contents, "README.md": readme})
+    if output is not None:
+        done.save(output)
+    return done
+
+
+def _model(given: Any) -> Model:
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return read_model(given)
+    if not hasattr(given, "model_"):
+        raise DataError(f"export takes a fitted ranker or a model file; got {given!r}.")
+    return model_of(given)
+
+
+def _named(name: str | None, ranker: str) -> str:
+    """A name that can stand in an address."""
+    if name is None:
+        return re.sub(r"\W+", "_", ranker, flags=re.ASCII).strip("_").lower() or "model"
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
+        raise DataError(f"name must be of letters, digits, '_', '.' and '-'; got {name!r}.")
+    return name
+
+
+def _readme(subject: Subject, target: str, made: Files) -> str:
+    """What the files are and how they are used, for somebody who has nothing else."""
+    scaled = "as they come"
+    if subject.transform is not None:
+        over = "query by query" if subject.transform.per == "query" else "over all documents"
+        scaled = f"scaled inside ({subject.transform.name}, {over})"
+    lines = [
+        f"# {subject.name}: a ranker for {target}",
+        "",
+        f"Made by Firstpage from a {subject.kind} model ({subject.ranker}). Features are {scaled}.",
+        "",
+        made.how,
+        "",
+        "Features, in the order of training:",
+        "",
+        *(f"{i}. `{name!r}`" for i, name in enumerate(subject.features.names, 1)),
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""From other programs: models, judgments, feature logs, clicks."""

@@ -1,0 +1,45 @@
+"""Quepid's judgments: CSV with the columns query, docid and rating."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+from firstpage.data.trec import Qrels
+from firstpage.errors import DataError, at
+from firstpage.importing.text import Names, table
+
+COLUMNS = {
+    "query": ("query", "query_text", "query text"),
+    "document": ("docid", "doc_id", "doc id"),
+    "rating": ("rating", "judgement", "judgment", "grade"),
+}
+
+
+def read_quepid(path: str | os.PathLike[str]) -> Qrels:
+    """Judgments of Quepid's basic export.
+
+    Rows without a rating are left out; blanks in queries and document ids become "_".
+    """
+    file = Path(path)
+    query, document = Names("query", file), Names("document id", file)
+    found: dict[str, dict[str, float]] = {}
+    for line, row in table(file, COLUMNS):
+        if not row["rating"]:
+            continue
+        try:
+            rating = float(row["rating"])
+        except ValueError:
+            rating = math.nan
+        if not math.isfinite(rating):
+            raise DataError(f"{at(file, line)}: the rating {row['rating']!r} is no number.")
+        docs = found.setdefault(query(row["query"]), {})
+        if docs.setdefault(document(row["document"]), rating) != rating:
+            raise DataError(
+                f"{at(file, line)}: {row['document']!r} has another rating for {row['query']!r} "
+                "above; export one rating a document."
+            )
+    if not found:
+        raise DataError(f"{file}: holds no ratings.")
+    return Qrels.from_dict(found)

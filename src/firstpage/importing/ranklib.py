@@ -1,0 +1,108 @@
+"""RankLib's model files: Coordinate Ascent, Linear Regression, LambdaMART and MART."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from firstpage.errors import DataError
+from firstpage.exporting.forest import DEEPEST, Tree
+from firstpage.importing.lightgbm_text import lightgbm_text
+from firstpage.importing.text import text_of
+from firstpage.rankers.files import Model
+from firstpage.scorers.linear import LinearScoring
+from firstpage.scorers.trees import TreesScoring
+
+LINEAR, TREES = ("Coordinate Ascent", "Linear Regression"), ("LambdaMART", "MART")
+MOST = 1_000_000  # features
+
+
+def read_ranklib(path: str | os.PathLike[str], n_features: int | None = None) -> Model:
+    """A model that predicts as RankLib does.
+
+    Features are numbered from 1 on; without `n_features` the greatest number in the file is the
+    last.  How RankLib scaled features (-norm) is not in its files: scale the data alike.
+    """
+    file = Path(path)
+    lines = [line.strip() for line in text_of(file).splitlines() if line.strip()]
+    kind = lines[0].removeprefix("##").strip() if lines and lines[0].startswith("##") else ""
+    body = [line for line in lines if not line.startswith("##")]
+    if kind not in LINEAR + TREES:
+        raise DataError(
+            f"{file}: is no model of RankLib that can be read (its first line is {kind!r}); those "
+            f"of {', '.join(LINEAR + TREES)} can."
+        )
+    try:
+        scoring: Any = _linear(body, n_features) if kind in LINEAR else _trees(body, n_features)
+    except DataError as error:
+        raise DataError(f"{file}: {error}") from None
+    except (ValueError, IndexError, TypeError, AttributeError, ElementTree.ParseError) as error:
+        raise DataError(f"{file}: damaged: {error}.".replace("..", ".")) from None
+    ranker = "Regression" if kind in LINEAR else "LambdaMART"
+    return Model(ranker, {}, scoring, None, None, {"imported": f"RankLib {kind}"}, str(file))
+
+
+def _linear(body: list[str], n_features: int | None) -> LinearScoring:
+    pairs = {}
+    for word in body[0].split():
+        name, _, weight = word.partition(":")
+        if int(name) < 0 or int(name) in pairs:
+            raise DataError(f"feature {name} is wrong or there twice.")
+        pairs[int(name)] = float(weight)
+    intercept = pairs.pop(0, 0.0)
+    weights = np.zeros(_count(max(pairs, default=1), n_features))
+    for number, value in pairs.items():
+        weights[number - 1] = value
+    if not np.isfinite(weights).all() or not np.isfinite(intercept):
+        raise DataError("a weight is not finite.")
+    return LinearScoring(weights, intercept)
+
+
+def _trees(body: list[str], n_features: int | None) -> TreesScoring:
+    text = "".join(body)
+    if "<!" in text:
+        raise DataError("has declarations that models do not have.")
+    trees = []
+    for tree in ElementTree.fromstring(text):
+        nodes: list[tuple[int, float, int, int, float]] = []
+        _node(tree[0], np.float32(tree.attrib["weight"]), nodes, 0)
+        trees.append(Tree.of(nodes))
+    if not trees:
+        raise DataError("has no trees.")
+    count = _count(max(int(tree.feature.max()) for tree in trees) + 1, n_features)
+    return TreesScoring("lightgbm", lightgbm_text(trees, count), count)
+
+
+def _node(node: Any, weight: Any, nodes: list[Any], depth: int) -> int:
+    """RankLib multiplies a leaf, a float, by the weight of the tree, in double."""
+    if depth > DEEPEST:
+        raise DataError(f"a tree has more than {DEEPEST} splits one below the other.")
+    at = len(nodes)
+    if node[0].tag == "output":
+        value = float(np.float32(node[0].text)) * float(weight)
+        if not np.isfinite(value):
+            raise DataError("a leaf is not finite.")
+        nodes.append((-1, 0.0, -1, -1, value))
+        return at
+    feature, threshold = int(node[0].text) - 1, float(np.float32(node[1].text))
+    sides = {child.attrib["pos"]: child for child in node[2:]}
+    if feature < 0 or not np.isfinite(threshold) or set(sides) != {"left", "right"}:
+        raise DataError("a split has not one feature, threshold, left and right.")
+    nodes.append((0, 0.0, 0, 0, 0.0))
+    left = _node(sides["left"], weight, nodes, depth + 1)
+    right = _node(sides["right"], weight, nodes, depth + 1)
+    nodes[at] = (feature, threshold, left, right, 0.0)
+    return at
+
+
+def _count(least: int, given: int | None) -> int:
+    if given is not None and given < least:
+        raise DataError(f"it has a feature {least}, and n_features is {given}.")
+    count = max(least, 1) if given is None else given
+    if count > MOST:
+        raise DataError(f"{count} features are too many.")
+    return count

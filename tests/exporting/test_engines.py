@@ -1,0 +1,273 @@
+"""Search engines score as `predict` does: on usual, extreme and threshold inputs alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.exporting.export import TARGETS
+from firstpage.exporting.floats import floor32, unscaled
+from firstpage.exporting.solr import SLACK, lowered
+from firstpage.rankers.files import model_of
+from tests.exporting.conftest import NAMES, RANKERS, dataset, predict, probe, ranker, without_tiny
+from tests.exporting.engines import ENGINES
+
+HOW = [None, "global minmax", "global standard"]
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("kind", RANKERS)
+@pytest.mark.parametrize("target", ENGINES)
+def test_an_engine_scores_as_predict_does(target: str, kind: str, how: str | None) -> None:
+    fitted = ranker(kind, how)
+    given = probe(fitted)
+    if target == "solr" and kind not in ("linear", "features"):
+        given = without_tiny(given)
+    made = fp.export(fitted, target)
+    found = ENGINES[target](made.files, NAMES, given.X)
+    given.close(found, predict(fitted, given.X), 1e-37)
+
+
+@pytest.mark.parametrize("kind", ["lightgbm", "stumps"])
+def test_vespa_agrees_on_float64_numbers_too(kind: str) -> None:
+    fitted = ranker(kind)
+    given = probe(fitted)
+    X = np.nextafter(given.X.astype(np.float64), np.inf)
+    given.close(ENGINES["vespa"](fp.export(fitted, "vespa").files, NAMES, X), predict(fitted, X))
+
+
+def test_a_wrong_direction_would_be_seen() -> None:
+    """The probes hold every threshold: < in place of <= changes scores."""
+    fitted = ranker("lightgbm")
+    given, made = probe(fitted), fp.export(fitted, "ranklib")
+    text = made.files["model.txt"].decode()
+    from tests.exporting import engines
+
+    def strict(node, X):
+        if node[0].tag == "output":
+            return np.full(len(X), np.float32(node[0].text))
+        goes = X[:, int(node[0].text) - 1] < np.float32(node[1].text)
+        return np.where(goes, strict(node[2], X), strict(node[3], X))
+
+    right, engines._ranklib_node = engines._ranklib_node, strict
+    try:
+        with pytest.raises(AssertionError):
+            given.close(engines.ranklib(text, given.X), predict(fitted, given.X))
+    finally:
+        engines._ranklib_node = right
+
+
+def test_solr_undoes_its_own_addition() -> None:
+    rng = np.random.default_rng(0)
+    positive = (10.0 ** rng.uniform(-5, 9, 20_000)).astype(np.float32).astype(np.float64)
+    assert (lowered(positive) + SLACK == positive).all()
+    assert lowered(np.zeros(1)) + SLACK == 0
+    tiny = np.array([1e-20, -1e-20])
+    assert np.isnan(lowered(tiny)).all()
+    near = np.array([1e-35, -1e-35])  # LightGBM's bounds of zero
+    assert (lowered(near, 60) + SLACK >= 0).tolist() == [True, False]
+    assert (np.abs(lowered(near, 60) + SLACK) < 1e-30 * 2.0**60).all()
+
+
+def test_solr_stretches_features_whose_thresholds_are_tiny() -> None:
+    model = json.loads(fp.export(ranker("lightgbm"), "solr").files["model.json"])
+    norms = {f["name"]: f["norm"]["params"] for f in model["features"] if "norm" in f}
+    assert NAMES[3] in norms  # 1e-30
+    for params in norms.values():
+        assert float(params["min"]) == 0
+        assert np.log2(float(params["max"])).is_integer()
+
+
+def test_solr_refuses_what_it_cannot_tell_apart() -> None:
+    from firstpage.rankers.files import Model
+    from firstpage.scorers.stumps import StumpsScoring
+
+    scoring = StumpsScoring.of(1, [0, 0], [-2e-30, 1e38], [1.0, 1.0])
+    model = Model("RankBoost", {}, scoring, None, None, {})
+    with pytest.raises(fp.DataError, match="cannot hold both"):
+        fp.export(model, "solr")
+    assert fp.export(model, "elasticsearch").files
+
+
+def test_floor32_and_unscaled_split_float32_numbers_alike() -> None:
+    rng = np.random.default_rng(1)
+    t = np.concatenate([rng.normal(0, 1, 500) * 10.0 ** rng.integers(-44, 38, 500), [0, 1e300]])
+    low = floor32(t)
+    for x in (low[:-1], np.nextafter(low[:-1], np.float32(np.inf))):
+        assert ((x <= low[:-1]) == (x.astype(np.float64) <= t[:-1])).all()
+    shift, scale = rng.normal(0, 50, len(t)), 10.0 ** rng.uniform(-6, 6, len(t))
+    found = unscaled(t, shift, scale)
+    with np.errstate(over="ignore"):
+        after = np.nextafter(found, np.float32(np.inf))
+    for x in (found, after):
+        inside = np.isfinite(x)
+        with np.errstate(over="ignore"):
+            scaled = ((x - shift) / scale).astype(np.float32)
+        assert ((x <= found) == (scaled <= t))[inside].all()
+
+
+@pytest.mark.parametrize("target", ["solr", "elasticsearch", "ranklib", "vespa"])
+def test_scaling_by_query_is_refused(target: str) -> None:
+    for how in ("minmax", "standard"):
+        with pytest.raises(fp.DataError, match="one document at a time; export to onnx"):
+            fp.export(ranker("linear", how), target)
+
+
+def test_an_intercept_is_a_constant_feature() -> None:
+    made = fp.export(ranker("linear", "global standard"), "solr")
+    store = json.loads(made.files["features.json"])
+    assert store[-1] == {
+        "store": "listmle", "name": "constant", "params": {"value": 1},
+        "class": "org.apache.solr.ltr.feature.ValueFeature",
+    }  # fmt: skip
+    stored = json.loads(
+        fp.export(ranker("linear", "global standard"), "opensearch").files["features.json"]
+    )
+    last = stored["featureset"]["features"][-1]
+    assert last["template"] == {"match_all": {"boost": 1.0}}
+    plain = json.loads(fp.export(ranker("linear"), "solr").files["features.json"])
+    assert len(plain) == len(NAMES)
+
+
+def test_hostile_names_come_through() -> None:
+    made = fp.export(ranker("lightgbm"), "solr")
+    names = {f["name"] for f in json.loads(made.files["features.json"])}
+    assert names == set(NAMES)
+    profile = fp.export(ranker("lightgbm"), "vespa").files["lambdamart.profile"].decode()
+    assert profile.count("{") == profile.count("}")
+    lines = [line for line in profile.splitlines() if line.strip().startswith("# feature")]
+    assert len(lines) == len(NAMES)
+    assert [
+        json.loads(line.split(": ", 1)[1].removesuffix(" (FILL IN)")) for line in lines
+    ] == NAMES
+
+
+def test_a_model_that_learnt_nothing() -> None:
+    from firstpage.rankers.files import Model
+    from firstpage.scorers.stumps import StumpsScoring
+
+    model = Model("RankBoost", {}, StumpsScoring.of(6, [], [], []), None, None, {})
+    X = dataset().X
+    names = [f"feature_{i}" for i in range(1, 7)]
+    for target, engine in ENGINES.items():
+        assert (engine(fp.export(model, target).files, names, X) == 0).all()
+
+
+def test_cascades_say_what_can_be_exported() -> None:
+    data = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
+    top = fp.TopRank(voters=["Regression", "ListNet"], depth=5).fit(data)
+    for target in TARGETS:
+        with pytest.raises(fp.DataError, match=r"--part first\), or 'voter 1' .. 'voter 2'"):
+            fp.export(top, target)
+    made = fp.export(top, "solr", part="first")
+    first = top.model_.first
+    names = [f"feature_{i}" for i in range(1, 7)]
+    found = ENGINES["solr"](made.files, names, data.X)
+    np.testing.assert_allclose(found, first.scoring.predict(data.X), rtol=1e-5, atol=1e-6)
+    with pytest.raises(fp.DataError, match="has no part 'second'"):
+        fp.export(top, "solr", part="second")
+    with pytest.raises(fp.DataError, match="has no parts"):
+        fp.export(ranker("linear"), "solr", part="first")
+
+
+def test_options_that_mean_something_else_are_noticed(data: fp.Dataset) -> None:
+    """zero_as_missing sends zeros elsewhere: refused, not exported wrongly; forests are averaged."""
+    zero = fp.LambdaMART(scorer=_trees(zero_as_missing=True)).fit(data)
+    with pytest.raises(fp.DataError, match="plain thresholds"):
+        fp.export(zero, "solr")
+    dart = fp.ListMLE(scorer=_trees("xgboost", booster="dart", rate_drop=0.5)).fit(data)
+    with pytest.raises(fp.DataError, match="no sum of plain trees"):
+        fp.export(dart, "vespa")
+    linear = fp.ListMLE(scorer=_trees(linear_tree=True)).fit(data)
+    with pytest.raises(fp.DataError, match="linear leaves"):
+        fp.export(linear, "numpy")
+    based = fp.ListMLE(scorer=_trees("xgboost", base_score=0.75)).fit(data)
+    given = probe(based)
+    given.close(
+        ENGINES["elasticsearch"](fp.export(based, "elasticsearch").files, NAMES, given.X),
+        predict(based, given.X),
+    )
+    assert model_of(based).scoring.library == "xgboost"
+
+
+def _trees(library: str = "lightgbm", **options: object):
+    from firstpage.scorers.trees import Trees
+
+    return Trees(count=8, leaves=7, min_docs=5, library=library, options=options)
+
+
+def test_many_trees_are_worth_a_note() -> None:
+    from firstpage.rankers.files import Model
+    from firstpage.scorers.stumps import StumpsScoring
+
+    count = 1001
+    scoring = StumpsScoring.of(count, range(count), np.zeros(count), np.ones(count))
+    model = Model("RankBoost", {}, scoring, None, None, {})
+    with pytest.warns(fp.FirstpageWarning, match="1001 trees are added up in float32"):
+        made = fp.export(model, "ranklib")
+    X = np.ones((1, count), np.float32)
+    assert ENGINES["ranklib"](made.files, [], X).tolist() == [1001.0]
+
+
+def test_weights_that_float32_cannot_hold_are_refused() -> None:
+    from firstpage.rankers.files import Model
+    from firstpage.scorers.linear import LinearScoring
+
+    for weight in (1e39, 1e-31):
+        model = Model("ListNet", {}, LinearScoring(np.array([weight])), None, None, {})
+        for target in ("solr", "elasticsearch"):
+            with pytest.raises(fp.DataError, match="beyond the float32 numbers of"):
+                fp.export(model, target)
+        X = np.array([[2.0]], np.float32)
+        files = fp.export(model, "vespa").files
+        assert ENGINES["vespa"](files, [], X).tolist() == [2 * weight]
+
+
+def test_real_data(real_data: Path) -> None:
+    """MSLR-WEB10K has counts, zeros, and features up to 2e8."""
+    data = fp.read_letor(real_data / "mslr-web10k-5k" / "test.txt")
+    names = [f"feature_{i + 1}" for i in range(data.n_features)]
+    for fitted in (
+        fp.LambdaMART(scorer="trees(count=20)").fit(data),
+        fp.RankBoost(rounds=40, normalize="global minmax").fit(data),
+    ):
+        wanted = fitted.predict(data)
+        for target, engine in ENGINES.items():
+            found = engine(fp.export(fitted, target).files, names, data.X)
+            assert np.abs(found - wanted).max() <= 1e-6 * np.abs(wanted).max(), target
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_steps_at_any_size(seed: int) -> None:
+    """Thresholds from 1e-40 to 1e38, features exactly at them and at their neighbours."""
+    from firstpage.rankers.files import Model
+    from firstpage.scorers.stumps import StumpsScoring
+
+    rng = np.random.default_rng(seed)
+    low, high = sorted(rng.integers(-40, 39, 2)) if seed % 2 else (-12, 9)
+    t = rng.normal(0, 1, 40) * 10.0 ** rng.integers(low, high + 1, 40)
+    t[:3] = 0, 1e-35, -1e-35
+    scoring = StumpsScoring.of(3, rng.integers(0, 3, 40), t, rng.normal(0, 1, 40))
+    transform = fp.Standardize("global", rng.normal(0, 9, 3), 10.0 ** rng.uniform(-4, 4, 3))
+    model = Model("RankBoost", {}, scoring, transform if seed % 3 == 2 else None, None, {})
+    with np.errstate(over="ignore"):
+        at = t.astype(np.float32)
+        near = [np.nextafter(at, np.float32(side)) for side in (-np.inf, np.inf)]
+    values = np.concatenate([at, *near])
+    X = rng.choice(values[np.isfinite(values)], (500, 3))
+    wanted = model.predict(fp.Dataset.from_arrays(X, np.zeros(500), np.zeros(500, int)))
+    usual = ((np.abs(X) >= 1e-30) | (X == 0)).all(axis=1)
+    for target, engine in ENGINES.items():
+        try:
+            made = fp.export(model, target)
+        except fp.DataError as error:
+            assert target == "solr"
+            assert "cannot hold both" in str(error)
+            continue
+        rows = usual if target == "solr" else slice(None)
+        found = engine(made.files, [f"feature_{i}" for i in (1, 2, 3)], X[rows])
+        assert np.abs(found - wanted[rows]).max(initial=0.0) <= 1e-5, target

@@ -1,0 +1,168 @@
+"""ONNX in its runtime, the NumPy scorer by itself, LightGBM and XGBoost from their files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.rankers.files import Model, model_of
+from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.stumps import StumpsScoring
+from tests.exporting.conftest import NAMES, RANKERS, dataset, predict, probe, ranker
+
+HOW = [None, "minmax", "standard", "global minmax", "global standard"]
+
+
+def run_onnx(made: fp.Export, queries: list[np.ndarray]) -> np.ndarray:
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(made.files["model.onnx"])
+    return np.concatenate([session.run(["scores"], {"features": X})[0] for X in queries])
+
+
+def module(made: fp.Export) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "model"}
+    exec(compile(made.files["model.py"], "model.py", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("kind", RANKERS)
+def test_onnx_and_numpy_score_queries_as_predict_does(
+    kind: str, how: str | None, dtype: str
+) -> None:
+    fitted, data = ranker(kind, how), dataset()
+    data = data.with_features(data.X.astype(dtype), data.feature_names)
+    wanted = fitted.predict(data)
+    queries = [query.X for query in data]
+    found = run_onnx(fp.export(fitted, "onnx", dtype=dtype), queries)
+    scale = np.abs(wanted).max()
+    assert np.abs(found - wanted).max() <= 1e-6 * scale
+    score = module(fp.export(fitted, "numpy"))["score"]
+    alone = np.concatenate([score(X) for X in queries])
+    at_once = score(data.X, np.repeat(np.arange(len(data)), data.lengths))
+    assert alone.tolist() == at_once.tolist()
+    if kind in ("linear", "features"):
+        assert np.abs(alone - wanted).max() <= 1e-12 * scale
+    else:
+        assert alone.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("how", [None, "global minmax", "global standard"])
+@pytest.mark.parametrize("kind", RANKERS)
+def test_onnx_and_numpy_on_extreme_numbers(kind: str, how: str | None) -> None:
+    fitted = ranker(kind, how)
+    given = probe(fitted)
+    wanted = predict(fitted, given.X)
+    given.close(run_onnx(fp.export(fitted, "onnx"), [given.X]), wanted)
+    found = module(fp.export(fitted, "numpy"))["score"](given.X)
+    given.close(found, wanted)
+
+
+@pytest.mark.parametrize("how", ["minmax", "standard"])
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_queries_of_few_and_of_equal_documents(how: str, rows: int) -> None:
+    fitted = ranker("lightgbm", how)
+    X = np.repeat(dataset().X[:1], rows, axis=0)
+    wanted = predict(fitted, X)
+    assert run_onnx(fp.export(fitted, "onnx"), [X]) == pytest.approx(wanted, rel=1e-6)
+    assert module(fp.export(fitted, "numpy"))["score"](X).tolist() == wanted.tolist()
+
+
+def network(how: str | None = None) -> Model:
+    rng = np.random.default_rng(3)
+    scoring = MLPScoring(
+        rng.normal(0, 1, 6), rng.uniform(0.5, 2, 6), rng.normal(0, 1, (6, 8)).astype(np.float32),
+        rng.normal(0, 1, 8).astype(np.float32), rng.normal(0, 1, 8).astype(np.float32), 0.25,
+    )  # fmt: skip
+    transform = None if how is None else fp.transform_from_dict({"transform": how, "per": "query"})
+    return Model("RankNet", {}, scoring, transform, None, {})
+
+
+@pytest.mark.parametrize("how", [None, "minmax", "standardize"])
+def test_networks(how: str | None) -> None:
+    data = fp.Synthetic(queries=20, docs=9, features=6).dataset()
+    wanted = network(how).predict(data)
+    queries = [query.X for query in data]
+    found = run_onnx(fp.export(network(how), "onnx"), queries)
+    assert np.abs(found - wanted).max() <= 1e-6 * np.abs(wanted).max()
+    score = module(fp.export(network(how), "numpy"))["score"]
+    assert np.concatenate([score(X) for X in queries]) == pytest.approx(wanted, rel=1e-12)
+    with pytest.raises(fp.DataError, match="network, which Solr cannot score; export it to onnx"):
+        fp.export(network(how), "solr")
+
+
+def test_onnx_carries_names_and_empty_models() -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    made = fp.export(ranker("linear"), "onnx")
+    held = runtime.InferenceSession(made.files["model.onnx"]).get_modelmeta()
+    assert json.loads(held.custom_metadata_map["features"]) == NAMES
+    empty = Model("RankBoost", {}, StumpsScoring.of(6, [], [], []), None, None, {})
+    assert (run_onnx(fp.export(empty, "onnx"), [dataset().X]) == 0).all()
+    assert (module(fp.export(empty, "numpy"))["score"](dataset().X) == 0).all()
+
+
+def test_the_numpy_scorer_stands_alone(tmp_path: Path) -> None:
+    """Run by an interpreter that sees NumPy and this file, and nothing of ours."""
+    fitted = ranker("lightgbm")
+    fp.export(fitted, "numpy", tmp_path / "mine.py")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
+    text = (tmp_path / "mine.py").read_text()
+    assert "import firstpage" not in text
+    assert max(map(len, text.splitlines())) < 120
+    X = dataset().X[:9]
+    lines = "\n".join(" ".join(repr(float(v)) for v in row) for row in X)
+    done = subprocess.run(
+        [sys.executable, "-I", str(tmp_path / "mine.py")], input=lines, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert [float(line) for line in done.stdout.split()] == predict(fitted, X).tolist()
+
+
+def test_the_numpy_scorer_refuses_what_predict_refuses() -> None:
+    names = module(fp.export(ranker("linear"), "numpy"))
+    assert names["FEATURES"] == NAMES
+    X = dataset().X[:3].copy()
+    with pytest.raises(ValueError, match="6 columns"):
+        names["score"](X[:, :4])
+    X[1, 2] = np.nan
+    with pytest.raises(ValueError, match="missing or infinite"):
+        names["score"](X)
+    assert names["score"](X[:0]).tolist() == []
+
+
+def test_native_files(tmp_path: Path) -> None:
+    import lightgbm
+    import xgboost
+
+    X = probe(ranker("lightgbm")).X
+    fp.export(ranker("lightgbm"), "lightgbm", tmp_path / "trees.txt")
+    found = lightgbm.Booster(model_file=str(tmp_path / "trees.txt")).predict(X, raw_score=True)
+    assert found.tolist() == predict(ranker("lightgbm"), X).tolist()
+    fp.export(ranker("xgboost"), "xgboost", tmp_path / "x")
+    booster = xgboost.Booster(model_file=str(tmp_path / "x" / "model.json"))
+    found = booster.predict(xgboost.DMatrix(X), output_margin=True)
+    assert found.astype(float).tolist() == predict(ranker("xgboost"), X).tolist()
+    assert json.loads((tmp_path / "x" / "columns.json").read_text()) == NAMES
+    for kind, target in (("lightgbm", "xgboost"), ("stumps", "lightgbm"), ("linear", "xgboost")):
+        with pytest.raises(fp.DataError, match=f"{target} takes what"):
+            fp.export(ranker(kind), target)
+    with pytest.raises(fp.DataError, match="scales features"):
+        fp.export(ranker("lightgbm", "global minmax"), "lightgbm")
+
+
+def test_global_scaling_needs_no_queries_and_survives_files(tmp_path: Path) -> None:
+    fitted = ranker("linear", "global standard")
+    assert fitted.transform_.per == "global"
+    fitted.save(tmp_path / "m.json")
+    again = fp.load(tmp_path / "m.json")
+    X = dataset().X
+    assert predict(again, X).tolist() == fitted.predict(dataset()).tolist()
+    assert model_of(again).transform == fitted.transform_
