@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from firstpage.losses.listwise import TopOne
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import LONGEST, Permutations
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
+from firstpage.losses.terms import Term, terms_of
 from firstpage.names import number
 from firstpage.types import Bools, Floats
 
@@ -49,6 +50,13 @@ class _Sum:
     def stiffness(self) -> Floats:
         found: Floats = np.sum([share * part.stiffness() for share, part in self.parts], axis=0)
         return found
+
+    def terms(self) -> list[Term] | None:
+        """None where a part has none."""
+        found = [(share, terms_of(part)) for share, part in self.parts]
+        if any(terms is None for _, terms in found):
+            return None
+        return [term.times(share) for share, terms in found for term in terms or ()]
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         spare = [(np.empty_like(values), np.empty_like(grad)) for _ in self.parts]
@@ -150,6 +158,12 @@ class _Less:
 
     def stiffness(self) -> Floats:
         return self.part.stiffness()
+
+    def terms(self) -> list[Term] | None:
+        found = terms_of(self.part)
+        if found is None or len(found) != 1:
+            return None
+        return [replace(found[0], less=self.least)]
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         run, least = self.part.bind(lo, hi, scores, values, grad), self.least[lo:hi]

@@ -49,10 +49,19 @@ class Levels:
 
     def spread(self, values: Floats) -> Floats:
         """One number a level as one number a document, in the order of the rows."""
-        rows = np.repeat(self.offsets[:-1], np.diff(self.offsets)) + self.order
+        return self.by_row(np.repeat(values, self.widths))
+
+    def by_row(self, values: Floats) -> Floats:
+        """One number a document, from true order to the order of rows."""
         out = np.empty(len(self.order))
-        out[rows] = np.repeat(values, self.widths)
+        out[np.repeat(self.offsets[:-1], np.diff(self.offsets)) + self.order] = values
         return out
+
+    def at_starts(self, values: Floats) -> Floats:
+        """One number a level with the first document of it, in the order of rows; else 0."""
+        out = np.zeros(len(self.order))
+        out[self._starts()] = values
+        return self.by_row(out)
 
     @property
     def widths(self) -> Ints:

@@ -12,6 +12,7 @@ from firstpage.errors import DataError
 from firstpage.kernels import listwise as kernel
 from firstpage.losses.base import Loss, Run, Target, Traits, safe_inverse
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
+from firstpage.losses.terms import Term
 from firstpage.types import Floats, Ints
 
 
@@ -44,6 +45,12 @@ class _PlackettLuce:
 
     def stiffness(self) -> Floats:
         return self.levels.per_query(self.mass)
+
+    def terms(self) -> list[Term]:
+        found = self.levels
+        weight, pull = found.by_row(found.weight), found.spread(self.upper)
+        rows = {"weight": weight, "pull": pull * weight, "mass": found.at_starts(self.mass)}
+        return [Term("plackett_luce", rows, np.ones(len(found.offsets) - 1))]
 
     def _common(self, lo: int, hi: int) -> list[Any]:
         found = self.levels
@@ -115,6 +122,9 @@ class TopOne:
     def stiffness(self) -> Floats:
         return self.factor
 
+    def terms(self) -> list[Term]:
+        return [Term("softmax", {"weight": self.weight, "share": self.share}, self.factor)]
+
     def entropy(self) -> Floats:
         """The least value that scores can reach, a query (before the factor)."""
         ones = np.ones_like(self.share)
@@ -174,6 +184,10 @@ class _Cosine:
 
     def stiffness(self) -> Floats:
         return np.ones(len(self.offsets) - 1)
+
+    def terms(self) -> list[Term]:
+        floor = np.full(len(self.offsets) - 1, self.floor)
+        return [Term("cosine", {"weight": self.weight, "unit": self.unit}, floor)]
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         return self._bind(lo, hi, scores, values, grad, np.empty(hi - lo))

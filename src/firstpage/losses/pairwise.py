@@ -14,6 +14,7 @@ from firstpage.kernels import exponential, hinge
 from firstpage.kernels import pairwise as kernel
 from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
 from firstpage.losses.levels import Levels, levels
+from firstpage.losses.terms import Term
 from firstpage.types import Floats, Ints
 
 Pairs = Literal["all", "cross"]
@@ -118,6 +119,15 @@ class _Weighed:
 
 
 class _Logistic(_Weighed):
+    def terms(self) -> list[Term]:
+        found = self.levels
+        weight = found.by_row(found.weight)
+        rows = {
+            "up": found.spread(self.upper) * weight, "low": found.spread(self.lower) * weight,
+            "end": found.spread(found.end.astype(np.float64)),
+        }  # fmt: skip
+        return [Term("pairs", rows, np.ones(len(found.offsets) - 1))]
+
     @cached_property
     def _even(self) -> int:
         return int((self.levels.weight == 1.0).all() and (self.lower == 1.0).all())

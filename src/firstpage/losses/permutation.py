@@ -13,6 +13,7 @@ from firstpage.errors import DataError
 from firstpage.kernels import permutations as kernel
 from firstpage.losses.base import Loss, Run, Target
 from firstpage.losses.listwise import relevance
+from firstpage.losses.terms import ShortLists, Term
 from firstpage.types import Array, Floats, Ints
 
 LONGEST = 12
@@ -71,6 +72,10 @@ class Permutations:
     def stiffness(self) -> Floats:
         found: Floats = self.factor * np.maximum(np.diff(self.firsts) - 1, 0)
         return found
+
+    def terms(self) -> list[Term]:
+        lists = ShortLists(self.docs, self.firsts, self.table, self.starts, self.reach)
+        return [Term("permutations", {}, self.factor, lists=lists)]
 
     def entropy(self) -> Floats:
         """The least value that scores can reach, a query (before the factor)."""

@@ -12,6 +12,7 @@ from firstpage.kernels import listwise as kernel
 from firstpage.losses.base import Loss, Run, Target, Traits, safe_inverse
 from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import relevance
+from firstpage.losses.terms import Term
 from firstpage.types import Floats, Ints
 
 
@@ -43,6 +44,9 @@ class _SquaredError:
 
     def stiffness(self) -> Floats:
         return self.factor * query_sums(self.weight, self.offsets)
+
+    def terms(self) -> list[Term]:
+        return [Term("squared", {"weight": self.weight, "label": self.labels}, self.factor)]
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])

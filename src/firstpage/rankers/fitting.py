@@ -113,6 +113,7 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         parts.loss, fitting, job.truth, row_bytes, job.training.weights,
         job.training.query_weights, parts.l2, job.threads, solver.batch,
     )  # fmt: skip
+    objective = _placed(objective, scorer, solver, job.truth)
     watcher = watcher_of(job, fitting.predict, solver.path)
     start = _start(job, parts.loss, fitting, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
@@ -145,6 +146,20 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     if degenerate:
         done.record["degenerate"] = True
     return replace(done, gap=gap, memory=memory)
+
+
+def _placed(objective: Objective, scorer: Any, solver: Any, truth: Truth) -> Any:
+    """The objective where the scorer wants it: here, or on a device."""
+    if scorer.device == "cpu":
+        return objective
+    if getattr(solver, "linear", False) or (solver.batch and objective.scorer.parallel):
+        raise DataError(
+            f"on a device linear scores are fitted by 'lbfgs' or 'gd', not by "
+            f"{type(solver).__name__}. Leave device= out, or choose another solver."
+        )
+    from firstpage.device.objective import device_objective
+
+    return device_objective(objective, truth, scorer.device)
 
 
 def _all_alike(fitting: Any, params: Floats, job: Job, iterations: int) -> bool:

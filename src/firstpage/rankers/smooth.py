@@ -19,7 +19,7 @@ from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
 from firstpage.names import number
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fitting import Fitted, Job
+from firstpage.rankers.fitting import Fitted, Job, Parts
 from firstpage.rankers.least_squares import fit_least_squares
 from firstpage.scorers.linear import WIDE, Linear, LinearScoring
 from firstpage.scorers.parts import scorer
@@ -32,12 +32,23 @@ class Smooth(Composed):
     """Rankers whose loss is smooth.
 
     l2         penalty on the weights, l2 / 2 * |w|^2 beside the mean loss of a query
+    device     "cuda" fits linear scores and networks on a GPU (PyTorch); None: as the scorer says
     """
 
     _grid: ClassVar = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
 
     _: KW_ONLY
     l2: float = 0.01
+    device: str | None = None
+
+    def _parts(self) -> Parts:
+        parts = super()._parts()
+        if self.device is None:
+            return parts
+        kind = scorer(self.scorer)
+        if kind.additive:
+            raise DataError("trees grow on the CPU; device= is for linear scores and networks.")
+        return replace(parts, scorer=replace(kind, device=str(self.device)))
 
     def _penalty(self) -> float:
         return float(self.l2)
@@ -199,7 +210,8 @@ class Regression(Smooth):
         shares = counts if training.query_weights is None else counts * training.query_weights
         job = replace(job, training=replace(training, query_weights=shares))
         exact = self.solver == "auto" or isinstance(solver(self.solver, None, 0), LBFGS)
-        if kind == Linear() and exact and training.data.n_features <= WIDE:
+        here = kind == Linear() and self.device in (None, "cpu")
+        if here and exact and training.data.n_features <= WIDE:
             with quiet_blas():
                 return fit_least_squares(job, self.k, self._penalty())
         return super()._learn(job)

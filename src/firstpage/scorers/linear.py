@@ -18,8 +18,12 @@ STEEP = 1e-3  # directions in which documents vary less than this share are not 
 
 @dataclass(frozen=True)
 class Linear:
-    """A weighted sum of the features."""
+    """A weighted sum of the features.
 
+    device   where it is fitted: "cpu", or "cuda" and the like, by PyTorch
+    """
+
+    device: str = "cpu"
     additive: ClassVar[bool] = False
 
     def fitting(self, X: Any) -> LinearFitting:

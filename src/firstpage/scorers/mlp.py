@@ -78,7 +78,7 @@ class MLPFitting:
         held: list[Any] = []
 
         def forward() -> None:
-            W, b, v, c = _layers(self._flat, self.n_features, self.hidden)
+            W, b, v, c = layers(self._flat, self.n_features, self.hidden)
             found = self.torch.relu(rows @ W + b) @ v + c
             held[:] = [found]
             scores[:] = found.detach().cpu().numpy()
@@ -95,7 +95,7 @@ class MLPFitting:
         return None
 
     def scoring(self, params: Floats) -> MLPScoring:
-        W, b, v, c = _layers(params.astype(np.float32), self.n_features, self.hidden)
+        W, b, v, c = layers(params.astype(np.float32), self.n_features, self.hidden)
         return MLPScoring(
             self.mean, self.deviation, np.array(W), np.array(b), np.array(v), float(c)
         )
@@ -104,7 +104,7 @@ class MLPFitting:
         return self.scoring(params).predict(X)
 
 
-def _layers(flat: Any, inputs: int, hidden: int) -> tuple[Any, Any, Any, Any]:
+def layers(flat: Any, inputs: int, hidden: int) -> tuple[Any, Any, Any, Any]:
     """The flat parameters as (W, b, v, c); views, of arrays and tensors alike."""
     a, b, c = inputs * hidden, (inputs + 1) * hidden, (inputs + 2) * hidden
     return flat[:a].reshape(inputs, hidden), flat[a:b], flat[b:c], flat[c]

@@ -1,0 +1,1 @@
+"""Fitting on a GPU: whole passes over features and losses, by PyTorch and Triton."""

@@ -1,0 +1,43 @@
+"""PyTorch and Triton, found when they are needed."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+from firstpage.errors import DataError, need
+
+
+@cache
+def torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise need("torch", "torch", "fitting on a device") from error
+    return torch
+
+
+def on(device: str, array: Any) -> Any:
+    """An array as a tensor of the device, which may be written to."""
+    return checked(device, lambda: torch().tensor(array, device=device))
+
+
+def checked(device: str, make: Any) -> Any:
+    """What PyTorch says of a device that it has not got, in a line."""
+    try:
+        return make()
+    except (RuntimeError, AssertionError, TypeError) as error:
+        said = str(error).splitlines()[0]
+        raise DataError(f"device {device!r} cannot be used ({said}).") from error
+
+
+def has_kernels(device: str) -> bool:
+    """Whether the losses can be computed there: by Triton on CUDA, or by its interpreter."""
+    if not (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
+        return False
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True

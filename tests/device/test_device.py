@@ -1,0 +1,122 @@
+"""Fitting on a device: kernels interpreted here, compiled for a GPU, and measured on one by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.errors import DataError
+from firstpage.losses.focused import focused_net, focused_svm
+from firstpage.losses.listwise import PlackettLuce
+from firstpage.losses.structural import AveragePrecisionHinge
+from firstpage.losses.terms import terms_of
+from firstpage.scorers.linear import Linear
+from firstpage.solvers.objective import Objective
+
+pytest.importorskip("torch", reason="no PyTorch: devices are not tested (TORCH=..)")
+from firstpage.device.objective import HostLoss, _chunks, _even, device_objective, uploaded
+
+ROOT = Path(__file__).parents[2]
+DATA = fp.Synthetic(queries=60, docs="uniform(2, 30)", features=6, grades=3, seed=1).dataset()
+
+
+def triton_or_skip() -> None:
+    pytest.importorskip("triton", reason="no Triton: its kernels are not tested")
+
+
+def test_kernels_compute_what_the_cpu_does() -> None:
+    triton_or_skip()
+    env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-W", "ignore", "-m", "tests.device.on_cpu"]
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
+    assert done.stdout.strip().endswith("as on the CPU"), done.stderr[-2000:]
+
+
+def test_kernels_compile_for_a_gpu() -> None:
+    triton_or_skip()
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    from firstpage.device import linear, lists
+
+    kinds = dict.fromkeys("XWSGABKD", "*fp32") | {
+        "OFFSETS": "*i64", "COUNTS": "*i32", "FACTORS": "*fp32", "SHARES": "*fp32",
+        "FIRSTS": "*i32", "VALUES": "*fp64", "SLOPES": "*fp32", "first": "i32",
+    }  # fmt: skip
+    fixed = {"F": 46, "WIDE": 32, "REST": 16, "R": 32, "N": 128, "LOSS": lists.pairs}
+    for kernel in (linear.whole_pass, lists.each_query):
+        names = kernel.arg_names
+        source = triton.compiler.ASTSource(
+            fn=kernel,
+            signature={n: "constexpr" if n in fixed else kinds[n] for n in names},
+            constexprs={(names.index(n),): v for n, v in fixed.items() if n in names},
+        )
+        built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
+        assert ".visible .entry" in built.asm["ptx"]
+
+
+def test_without_kernels_the_loss_stays_here() -> None:
+    for loss in (PlackettLuce(3), AveragePrecisionHinge(3)):
+        host = Objective(loss, Linear().fitting(DATA.X), DATA.truth, 24, l2=0.1)
+        there = device_objective(host, DATA.truth, "cpu")
+        assert isinstance(there, HostLoss)
+        params = np.random.default_rng(0).normal(size=6)
+        (value, slope), wanted = there(params), host(params)
+        assert value == pytest.approx(wanted[0], rel=1e-5)
+        assert slope == pytest.approx(wanted[1], rel=1e-4, abs=1e-5)
+        assert there.scorer.noise == 1e-7
+
+
+def test_losses_say_whether_they_can_be_computed_there() -> None:
+    assert [t.kind for t in terms_of(PlackettLuce().target(DATA.truth)) or ()] == ["plackett_luce"]
+    assert terms_of(AveragePrecisionHinge(3).target(DATA.truth)) is None
+    assert terms_of(focused_svm(5, 0.5).target(DATA.truth)) is None
+    kinds = [t.kind for t in terms_of(focused_net(5, 0.5).target(DATA.truth)) or ()]
+    assert kinds[-1] == "pairs"
+
+
+def test_features_are_uploaded_in_any_order_dense_or_sparse(monkeypatch) -> None:
+    from scipy.sparse import csr_array
+
+    monkeypatch.setattr("firstpage.device.objective.ROWS", 7)
+    rng = np.random.default_rng(0)
+    X, order = rng.random((40, 3)), rng.permutation(40)
+    for given in (X, csr_array(X)):
+        assert uploaded(given, order, "cpu").numpy() == pytest.approx(X[order], rel=1e-6)
+        assert uploaded(given, np.arange(40), "cpu").numpy() == pytest.approx(X, rel=1e-6)
+
+
+def test_work_is_parted_by_whole_queries() -> None:
+    offsets = np.array([0, 3, 3, 10, 11])
+    assert _chunks(offsets, 4) == [(0, 2), (2, 3), (3, 4)]
+    ends = _even(offsets, 3)
+    assert (ends[0], ends[-1]) == (0, 4)
+    assert (np.diff(ends) >= 0).all()
+    assert _even(np.array([0, 2]), 5).tolist()[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (fp.ListMLE(device="cuda:99"), "device 'cuda:99' cannot be used"),
+        (fp.ListMLE(device="tpu"), "device 'tpu' cannot be used"),
+        (fp.ListMLE(device="cuda", solver="sgd"), "by 'lbfgs' or 'gd', not by SGD"),
+        (fp.ListMLE(device="cuda", scorer="trees"), "trees grow on the CPU"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_told_in_a_line(made, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        made.fit(DATA)
+
+
+def test_device_cpu_is_the_cpu() -> None:
+    here = fp.ListMLE(k=5).fit(DATA)
+    assert fp.ListMLE(k=5, device="cpu").fit(DATA).coef_.tolist() == here.coef_.tolist()
+    assert "device" in fp.RankNet().get_params()
