@@ -47,6 +47,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/choose.py
 	$(BIN)/python benchmarks/dcglearn.py
 	$(BIN)/python benchmarks/label.py
+	$(BIN)/python benchmarks/scale.py
 
 soak: $(VENV)/.ready  ## long fuzzing of the readers, and killing the labelling server, by hand
 	$(BIN)/python tests/soak/fuzz_readers.py

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from firstpage.data.preferences import Preferences as Preferences
     from firstpage.data.scores import read_scores as read_scores
     from firstpage.data.scores import write_scores as write_scores
+    from firstpage.data.shard_writer import write_shards as write_shards
+    from firstpage.data.shards import Shards as Shards
+    from firstpage.data.shards import read_shards as read_shards
     from firstpage.data.synthetic import Synthetic as Synthetic
     from firstpage.data.transforms import MinMax as MinMax
     from firstpage.data.transforms import Standardize as Standardize
@@ -125,6 +128,8 @@ _ROOMS = {
     "data.preference_files": ["read_preferences", "write_preferences"],
     "data.preferences": ["Preferences"],
     "data.scores": ["read_scores", "write_scores"],
+    "data.shard_writer": ["write_shards"],
+    "data.shards": ["Shards", "read_shards"],
     "data.synthetic": ["Synthetic"],
     "data.transforms": ["MinMax", "Standardize", "transform_from_dict"],
     "data.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],

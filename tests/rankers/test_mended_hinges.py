@@ -74,14 +74,14 @@ def test_boosting_in_vain_says_so_and_keeps_its_objective() -> None:
 
 
 def test_tables_too_large_are_refused() -> None:
-    import firstpage.solvers.weak as weak
+    import firstpage.solvers.pools as pools
 
-    most, weak.MOST_BYTES = weak.MOST_BYTES, 1000
+    most, pools.MOST_BYTES = pools.MOST_BYTES, 1000
     try:
         with pytest.raises(DataError, match="take fewer"):
             fp.FocusedBoost(k=3).fit(TRAIN)
     finally:
-        weak.MOST_BYTES = most
+        pools.MOST_BYTES = most
 
 
 def test_a_ratio_without_end_is_null() -> None:

@@ -28,6 +28,7 @@ from firstpage.cli import (
     rank,
     rankers,
     reproduce,
+    shard,
     synthesize,
     theory,
     train,
@@ -42,7 +43,7 @@ def app() -> None:
 
 
 for _verb in (
-    demo, describe, convert, train, rank, rankers, explain, export, import_, crossval,
+    demo, describe, convert, shard, train, rank, rankers, explain, export, import_, crossval,
     evaluate, compare, aggregate, label, dcglearn, measures, synthesize, reproduce, theory,
 ):  # fmt: skip
     app.add_command(_verb.command)

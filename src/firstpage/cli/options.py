@@ -28,6 +28,11 @@ seed = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="For everything random."
 )
 
+engine = click.option(
+    "--engine", metavar="WHERE",
+    help="For a folder of shards: threads, or dask://host:port.  [default: threads]",
+)  # fmt: skip
+
 truth = together(
     click.argument("data", required=False, type=FILE),
     click.option("--qrels", type=FILE, help="Judgments in TREC form, instead of DATA."),

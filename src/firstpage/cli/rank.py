@@ -15,16 +15,30 @@ from firstpage.cli import options, shared
 @click.option("-o", "--output", type=options.FILE, required=True, help="Write the scores here.")
 @click.option("--trec", is_flag=True, help="Write a run in TREC form instead; needs document ids.")
 @click.option("--tag", help="The run's name; the ranker's, if not given.")
-def command(model: Path, data: Path, output: Path, trec: bool, tag: str | None) -> None:
-    """Score the documents of DATA with MODEL: one score a line, in the order of DATA."""
+@options.engine
+def command(
+    model: Path, data: Path, output: Path, trec: bool, tag: str | None, engine: str | None
+) -> None:
+    """Score the documents of DATA with MODEL: one score a line, in the order of DATA.
+
+    DATA is a file, or a folder of shards.
+    """
     from firstpage.data.scores import write_scores
+    from firstpage.data.shards import Shards
     from firstpage.data.trec import run_of, write_run
     from firstpage.errors import DataError
     from firstpage.rankers.files import read_model
     from firstpage.rankers.training import check_finite, restored
 
     found = read_model(model)
-    documents = shared.read_data(data, **shared.like(data, found))
+    documents = shared.read_any(data, **shared.like(data, found))
+    if isinstance(documents, Shards):
+        if trec:
+            raise click.UsageError("--trec needs data in memory, not shards.")
+        write_scores(found.predict(documents, engine=engine), output)
+        return
+    if engine is not None:
+        raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
     check_finite(documents)
     scores = found.predict(documents)
     if trec:

@@ -17,6 +17,7 @@ from firstpage.errors import DataError, FirstpageError
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
     from firstpage.data.files import Progress
+    from firstpage.data.shards import Shards
     from firstpage.data.trec import Column
     from firstpage.rankers.base import Ranker
 
@@ -70,7 +71,14 @@ def read_data(path: Path, **options: Any) -> Dataset:
     return data
 
 
-def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column:
+def read_any(path: Path, **options: Any) -> Dataset | Shards:
+    """A dataset, or the shards of a folder."""
+    from firstpage.data.shards import is_shards, read_shards
+
+    return read_shards(path) if is_shards(path) else read_data(path, **options)
+
+
+def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shards:
     """From DATA or --qrels, whichever is given."""
     if (data is None) == (qrels is None):
         raise click.UsageError("give the truth once: a data file, or --qrels.")
@@ -79,15 +87,20 @@ def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column:
 
         return read_qrels(qrels)
     assert data is not None
-    return read_data(data)
+    return read_any(data)
 
 
-def read_system(truth: Dataset | Column, scores: Path | None, run: Path | None) -> Any:
+def read_system(truth: Dataset | Column | Shards, scores: Path | None, run: Path | None) -> Any:
     """Scores for a dataset, or a run for judgments."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.scores import read_scores
+    from firstpage.data.shards import Shards
     from firstpage.data.trec import read_run
 
+    if isinstance(truth, Shards):
+        if scores is None:
+            raise click.UsageError("shards go with --scores, or with --model in `evaluate`.")
+        return read_scores(scores, truth.n_docs)
     if scores is not None:
         if not isinstance(truth, Dataset):
             raise click.UsageError("--scores go with a data file, whose documents they score.")
@@ -120,11 +133,14 @@ def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
     return given
 
 
-def as_qrels(truth: Dataset | Column) -> Column:
+def as_qrels(truth: Dataset | Column | Shards) -> Column:
     """Judgments for runs, also from a data file with document ids."""
     from firstpage.data.dataset import Dataset
+    from firstpage.data.shards import Shards
     from firstpage.data.trec import qrels_of
 
+    if isinstance(truth, Shards):
+        raise FirstpageError(f"{truth.source}: shards go with --scores, not with --run.")
     if not isinstance(truth, Dataset):
         return truth
     if truth.docids is None:
@@ -177,6 +193,8 @@ def like(path: Path, other: Any) -> dict[str, Any]:
     """
     from firstpage.data.formats import format_of
 
+    if path.is_dir():
+        return {}
     return {"n_features": other.n_features} if format_of(path) == "letor" else {}
 
 

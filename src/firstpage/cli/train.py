@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 @click.option("--trials", default=30, show_default=True, type=click.IntRange(1), help="Of Optuna.")
 @click.option("--trials-to", type=options.FILE, help="Write all trials here (.csv or .json).")
 @click.option("--threads", type=click.IntRange(1), help="All cores, if not given.")
+@options.engine
+@click.option(
+    "--checkpoint", type=options.FILE,
+    help="Keep here where training stands; if it breaks off, the next run goes on from there.",
+)  # fmt: skip
 @click.option("-o", "--output", type=options.FILE, required=True, help="Write the model here.")
 @options.as_json
 def command(
@@ -50,26 +55,38 @@ def command(
     trials: int,
     trials_to: Path | None,
     threads: int | None,
+    engine: str | None,
+    checkpoint: Path | None,
     output: Path,
     as_json: bool,
 ) -> None:
     """Train RANKER (see `firstpage rankers`) on TRAIN, and write the model.
 
+    TRAIN is a file, or a folder that `firstpage shard` wrote.
+
     RANKER may carry parameters, as in "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".
     """
     if (tune or grid) and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
-    if train.is_dir():
+    from firstpage.data.shards import Shards, is_shards
+
+    if train.is_dir() and not is_shards(train):
         raise click.UsageError(f"{train} is a folder; `firstpage crossval` trains over its folds.")
     for file in filter(None, (output, trials_to)):
         if str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir():
             raise click.UsageError(f"{file}: cannot be written there.")
+    if checkpoint is not None and (tune or grid):
+        raise click.UsageError("--checkpoint goes with one training, not with --tune or --grid.")
     if trials_to is not None and not (tune or grid):
         raise click.UsageError("--trials-to goes with --tune or --grid.")
     found = shared.ranker_from(ranker, settings, measure, normalize, seed)
     if threads is not None:
         found.set_params(threads=threads)
-    data = shared.read_data(train)
+    data = shared.read_any(train)
+    if isinstance(data, Shards) and (tune or grid):
+        raise click.UsageError("--tune and --grid need training data in memory, not shards.")
+    if engine is not None and not isinstance(data, Shards):
+        raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
     other = None if valid is None else shared.read_data(valid, **shared.like(valid, data))
     start = time.perf_counter()
     if tune or grid:
@@ -78,7 +95,7 @@ def command(
         interrupted = tuned.interrupted
     else:
         with _progress(str(found.measure)) as tell:
-            found.fit(data, valid=other, callback=tell)
+            found.fit(data, valid=other, callback=tell, engine=engine, checkpoint=checkpoint)
         tuned, interrupted = None, found.interrupted_
     found.save(output)
     if tuned is not None and trials_to is not None:

@@ -63,18 +63,18 @@ def read_letor(
     if cache is not False and file.is_file() and file.stat().st_size >= CACHED_FROM:
         entry = Entry(file, cache, options)
         if (arrays := entry.load()) is not None:
-            return _from_arrays(arrays, str(file))
+            return from_arrays(arrays, str(file))
     reader = LetorReader(file, kind, sparse, n_features, zero_based)
     dataset = reader.read(progress)
     if entry is not None:
-        entry.save(_to_arrays(dataset))
+        entry.save(to_arrays(dataset))
     return dataset
 
 
 # --- the cache's view of a dataset
 
 
-def _to_arrays(data: Dataset) -> dict[str, Array]:
+def to_arrays(data: Dataset) -> dict[str, Array]:
     queries = data.queries.compact()
     arrays: dict[str, Array] = {"y": data.y, "offsets": data.offsets}
     arrays |= {"queries": queries.data, "query_ends": queries.ends}
@@ -94,7 +94,7 @@ def _to_arrays(data: Dataset) -> dict[str, Array]:
     return arrays | parts | {"shape": shape}
 
 
-def _from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
+def from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
     if "X" in arrays:
         X: Any = arrays["X"]
     else:

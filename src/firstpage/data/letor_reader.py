@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -86,11 +87,17 @@ class LetorReader:
         self.n_features = n_features
         self.first = 0 if zero_based else 1  # the number of the first feature
         self.zero_based = zero_based
-        self.sink: DenseSink | SparseSink = SparseSink(dtype) if sparse else DenseSink(dtype)
+        self.taken = 0
         self.cell = np.zeros(1, np.uint64)
         self.state = np.zeros(kernel.STATE_SIZE, np.int64)
         self.state[kernel.GREATEST], self.state[kernel.LEAST] = -1, 2**62
         self.lines = 0
+        self._forget(sparse)
+
+    def _forget(self, sparse: bool | None) -> None:
+        self.sink: DenseSink | SparseSink = (
+            SparseSink(self.dtype) if sparse else DenseSink(self.dtype)
+        )
         self.rows = 0
         self.labels: list[Array] = []
         self.id_bytes: list[Bytes] = []
@@ -99,6 +106,12 @@ class LetorReader:
         self.segments: list[tuple[int, int]] = []  # (query, first row)
 
     def read(self, progress: Progress | None) -> Dataset:
+        for _ in self.chunks(progress):
+            pass
+        return self.take()
+
+    def chunks(self, progress: Progress | None) -> Iterator[None]:
+        """Read on, pausing after each chunk of text; what was read can be taken then."""
         with open_bytes(self.path) as (stream, position):
             total = self.path.stat().st_size
             # A small file needs little room; of a pipe nobody knows the size.
@@ -117,7 +130,7 @@ class LetorReader:
                     if not self.lines and bytes(buffers.text[:3]) == BOM:
                         buffers.text[:3] = BLANK
                     self._chunk(buffers, used)
-                    if isinstance(self.sink, DenseSink):
+                    if isinstance(self.sink, DenseSink) and not self.taken:
                         self.sink.expect(self.rows * total // max(position(), 1))
                     held -= used
                     buffers.text[:held] = buffers.text[used : used + held].copy()
@@ -125,7 +138,7 @@ class LetorReader:
                     progress(position(), total)
                 if not got:
                     break
-        return self._dataset()
+                yield
 
     def _chunk(self, b: _Buffers, size: int) -> None:
         state = self.state
@@ -272,6 +285,13 @@ class LetorReader:
         raise DataError(f"{at(self.path, line, pos - start + 1)}: {SAYS[code].format(got=word)}")
 
     # --- the result
+
+    def take(self) -> Dataset:
+        """What was read so far, or since the last time; the reader forgets it."""
+        found = self._dataset()
+        self.taken += 1
+        self._forget(found.is_sparse)
+        return found
 
     def _dataset(self) -> Dataset:
         if not self.rows:

@@ -7,8 +7,9 @@ A transform is a frozen value: `MinMax()` scales each query by itself and needs 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
@@ -19,6 +20,14 @@ from firstpage.types import Array, Floats, Ints
 
 ROWS = 1 << 16  # fitted and applied this many rows at a time, for data larger than memory
 Per = Literal["query", "global"]
+
+
+class Parts(Protocol):
+    """Data in parts, as a list of them or a folder of shards has them."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> Dataset: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +43,24 @@ class _Scaling:
         if self.per not in ("query", "global"):
             raise DataError(f"per must be 'query' or 'global'; got {self.per!r}.")
 
-    def fit(self, data: Dataset) -> Self:
-        """With the numbers of this data; per query there is nothing to remember."""
+    def fit(self, data: Dataset | Parts) -> Self:
+        """With the numbers of this data, or of all its parts; per query there is nothing to
+        remember."""
         if self.per == "query":
             return self
-        shift, spread = self._over_all(_dense(data, self.name))
+        parts: Parts = [data] if isinstance(data, Dataset) else data
+        shift, spread = self._over_all(lambda: _blocks(parts, self.name))
         return replace(self, shift=shift, scale=_no_zero(spread))
 
-    def apply(self, data: Dataset) -> Dataset:
-        """The data with scaled features; the type of the numbers stays."""
+    def apply(self, data: Dataset, out: Array | None = None) -> Dataset:
+        """The data with scaled features, written to `out` if given; the type of numbers stays."""
         return data.with_features(
-            self.transform(_dense(data, self.name), data.offsets), data.feature_names
+            self.transform(_dense(data, self.name), data.offsets, out), data.feature_names
         )
 
-    def transform(self, X: Array, offsets: Ints) -> Array:
+    def transform(self, X: Array, offsets: Ints, out: Array | None = None) -> Array:
         """Scale an array whose rows are grouped by `offsets`."""
-        out = np.empty(X.shape, X.dtype)
+        out = np.empty(X.shape, X.dtype) if out is None else out
         if self.per == "global":
             if self.shift is None or self.scale is None:
                 raise DataError(
@@ -82,7 +93,7 @@ class _Scaling:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _over_all(self, X: Array) -> tuple[Floats, Floats]:
+    def _over_all(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
         raise AssertionError("a subclass says how")
 
     def _statistics(self, rows: Floats) -> tuple[Floats, Floats]:
@@ -99,12 +110,11 @@ class MinMax(_Scaling):
         low, high = _quiet(np.fmin.reduce, rows), _quiet(np.fmax.reduce, rows)
         return low, high - low
 
-    def _over_all(self, X: Array) -> tuple[Floats, Floats]:
-        low, high = np.full(X.shape[1], np.nan), np.full(X.shape[1], np.nan)
-        for lo in range(0, len(X), ROWS):
-            part = X[lo : lo + ROWS].astype(np.float64)
-            low = np.fmin(low, _quiet(np.fmin.reduce, part))
-            high = np.fmax(high, _quiet(np.fmax.reduce, part))
+    def _over_all(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
+        low, high = np.array(np.nan), np.array(np.nan)
+        for rows in blocks():
+            low = np.fmin(low, _quiet(np.fmin.reduce, rows))
+            high = np.fmax(high, _quiet(np.fmax.reduce, rows))
         return low, high - low
 
 
@@ -118,19 +128,25 @@ class Standardize(_Scaling):
         mean = np.nansum(rows, axis=0) / count
         return mean, np.sqrt(np.nansum((rows - mean) ** 2, axis=0) / count)
 
-    def _over_all(self, X: Array) -> tuple[Floats, Floats]:
+    def _over_all(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
         # Two passes: the sum of squares around the true mean keeps all digits.
-        count, total = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        blocks = [X[lo : lo + ROWS] for lo in range(0, len(X), ROWS)]
-        for block in blocks:
-            part = block.astype(np.float64)
-            count += np.count_nonzero(~np.isnan(part), axis=0)
-            total += np.nansum(part, axis=0)
-        mean = total / np.maximum(count, 1)
-        squares = np.zeros(X.shape[1])
-        for block in blocks:
-            squares += np.nansum((block.astype(np.float64) - mean) ** 2, axis=0)
-        return mean, np.sqrt(squares / np.maximum(count, 1))
+        count, total, squares = np.array(0.0), np.array(0.0), np.array(0.0)
+        for rows in blocks():
+            count = count + np.count_nonzero(~np.isnan(rows), axis=0)
+            total = total + np.nansum(rows, axis=0)
+        count = np.maximum(count, 1)
+        mean = total / count
+        for rows in blocks():
+            squares = squares + np.nansum((rows - mean) ** 2, axis=0)
+        return mean, np.sqrt(squares / count)
+
+
+def _blocks(parts: Parts, who: str) -> Iterator[Floats]:
+    """The features of all parts, some rows at a time, in float64."""
+    for number in range(len(parts)):
+        X = _dense(parts[number], who)
+        for lo in range(0, max(len(X), 1), ROWS):
+            yield X[lo : lo + ROWS].astype(np.float64)
 
 
 TRANSFORMS: dict[str, type[_Scaling]] = {"minmax": MinMax, "standardize": Standardize}

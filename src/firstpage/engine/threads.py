@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from firstpage.errors import DataError
@@ -35,8 +36,36 @@ def quiet_blas() -> Iterator[None]:
     On matrices as small as a solver's, BLAS spends ten times longer on waking threads than on
     numbers; and how it shares sums among them would show in the last digits.
     """
-    with _controller().limit(limits=1, user_api="blas"):
+    with _quiet:
         yield
+
+
+class _Quiet:
+    """Whoever comes first turns BLAS down; who leaves last turns it up again.
+
+    BLAS has one setting for all threads: without counting, one that leaves would turn it up for
+    the others.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+                self._limit = None
+
+
+_quiet = _Quiet()
 
 
 @cache

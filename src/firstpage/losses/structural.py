@@ -190,6 +190,10 @@ class Structural:
         self._bind_resort(0, len(self._starts) - 1, np.ascontiguousarray(scores, np.float64))()
         self._frozen = True
 
+    def thaw(self) -> None:
+        """As before any freezing."""
+        self._frozen = self._loss.reference != "resort"
+
     def stiffness(self) -> Floats:
         return np.ones(len(self._starts) - 1)
 

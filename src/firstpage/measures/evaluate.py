@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.ids import Ids
+from firstpage.data.shards import Shards
+from firstpage.engine.places import working
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.resample import bootstrap_means
 from firstpage.measures.base import Measure
@@ -17,6 +19,7 @@ from firstpage.measures.conventions import convention as named_convention
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.lists import Lists
 from firstpage.measures.parse import Named, by_text
+from firstpage.measures.spread import shard_values
 from firstpage.types import Floats
 
 DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
@@ -93,14 +96,18 @@ def evaluate(
     seed: int | None = None,
     ci: bool = False,
     name: str = "",
+    engine: Any = None,
 ) -> Evaluation:
     """Measure a ranking against the truth.
 
-    system    scores, one a document; or a Run, or {query: {document: score}}
-    truth     labels, one a document, with `qid`; a Dataset; a Truth; or Qrels, or a dictionary
+    system    scores, one a document; or a Run, or {query: {document: score}}; for Shards also a
+              fitted ranker, which scores them
+    truth     labels, one a document, with `qid`; a Dataset; Shards; a Truth; or Qrels, or a
+              dictionary
     measures  texts such as "NDCG@10", "kERR", "AP(rel=2)", "NDCG(measure.json)@10"; or a Utility
     k         first turn graded labels into a top-k truth of this depth
     ci        add 95 % bootstrap intervals of the means
+    engine    for Shards, where to work: "threads", "dask://host:port" or a Dask Client
 
     `convention` ("default", "trec", "letor") and the settings after it say what is meant; see
     docs/conventions.md.  Higher is better for all but TopK01, Perm01 and WKT.
@@ -109,6 +116,17 @@ def evaluate(
     asked = by_text(measures if measures is not None else [])
     if not asked:
         raise MeasureError("name at least one measure, such as NDCG@10.")
+    if isinstance(truth, Shards):
+        if qid is not None or docid is not None:
+            raise DataError("Shards have query and document ids of their own.")
+        with working(engine) as place:
+            values, ids = shard_values(system, truth, tuple(asked.values()), how, k, place)
+        found = Evaluation(tuple(asked), tuple(asked.values()), ids, values, how, {}, name)
+        if ci:
+            found.intervals.update(intervals(found, seed=how.seed))
+        return found
+    if engine is not None:
+        raise DataError("engine goes with Shards (fp.read_shards); the truth is in memory.")
     lists = make_lists(system, truth, how, qid, docid, k)
     return evaluate_lists(lists, tuple(asked), tuple(asked.values()), how, ci, name)
 

@@ -8,20 +8,27 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.ids import Ids
 from firstpage.data.ranking import ranked
+from firstpage.data.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, MinMax, Per, Standardize
 from firstpage.data.truth import Truth
+from firstpage.engine.places import working
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import lookup, number
+from firstpage.rankers.checkpoint import Checkpoint, belongs
 from firstpage.rankers.fitting import Fitted, Job
-from firstpage.rankers.scorings import scores_of
+from firstpage.rankers.scorings import Stage, scores_of
+from firstpage.rankers.shard_scores import scores_of_shards
+from firstpage.rankers.spread import IN_MEMORY, Spread
 from firstpage.rankers.training import (
+    Training,
     check_finite,
     grouped,
     labels_of,
@@ -35,6 +42,7 @@ from firstpage.rankers.watcher import Step
 from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
+NO_TRUTH = Truth(np.empty(0), np.zeros(1, np.int64), Ids.of([]))
 MANY = 1000  # rows from which on a missing qid is worth a word
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
@@ -65,6 +73,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
     _by_query: ClassVar[bool] = False  # whether a score depends on the query's other documents
     _copies: ClassVar[bool] = False  # whether a document can be weighed but by copying it
+    _spreads: ClassVar[bool] = False  # whether it learns from shards as well
 
     k: int | None = None
     _: KW_ONLY
@@ -106,22 +115,32 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         valid: Any = None,
         callback: Callable[[Step], object] | None = None,
+        engine: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
-        """Learn from documents X with labels y of queries qid, or from a Dataset.
+        """Learn from documents X with labels y of queries qid, from a Dataset, or from Shards.
 
         sample_weight  one a query, or one a document (see docs/train.md)
         valid          validation data: a Dataset, or (X, y, qid)
         callback       called with a `Step` after every iteration; returning True stops
+        engine         for Shards, where to work: "threads", "dask://host:port" or a Dask Client
+        checkpoint     a file: where the fit stands is kept there until it is done, and a fit that
+                       finds it goes on from there
         """
         before = dict(self.__dict__)
+        then = valid, callback, checkpoint
         try:
-            return self._fit(X, y, qid, sample_weight, valid, callback)
+            if isinstance(X, Shards):
+                return self._fit_shards(X, y, qid, sample_weight, engine, *then)
+            if engine is not None:
+                raise DataError("engine goes with Shards (fp.read_shards); X is in memory.")
+            return self._fit(X, y, qid, sample_weight, *then)
         except BaseException:  # a fit that fails leaves what was learnt before as it was
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any, valid: Any, callback: Any) -> Self:
+    def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any, *then: Any) -> Self:
         self._check_parameters()
         training = with_weights(self._dataset(X, y, qid, reset=True), sample_weight)
         if self._copies:
@@ -134,11 +153,54 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             training = replace(training, data=self.transform_.apply(training.data))
         elif hasattr(self, "transform_"):
             del self.transform_
-        data = training.data
+        self._learn_job(training, self._truth(training.data.truth), *then)
+        return self
+
+    def _fit_shards(
+        self, shards: Shards, y: Any, qid: Any, sample_weight: Any, engine: Any, *then: Any
+    ) -> Self:
+        self._check_parameters()
+        name = type(self).__name__
+        if not self._spreads:
+            raise DataError(IN_MEMORY.format(name, "a ranker with linear weights"))
+        if any(given is not None for given in (y, qid, sample_weight)):
+            raise DataError("Shards have labels and queries of their own, which all weigh alike.")
+        self._check_features(shards, reset=True)
+        if hasattr(self, "transform_"):
+            del self.transform_
+        if self.normalize not in (None, "none"):
+            self.transform_ = self._normalizer().fit(shards)
+        with working(engine, self.threads) as place:
+            training = Spread.of(
+                shards, place, getattr(self, "transform_", None), clone(self)._truth, self._prefers
+            )
+            try:
+                self._learn_job(training, NO_TRUTH, *then)
+            finally:
+                training.close()
+        return self
+
+    def _learn_job(
+        self, training: Training | Spread, truth: Truth, valid: Any, callback: Any, checkpoint: Any
+    ) -> None:
+        """Learn; whatever breaks it off leaves a checkpoint, if one is asked for."""
+        job = self._job(training, truth, valid, callback)
+        if checkpoint is None:
+            self._keep(self._learn(job))
+            return
+        weights = [getattr(training, name, None) for name in ("weights", "query_weights")]
+        kept = Checkpoint(checkpoint, belongs(self, training.fingerprint(), weights, job.valid))
+        with kept:
+            found = self._learn(replace(job, checkpoint=kept))
+            self._keep(found)
+            if not found.interrupted:
+                kept.done()
+
+    def _job(self, training: Training | Spread, truth: Truth, valid: Any, callback: Any) -> Job:
         checked = None if valid is None else self._prepared(self._validation(valid))
-        job = Job(
+        return Job(
             training=training,
-            truth=self._truth(data.truth),
+            truth=truth,
             valid=checked,
             measure=parse_measure(self.measure),
             patience=self.patience,
@@ -149,15 +211,19 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             verbose=bool(self.verbose),
             memory=self.__dict__.pop("_inherited", None),
         )
-        self._keep(self._learn(job))
-        return self
 
-    def predict(self, X: Any, *, qid: Any = None) -> Floats:
+    def predict(self, X: Any, *, qid: Any = None, engine: Any = None) -> Floats:
         """One score a document, higher is better.
 
-        Models that scale features query by query need `qid` (a Dataset brings its own).
+        Models that scale features query by query need `qid` (a Dataset brings its own).  Shards
+        are scored where `engine` says, as in `fit`.
         """
         check_is_fitted(self, "model_")
+        if isinstance(X, Shards):
+            self._check_features(X, reset=False)
+            scoring = Stage(type(self).__name__, self.model_, getattr(self, "transform_", None))
+            with working(engine, self.threads) as place:
+                return scores_of_shards(scoring, X, place)
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError(
@@ -173,6 +239,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def rank(self, X: Any, *, qid: Any = None) -> Ints:
         """Row numbers, query after query in order of appearance, the best document first."""
+        if isinstance(X, Shards):
+            raise DataError("rank takes one shard at a time: rank(shards[0]), ..")
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):
             return ranked(scores, X.offsets)[0]
@@ -182,6 +250,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None) -> float:
         """The mean of `measure` over queries, so that greater is better; weighted if asked to."""
+        if isinstance(X, Shards):
+            asked = parse_measure(self.measure)
+            found = float(evaluate(self, X, measures=asked).values[0].mean())
+            return -found if asked.lower_is_better else found
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):
             data = X
@@ -261,7 +333,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         check_finite(data)
         return data
 
-    def _check_features(self, data: Dataset, reset: bool) -> None:
+    def _check_features(self, data: Dataset | Shards, reset: bool) -> None:
         if reset:
             self.n_features_in_ = data.n_features
             if data.feature_names is not None:

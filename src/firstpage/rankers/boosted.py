@@ -17,11 +17,16 @@ from firstpage.measures.graded import NDCG
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import number
 from firstpage.rankers.base import Ranker
+from firstpage.rankers.boost_pieces import spread_state
+from firstpage.rankers.checkpoint import Checkpoint
 from firstpage.rankers.fitting import Fitted, Job, fitted, watcher_of
+from firstpage.rankers.spread import Spread
 from firstpage.rankers.training import Training, heavy_queries
-from firstpage.solvers.boosting import Boosted, ListPart, PairPart, Part, Rules, boost
+from firstpage.solvers.boost_parts import ListPart, PairPart, Part
+from firstpage.solvers.boosting import Boosted, Rules, State, _State, boost
 from firstpage.solvers.judges import Judge
-from firstpage.solvers.weak import Pool, weak
+from firstpage.solvers.pools import Pool
+from firstpage.solvers.weak import weak
 from firstpage.types import Floats
 
 Parts = Sequence[tuple[float, Part]]
@@ -45,6 +50,7 @@ class Boosting(Ranker):
     """
 
     _copies: ClassVar = True
+    _spreads: ClassVar = True
 
     _: KW_ONLY
     weak: Any = "stumps"
@@ -60,14 +66,21 @@ class Boosting(Ranker):
         return Rules(int(self.rounds), self.halvings, self.stall)
 
     def _learn(self, job: Job) -> Fitted:
-        training = heavy_queries(job.training)
-        truth = self._truth(training.data.truth)
-        pool = weak(self.weak).pool(training.data.X, _row_weights(training), job.threads)
-        scores = np.zeros(training.data.n_docs)
-        if job.start is not None:
-            scores += pool.scoring([], job.start).predict(training.data.X)
-        parts = self._parts(training, truth, pool)
-        return _watched(job, pool, parts, self._rules(), scores)
+        state: State
+        found = _resumed(job.checkpoint)
+        if isinstance(job.training, Spread):
+            state = spread_state(job.training, self, job.start, tuple(found.chosen))
+        else:
+            training = heavy_queries(job.training)
+            truth = self._truth(training.data.truth)
+            pool = weak(self.weak).pool(training.data.X, row_weights(training), job.threads)
+            scores = np.zeros(training.data.n_docs)
+            if job.start is not None:
+                scores += pool.scoring([], job.start).predict(training.data.X)
+            for number_, step in found.chosen:
+                pool.add(number_, step, scores)
+            state = _State(pool, self._parts(training, truth, pool), scores)
+        return _watched(job, state, self._rules(), found)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -186,13 +199,30 @@ def _shares(training: Training) -> Floats:
     return np.ones(len(training.data)) if shares is None else shares
 
 
-def _row_weights(training: Training) -> Floats:
+def row_weights(training: Training) -> Floats:
     each = np.repeat(_shares(training), training.data.lengths)
     return each if training.weights is None else each * training.weights
 
 
-def _watched(job: Job, pool: Pool, parts: Parts, rules: Rules, scores: Floats) -> Fitted:
+def _resumed(checkpoint: Checkpoint | None) -> Boosted:
+    """What was chosen before a former fit broke off."""
+    if checkpoint is None or checkpoint.state is None:
+        return Boosted()
+    state = checkpoint.state
+    return Boosted(
+        [(int(h), float(step)) for h, step in state["chosen"]], state["losses"], state["before"],
+        aside=state["aside"], vain=state["vain"],
+    )  # fmt: skip
+
+
+def _state_of(found: Boosted) -> dict[str, Any]:
+    return {"iterations": len(found.chosen), "chosen": found.chosen, "losses": found.losses,
+            "before": found.before, "aside": found.aside, "vain": found.vain}  # fmt: skip
+
+
+def _watched(job: Job, state: State, rules: Rules, found: Boosted) -> Fitted:
     """Boost under a watcher; keep the rounds that measure best, or lose least on training data."""
+    pool = state.pool
     X: Any = None if job.valid is None else job.valid.X
     valid = None if X is None else pool.scoring([], job.start).predict(X)
     if X is not None and not isinstance(X, np.ndarray):
@@ -202,11 +232,16 @@ def _watched(job: Job, pool: Pool, parts: Parts, rules: Rules, scores: Floats) -
     def told(at: int, chosen: int, step: float, loss: float) -> bool:
         if valid is not None:
             valid[:] += step * pool.values(chosen, X)
-        return watcher(at, loss, at)
+        stop = watcher(at, loss, at)
+        if job.checkpoint is not None and len(found.chosen) == at:
+            job.checkpoint.keep(lambda: _state_of(found))
+        return stop
 
-    found, interrupted = Boosted(), False
+    for at, ((chosen, step), loss) in enumerate(zip(found.chosen, found.losses, strict=True), 1):
+        told(at, chosen, step, loss)  # once more: the watcher has not seen them
+    interrupted = False
     try:
-        boost(pool, parts, rules, scores, found, told)
+        boost(state, rules, found, told)
     except KeyboardInterrupt:
         if not watcher.history:
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from firstpage.losses.base import Loss
 from firstpage.rankers.base import Ranker
@@ -20,6 +20,8 @@ class Composed(Ranker):
     solver     "lbfgs", "gd", "sgd", "adam" or "cutting plane", as in "sgd(rate=0.01)"; "auto"
                suits the loss and the scorer
     """
+
+    _spreads: ClassVar[bool] = True
 
     _: KW_ONLY
     scorer: Any = "linear"

@@ -10,13 +10,16 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.json_files import Kind, digest, write_json
+from firstpage.data.shards import Shards
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.data.utility import FILE as MEASURE
 from firstpage.data.utility import Utility
+from firstpage.engine.places import working
 from firstpage.errors import DataError
 from firstpage.measures.base import Measure
 from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.scorings import SCORINGS, Stage
+from firstpage.rankers.shard_scores import scores_of_shards
 from firstpage.scorers.base import Scoring
 from firstpage.types import Floats
 
@@ -46,8 +49,8 @@ class Model:
     def n_features(self) -> int:
         return self.scoring.n_features
 
-    def predict(self, data: Dataset) -> Floats:
-        """One score a document."""
+    def predict(self, data: Dataset | Shards, engine: Any = None) -> Floats:
+        """One score a document; shards are scored where `engine` says."""
         if data.n_features != self.n_features:
             raise DataError(
                 f"{data.source} has {data.n_features} features, and {self.source} was trained on "
@@ -57,7 +60,11 @@ class Model:
             lost = [name for name in self.feature_names if name not in data.feature_names]
             what = f"lacks {lost[0]!r}" if lost else "has them in another order"
             raise DataError(f"{data.source} must have the features of {self.source}; it {what}.")
-        return Stage(self.ranker, self.scoring, self.transform).predict(data)
+        stage = Stage(self.ranker, self.scoring, self.transform)
+        if isinstance(data, Shards):
+            with working(engine) as place:
+                return scores_of_shards(stage, data, place)
+        return stage.predict(data)
 
     def to_dict(self) -> dict[str, Any]:
         held = {
@@ -77,7 +84,9 @@ class Model:
 def model_of(ranker: Any) -> Model:
     """A fitted estimator as a model."""
     names = getattr(ranker, "feature_names_in_", None)
-    parameters = {name: _plain(value) for name, value in ranker.get_params(deep=False).items()}
+    parameters = {
+        name: plain_parameter(value) for name, value in ranker.get_params(deep=False).items()
+    }
     return Model(
         type(ranker).__name__,
         parameters,
@@ -88,7 +97,7 @@ def model_of(ranker: Any) -> Model:
     )
 
 
-def _plain(value: Any) -> Any:
+def plain_parameter(value: Any) -> Any:
     """A parameter as JSON holds it; parts such as solvers as the text that names them."""
     if isinstance(value, np.generic):
         return value.item()
@@ -99,7 +108,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [plain_parameter(one) for one in value]
     if type(value).__name__ == "FrozenEstimator":  # by name: scikit-learn is not loaded for this
         value = value.estimator
     if not is_dataclass(value) or isinstance(value, Measure) or hasattr(value, "get_params"):

@@ -11,16 +11,18 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.truth import Truth
-from firstpage.engine.threads import quiet_blas, resolve
+from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.base import Loss
 from firstpage.measures.base import Measure
+from firstpage.rankers.checkpoint import Checkpoint
 from firstpage.rankers.record import fingerprint, versions
+from firstpage.rankers.resuming import minimized
+from firstpage.rankers.spread import IN_MEMORY, Spread
 from firstpage.rankers.training import Training
 from firstpage.rankers.watcher import PATIENCE, Step, Watcher
 from firstpage.scorers.base import Scoring
 from firstpage.scorers.parts import scorer as scorer_of
-from firstpage.scorers.trees import Grown
 from firstpage.solvers.coordinates import Coordinates
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.parts import check_parts, suited
@@ -46,8 +48,8 @@ class Diverged(DataError):
 class Job:
     """What to learn from and how to go about it, checked."""
 
-    training: Training
-    truth: Truth
+    training: Training | Spread
+    truth: Truth  # empty where the documents are in shards, and their truth with them
     valid: Dataset | None
     measure: Measure
     patience: int | None
@@ -57,6 +59,7 @@ class Job:
     callback: Callable[[Step], object] | None
     verbose: bool
     memory: Any = None  # what an earlier fit on the same data left
+    checkpoint: Checkpoint | None = None
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,19 @@ class Fitted:
         return self.model.coefficients
 
 
+def in_memory(job: Job, who: str, instead: str = "a ranker with linear weights") -> Training:
+    """The training data, of those who cannot do with shards."""
+    if isinstance(job.training, Spread):
+        raise DataError(IN_MEMORY.format(who, instead))
+    return job.training
+
+
 def fit_parts(job: Job, parts: Parts) -> Fitted:
     """By a solver, or tree by tree."""
     scorer = scorer_of(parts.scorer)
     if scorer.additive:
+        from firstpage.rankers.tree_fitting import fit_trees
+
         return fit_trees(job, parts.loss, scorer)
     with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # a descent may diverge
         return fit_solver(job, parts, scorer)
@@ -102,23 +114,18 @@ def fit_parts(job: Job, parts: Parts) -> Fitted:
 
 def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     """Minimise the mean loss over the scorer's parameters."""
-    X = job.training.data.X
-    fitting = scorer.fitting(X)
+    fitting = job.training.fitting(scorer)
     solver = solver_of(parts.solver, suited(parts.loss, fitting, job.seed), job.seed)
     check_parts(solver, parts.loss, fitting)
-    row_bytes = int(np.dtype(X.dtype).itemsize * X.shape[1])
-    if not isinstance(X, np.ndarray):
-        row_bytes = int(12 * X.nnz / max(X.shape[0], 1))
-    objective = Objective(
-        parts.loss, fitting, job.truth, row_bytes, job.training.weights,
-        job.training.query_weights, parts.l2, job.threads, solver.batch,
-    )  # fmt: skip
-    objective = _placed(objective, scorer, solver, job.truth)
+    objective = job.training.objective(
+        parts.loss, scorer, fitting, job.truth, parts.l2, job.threads, solver.batch
+    )
+    objective = _placed(objective, scorer, solver, job)
     watcher = watcher_of(job, fitting.predict, solver.path)
     start = _start(job, parts.loss, fitting, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
-        found = _minimized(solver, objective, start, watcher, job.memory)
+        found = minimized(job.checkpoint, job.memory, solver, objective, start, watcher)
         params, value, iterations, converged = (
             found.params, found.value, found.iterations, found.converged,
         )  # fmt: skip
@@ -138,7 +145,11 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
     if watcher.best is not None and (watcher.keep or interrupted):
         params, gap = watcher.best_params, None  # whose gap nobody has looked at
-    if fitting.parallel and not degenerate and _all_alike(fitting, params, job, iterations):
+    if (
+        fitting.parallel
+        and not degenerate
+        and _all_alike(objective, fitting, params, job, iterations)
+    ):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     done = fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
                   interrupted)  # fmt: skip
@@ -148,10 +159,12 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     return replace(done, gap=gap, memory=memory)
 
 
-def _placed(objective: Objective, scorer: Any, solver: Any, truth: Truth) -> Any:
+def _placed(objective: Any, scorer: Any, solver: Any, job: Job) -> Any:
     """The objective where the scorer wants it: here, or on a device."""
     if scorer.device == "cpu":
         return objective
+    if not isinstance(objective, Objective):
+        raise DataError("shards are worked through by CPUs; leave device= out, or fit in memory.")
     if getattr(solver, "linear", False) or (solver.batch and objective.scorer.parallel):
         raise DataError(
             f"on a device linear scores are fitted by 'lbfgs' or 'gd', not by "
@@ -159,10 +172,10 @@ def _placed(objective: Objective, scorer: Any, solver: Any, truth: Truth) -> Any
         )
     from firstpage.device.objective import device_objective
 
-    return device_objective(objective, truth, scorer.device)
+    return device_objective(objective, job.truth, scorer.device)
 
 
-def _all_alike(fitting: Any, params: Floats, job: Job, iterations: int) -> bool:
+def _all_alike(objective: Any, fitting: Any, params: Floats, job: Job, iterations: int) -> bool:
     """Whether all documents of a query have the same score: nothing was learnt.
 
     Weights of features that tell nothing apart may be rounding instead of 0; a solver is done with
@@ -172,20 +185,8 @@ def _all_alike(fitting: Any, params: Floats, job: Job, iterations: int) -> bool:
         return True
     if iterations > 3:
         return False
-    data = job.training.data
-    scores = fitting.predict(params, data.X)
-    starts = data.offsets[:-1][data.lengths > 0]
-    spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
-    return bool(spread.max(initial=0.0) <= 1e-9 * np.abs(scores).max(initial=0.0))
-
-
-def _minimized(
-    solver: Any, objective: Objective, start: Floats, watcher: Watcher, memory: Any
-) -> Found:
-    """Some solvers can begin with what an earlier one left."""
-    given = {} if memory is None else {"memory": memory}
-    found: Found = solver.minimize(objective, start, watcher, **given)
-    return found
+    wide, greatest = job.training.spread(objective, fitting, params)
+    return wide <= 1e-9 * greatest
 
 
 def _unfinished(solver: Any, found: Found) -> str:
@@ -202,7 +203,7 @@ def _unfinished(solver: Any, found: Found) -> str:
     )
 
 
-def _start(job: Job, loss: Loss, fitting: Any, objective: Objective) -> Floats:
+def _start(job: Job, loss: Loss, fitting: Any, objective: Any) -> Floats:
     if job.start is not None:
         if len(job.start) != fitting.size:
             raise DataError(
@@ -219,89 +220,6 @@ def _start(job: Job, loss: Loss, fitting: Any, objective: Objective) -> Floats:
             way = np.random.default_rng(job.seed).normal(size=fitting.size)
         start = T.outward(-way / np.linalg.norm(way))
     return start
-
-
-def fit_trees(job: Job, loss: Loss, scorer: Any) -> Fitted:
-    """Grow trees along slopes and curvatures of the summed loss."""
-    slopes = Slopes(loss, job.truth, job.training.weights, job.training.query_weights)
-    valid = None if job.valid is None else job.valid.X
-    threads = resolve(job.threads)
-
-    def grow(grown: Grown) -> tuple[Any, int]:
-        found: tuple[Any, int] = scorer.grow(
-            job.training.data.X, slopes, valid, grown, job.seed, threads
-        )
-        return found
-
-    return fit_boosted(
-        job, scorer, grow, lambda: float(slopes.values @ slopes.shares / slopes.shares.sum())
-    )
-
-
-def fit_boosted(
-    job: Job,
-    scorer: Any,
-    grow: Callable[[Grown], tuple[Any, int]],
-    loss: Callable[[], float],
-) -> Fitted:
-    """Watch trees grow, and keep as many as measure best."""
-    boosters: list[Any] = []
-    scores: list[Any] = []
-    watcher = watcher_of(job, lambda params, X: scores[0], True)
-
-    def grown(number: int, booster: Any, valid: Floats | None) -> bool:
-        boosters[:], scores[:] = [booster], [valid]
-        return watcher(number, loss(), number)
-
-    interrupted = False
-    try:
-        booster, count = grow(grown)
-    except KeyboardInterrupt:
-        if not boosters:
-            raise
-        interrupted, booster, count = True, boosters[0], len(watcher.history)
-    kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
-    model = scorer.scoring(booster, kept, job.training.data.n_features)
-    value = watcher.history[-1].loss
-    return fitted(job, watcher, model, None, count, value, not interrupted, interrupted)
-
-
-class Slopes:
-    """Slope and curvature of the summed loss by every score; what trees are grown from.
-
-    A leaf steps by its slopes over its curvatures.  For a relevant document of small probability p
-    that would be 1 / p, a hundred units of score, though the curvature it rests on holds for about
-    one: trees grown so learn noise.  So curvature is never taken below the size of the slope, and
-    no leaf steps further than 1 (times the rate).  Losses of constant curvature need no such care.
-    """
-
-    def __init__(
-        self,
-        loss: Loss,
-        truth: Truth,
-        weights: Floats | None = None,
-        query_weights: Floats | None = None,
-    ) -> None:
-        target = loss.target(truth, weights)
-        rows = len(truth.labels)
-        self.scores, self.values = np.empty(rows), np.empty(len(truth))
-        self.grad, self.curve = np.empty(rows), np.empty(rows)
-        self.shares = np.ones(len(truth)) if query_weights is None else query_weights
-        self._each = None if query_weights is None else np.repeat(query_weights, truth.lengths)
-        self._exact = loss.traits.quadratic
-        self._first = target.bind(0, len(truth), self.scores, self.values, self.grad)
-        self._second = target.bind_curvature(0, len(truth), self.scores, self.curve)
-
-    def __call__(self, scores: Floats) -> tuple[Floats, Floats]:
-        self.scores[:] = scores
-        self._first()
-        self._second()
-        grad, curve = self.grad.copy(), self.curve.copy()
-        if not self._exact:
-            np.maximum(curve, np.abs(grad), out=curve)
-        if self._each is not None:
-            grad, curve = grad * self._each, curve * self._each
-        return grad, curve
 
 
 def watcher_of(job: Job, score: Any, path: bool) -> Watcher:
@@ -325,7 +243,7 @@ def fitted(
     last = watcher.history[-1] if watcher.history else None
     score = best.measure if best else (last.measure if last else None)
     record = {
-        "data": fingerprint(job.training.data),
+        "data": job.training.fingerprint(),
         "validation": None if job.valid is None else fingerprint(job.valid),
         "measure": str(job.measure),
         "score": score,

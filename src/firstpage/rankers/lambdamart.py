@@ -13,7 +13,8 @@ from firstpage.data.utility import Utility
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.rankers.base import Ranker
-from firstpage.rankers.fitting import Fitted, Job, fit_boosted
+from firstpage.rankers.fitting import Fitted, Job, in_memory
+from firstpage.rankers.tree_fitting import fit_boosted
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, refusals
 from firstpage.types import Floats
@@ -59,7 +60,8 @@ class LambdaMART(Ranker):
         if not isinstance(trees, Trees) or trees.library != "lightgbm":
             raise DataError("LambdaMART grows trees of LightGBM: scorer='trees(..)'.")
         lightgbm = lightgbm_or_error()
-        data, training = job.training.data, job.training
+        training = in_memory(job, "LambdaMART")
+        data = training.data
         gains = gains_of(self.gain)
         _check(data.y, data.lengths, gains)
         params = self._params(trees, job, gains)

@@ -26,10 +26,10 @@ from firstpage.measures.parse import Named
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import plain, split
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fitting import Slopes
 from firstpage.rankers.lambdamart import LambdaMART
 from firstpage.rankers.names import ranker
 from firstpage.rankers.training import labels_of
+from firstpage.rankers.tree_fitting import Slopes
 from firstpage.types import Floats, Ints
 
 NO_GROUPS = (

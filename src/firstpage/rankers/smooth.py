@@ -12,7 +12,6 @@ from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_net
-from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
@@ -204,14 +203,10 @@ class Regression(Smooth):
         kind = scorer(self.scorer)
         if kind.additive:
             return super()._learn(job)  # trees add documents up as they are
-        training = job.training
-        each = np.ones(training.data.n_docs) if training.weights is None else training.weights
-        counts = query_sums(each, training.data.offsets)
-        shares = counts if training.query_weights is None else counts * training.query_weights
-        job = replace(job, training=replace(training, query_weights=shares))
+        job = replace(job, training=job.training.by_documents())
         exact = self.solver == "auto" or isinstance(solver(self.solver, None, 0), LBFGS)
         here = kind == Linear() and self.device in (None, "cpu")
-        if here and exact and training.data.n_features <= WIDE:
+        if here and exact and job.training.n_features <= WIDE:
             with quiet_blas():
                 return fit_least_squares(job, self.k, self._penalty())
         return super()._learn(job)

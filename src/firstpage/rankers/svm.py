@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from firstpage.rankers.base import Ranker
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fitting import Fitted, Job, Parts, fit_parts
 from firstpage.rankers.least_squares import ridge
+from firstpage.rankers.moments import spread_ridge
+from firstpage.rankers.spread import Spread
 from firstpage.scorers.linear import WIDE, Linear
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.solvers.cutting_plane import CuttingPlane
@@ -206,23 +208,28 @@ class TopSlack(TopMargin):
         if "degenerate" not in found.record or self.reference != "resort":
             return found
         margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
-        way = fit_parts(replace(job, callback=None), replace(parts, loss=margin))
-        again = fit_parts(replace(job, start=way.params), parts)
+        way = fit_parts(replace(job, callback=None, checkpoint=None), replace(parts, loss=margin))
+        again = fit_parts(replace(job, start=way.params, checkpoint=None), parts)
         return again if "degenerate" not in again.record else found
 
 
 def _direction(job: Job, k: int | None) -> Floats | None:
     """Where to look for the first true ranking: at the least squares of the labels."""
-    data: Any = job.training.data
-    if data.n_features > WIDE:
+    if job.training.n_features > WIDE:
         return None
-    shares = job.training.query_weights
-    each = np.ones(len(data)) if shares is None else shares
-    weight = np.repeat(each, data.lengths)
-    y = relevance(job.truth, None, k)
     with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
         try:
-            found = ridge(data.X, y, weight / weight.sum(), 1e-6)[0]
+            found = _least_squares(job, k)
         except np.linalg.LinAlgError:  # squares of the features overflow
             return None
     return found if np.isfinite(found).all() else None
+
+
+def _least_squares(job: Job, k: int | None) -> Floats:
+    if isinstance(job.training, Spread):
+        return spread_ridge(job.training, k, 1e-6, look=False)[0]
+    data, shares = job.training.data, job.training.query_weights
+    each = np.ones(len(data)) if shares is None else shares
+    weight = np.repeat(each, data.lengths)
+    y = relevance(job.truth, None, k)
+    return ridge(data.X, y, weight / weight.sum(), 1e-6)[0]

@@ -21,7 +21,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.names import number, split
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.cascade import Cascade
-from firstpage.rankers.fitting import Fitted, Job, fitted, watcher_of
+from firstpage.rankers.fitting import Fitted, Job, fitted, in_memory, watcher_of
 from firstpage.rankers.methods import made
 from firstpage.rankers.scorings import Stage
 from firstpage.rankers.watcher import Step
@@ -113,7 +113,7 @@ class TopRank(Ranker):
             if job.callback is not None and job.callback(step) and len(stages) > 1:
                 break  # with the voters so far
         weights = self._weights([step.measure for step in steps[1:]])
-        size = job.training.data.n_features
+        size = job.training.n_features
         model = Cascade(stages[0], tuple(stages[1:]), weights, self.depth, self.credit, size)
         watcher = watcher_of(job, lambda params, X: np.empty(0), False)
         watcher.history = steps
@@ -130,10 +130,11 @@ class TopRank(Ranker):
 
     def _stage(self, part: Any, job: Job) -> Stage:
         """A part, fitted unless it is already."""
+        training = in_memory(job, "TopRank")
         found = self._made(part)
         if not hasattr(found, "model_"):
             found = clone(found)
-            found.fit(job.training.data, sample_weight=job.training.query_weights, valid=job.valid)
+            found.fit(training.data, sample_weight=training.query_weights, valid=job.valid)
             if found.interrupted_:
                 raise KeyboardInterrupt  # a half-trained part is no part
         elif hasattr(self, "transform_"):
@@ -141,13 +142,13 @@ class TopRank(Ranker):
                 f"{found} was trained on features as they are, and normalize={self.normalize!r} "
                 "would hand it others; scale them in the parts."
             )
-        known, names = getattr(found, "feature_names_in_", None), job.training.data.feature_names
+        known, names = getattr(found, "feature_names_in_", None), training.data.feature_names
         if known is not None and names is not None and list(known) != list(names):
             raise DataError(f"{found} was trained on other features, or on them in another order.")
-        if found.model_.n_features != job.training.data.n_features:
+        if found.model_.n_features != job.training.n_features:
             raise DataError(
                 f"{found} was trained on {found.model_.n_features} features, and the data have "
-                f"{job.training.data.n_features}."
+                f"{job.training.n_features}."
             )
         return Stage(str(found), found.model_, getattr(found, "transform_", None))
 

@@ -11,8 +11,13 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
+from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.linear import zero_sum
+from firstpage.losses.base import Loss
+from firstpage.losses.levels import query_sums
+from firstpage.rankers.record import fingerprint
+from firstpage.solvers.objective import Objective
 from firstpage.types import Floats, Ints
 
 MANY_COPIES = 1000  # a document on average
@@ -26,6 +31,51 @@ class Training:
     data: Dataset
     weights: Floats | None  # of documents, where they differ inside a query: as if copied
     query_weights: Floats | None
+
+    @property
+    def n_features(self) -> int:
+        return self.data.n_features
+
+    def by_documents(self) -> Training:
+        """The same, with queries that weigh by the number of their documents as well."""
+        each = np.ones(self.data.n_docs) if self.weights is None else self.weights
+        counts = query_sums(each, self.data.offsets)
+        shares = counts if self.query_weights is None else counts * self.query_weights
+        return replace(self, query_weights=shares)
+
+    def fingerprint(self) -> dict[str, Any]:
+        return fingerprint(self.data)
+
+    def close(self) -> None:
+        """Nothing is held elsewhere."""
+
+    # --- what fitting asks for
+
+    def fitting(self, scorer: Any) -> Any:
+        return scorer.fitting(self.data.X)
+
+    def objective(
+        self, loss: Loss, scorer: Any, fitting: Any, truth: Truth, l2: float,
+        threads: int | None, batch: int | None,
+    ) -> Objective:  # fmt: skip
+        return Objective(
+            loss, fitting, truth, row_bytes(self.data.X), self.weights, self.query_weights, l2,
+            threads, batch,
+        )  # fmt: skip
+
+    def spread(self, objective: Any, fitting: Any, params: Floats) -> tuple[float, float]:
+        """The widest range of scores in a query, and the greatest score without its sign."""
+        scores = fitting.predict(params, self.data.X)
+        starts = self.data.offsets[:-1][self.data.lengths > 0]
+        wide = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        return float(wide.max(initial=0.0)), float(np.abs(scores).max(initial=0.0))
+
+
+def row_bytes(X: Any) -> int:
+    """Of a document's features, about."""
+    if isinstance(X, np.ndarray):
+        return int(np.dtype(X.dtype).itemsize * X.shape[1])
+    return int(12 * X.nnz / max(X.shape[0], 1))
 
 
 def labels_of(y: Any, rows: int) -> Floats:
@@ -128,13 +178,13 @@ def with_weights(data: Dataset, given: Any) -> Training:
 
 def without_empty(training: Training) -> Training:
     """Queries without documents dropped."""
-    filled = training.data.lengths > 0
+    data, shares = training.data, training.query_weights
+    filled = data.lengths > 0
     if filled.all():
         return training
-    shares = training.query_weights
-    return Training(
-        training.data[filled], training.weights, None if shares is None else shares[filled]
-    )
+    offsets = np.append(data.offsets[:-1][filled], data.n_docs)  # the rows stay as they are
+    kept = replace(data, offsets=offsets, queries=data.queries[np.flatnonzero(filled)])
+    return Training(kept, training.weights, None if shares is None else shares[filled])
 
 
 def without_flat(training: Training) -> Training:

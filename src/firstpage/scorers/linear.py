@@ -95,18 +95,29 @@ class LinearFitting:
 
     def _widths(self, l2: float) -> Floats:
         """One number a feature: 1 / its root mean square, over all rows."""
+        return by_width(self.squares(), self.X.shape[0], l2)
+
+    def squares(self) -> Floats:
+        """The sum over all rows of every feature's square."""
+        found: Floats
         if self.dense:
-            square = np.einsum("ij,ij->j", self.X, self.X, dtype=np.float64)
+            found = np.einsum("ij,ij->j", self.X, self.X, dtype=np.float64)
         else:
-            square = np.bincount(self.X.indices, self.X.data.astype(np.float64) ** 2, self.size)
-        width = np.sqrt(square / max(self.X.shape[0], 1) + l2)
-        return 1 / np.where(width > 0, width, 1.0)
+            squares: Any = self.X.data.astype(np.float64) ** 2
+            found = np.bincount(self.X.indices, squares, self.size).astype(np.float64)
+        return found
 
     def scoring(self, params: Floats) -> LinearScoring:
         return LinearScoring(np.array(params, np.float64))
 
     def predict(self, params: Floats, X: Any) -> Floats:
         return self.scoring(params).predict(X)
+
+
+def by_width(squares: Floats, rows: int, l2: float) -> Floats:
+    """Units in which features of these sums of squares are about 1."""
+    width = np.sqrt(squares / max(rows, 1) + l2)
+    return 1 / np.where(width > 0, width, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

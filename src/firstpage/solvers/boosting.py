@@ -14,101 +14,15 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.data.truth import Truth
-from firstpage.kernels.stumps import row_products
-from firstpage.losses.base import Loss
-from firstpage.solvers.judges import Judge
-from firstpage.solvers.weak import Pool
-from firstpage.types import Array, Bools, Floats
+from firstpage.solvers.boost_parts import Part
+from firstpage.solvers.pools import Pool
+from firstpage.types import Bools, Floats
 
 SURE = 1 - 1e-9  # an edge of more would ask for an endless step
 TIE = 1e-9  # edges that differ by less are equal
 DUST = 1e-12  # a loss that falls by less stands still
 Told = Callable[[int, int, float, float], bool]
 """(round, weak ranker, step, loss) -> whether to stop."""
-
-
-class Part(Protocol):
-    """What is not yet right, and how well each weak ranker would mend it."""
-
-    loss: float  # 1: nothing learnt; towards 0
-
-    def look(self, scores: Floats) -> None:
-        """Weigh pairs or queries by how the scores do on them."""
-        ...
-
-    def edges(self, pool: Pool) -> Floats:
-        """Signs x weak rankers."""
-        ...
-
-
-class PairPart:
-    """Pairs (u, v), u better than v, weighed by exp(F(v) - F(u)): RankBoost.
-
-    The weights sum to 1 over all queries' pairs.  They factorise, so no pair is ever written down:
-    what a document's pairs pull it upward by is minus the slope of the exponential loss.
-    """
-
-    def __init__(self, loss: Loss, truth: Truth, weights: Floats | None, shares: Floats) -> None:
-        rows = len(truth.labels)
-        self._scores, self._values, self._grad = (
-            np.zeros(rows),
-            np.empty(len(truth)),
-            np.empty(rows),
-        )
-        self._run = loss.target(truth, weights).bind(
-            0, len(truth), self._scores, self._values, self._grad
-        )
-        self._shares, self._each = shares, np.repeat(shares, truth.lengths)
-        self._run()
-        self._pairs = float(shares @ self._values)  # 0 where no query has any
-        self.potential = np.zeros(rows)
-        self.loss = 0.0
-
-    def look(self, scores: Floats) -> None:
-        self._scores[:] = scores
-        self._run()
-        total = float(self._shares @ self._values)
-        self.loss = total / self._pairs if self._pairs > 0 else 0.0
-        if 0 < total < np.inf:
-            np.multiply(self._grad, self._each, out=self.potential)
-            self.potential /= -total
-        else:
-            self.potential[:] = 0.0
-
-    def edges(self, pool: Pool) -> Floats:
-        return np.multiply.outer(np.array(pool.signs, np.float64), pool.edges(self.potential))
-
-
-class ListPart:
-    """Queries weighed by exp(-measure of the ensemble): AdaRank.
-
-    What a weak ranker alone measures on a query never changes: it is written down once.
-    """
-
-    def __init__(self, judge: Judge, pool: Pool, shares: Floats) -> None:
-        self._judge = judge
-        self._shares = np.where(judge.telling, shares, 0.0)
-        self._total = float(self._shares.sum())
-        self._alone: Array = pool.judged(judge) if self._total > 0 else np.empty((0, 0, 0))
-        self._weights = self._shares / self._total if self._total > 0 else self._shares
-        self.loss = 0.0
-
-    def look(self, scores: Floats) -> None:
-        if not self._total > 0:
-            return
-        values = self._judge(scores)
-        self.loss = 1.0 - float(self._shares @ values) / self._total
-        if scores.any():  # all queries weigh alike until something is learnt
-            self._weights = self._shares * np.exp(-values)
-            self._weights /= self._weights.sum()
-
-    def edges(self, pool: Pool) -> Floats:
-        out = np.zeros((len(pool.signs), pool.count))
-        if self._total > 0:
-            rows = self._alone.reshape(-1, self._alone.shape[2])
-            row_products(rows, self._weights, out.reshape(-1))
-        return out
 
 
 @dataclass(frozen=True)
@@ -137,6 +51,8 @@ class Boosted:
     losses: list[float] = field(default_factory=list)
     before: float = 0.0  # the loss before the first round
     finished: bool = False  # rather than stopped by whoever was told
+    aside: list[int] = field(default_factory=list)  # weak rankers that did not help of late
+    vain: int = 0  # rounds in succession
 
     @property
     def best(self) -> int:
@@ -144,23 +60,35 @@ class Boosted:
         return int(np.argmin(self.losses)) + 1 if self.losses else 0
 
 
-def boost(
-    pool: Pool,
-    parts: Sequence[tuple[float, Part]],
-    rules: Rules,
-    scores: Floats,
-    found: Boosted,
-    told: Told,
-) -> None:
-    """Add weak rankers to `scores` and `found`, round by round, telling of each.
+class State(Protocol):
+    """Where boosting stands; weak rankers are taken into it."""
 
-    parts   with their shares, which sum to 1
+    @property
+    def pool(self) -> Pool: ...
+
+    @property
+    def loss(self) -> float: ...
+
+    def edges(self) -> Floats:
+        """Signs x weak rankers, mixed."""
+        ...
+
+    def take(self, number: int, edge: float, halvings: int | None) -> float:
+        """Add a weak ranker, and return its step: 0 where none was found that lowers the loss."""
+        ...
+
+
+def boost(state: State, rules: Rules, found: Boosted, told: Told) -> None:
+    """Add weak rankers to `state` and `found`, round by round, telling of each.
+
+    What `found` has already was chosen before, and is in `state`.
     """
-    state = _State(pool, parts, scores)
-    aside = np.zeros(pool.count, bool)
-    least, vain = state.loss, 0
-    found.before = state.loss
-    for at in range(1, rules.rounds + 1):
+    aside = np.zeros(state.pool.count, bool)
+    aside[found.aside] = True
+    if not found.chosen:
+        found.before = state.loss
+    least, vain = min([found.before, *found.losses]), found.vain
+    for at in range(len(found.chosen) + 1, rules.rounds + 1):
         before = state.loss
         taken = _next(state, rules, aside)
         if taken is None and aside.any():  # the others may have made room for them
@@ -171,18 +99,19 @@ def boost(
         number, edge, step = taken
         found.chosen.append((number, step))
         found.losses.append(state.loss)
+        vain = 0 if state.loss < least - DUST else vain + 1
+        least = min(state.loss, least)
+        found.aside, found.vain = np.flatnonzero(aside).tolist(), vain
         if told(at, number, step, state.loss):
             return
         sure = abs(edge) == SURE  # one weak ranker does it all
         slow = rules.tol > 0 and before - state.loss < rules.tol * before
-        vain = 0 if state.loss < least - DUST else vain + 1
-        least = min(state.loss, least)
         if sure or slow or vain == rules.stall:
             break
     found.finished = True
 
 
-def _next(state: _State, rules: Rules, aside: Bools) -> tuple[int, float, float] | None:
+def _next(state: State, rules: Rules, aside: Bools) -> tuple[int, float, float] | None:
     """Take the weak ranker of the greatest edge that helps: its number, edge and step.
 
     Those that do not help are set aside.
@@ -201,7 +130,10 @@ def _next(state: _State, rules: Rules, aside: Bools) -> tuple[int, float, float]
 
 
 class _State:
-    """Scores, what the parts make of them, and the edges that follow."""
+    """Scores, what the parts make of them, and the edges that follow.
+
+    parts   with their shares, which sum to 1
+    """
 
     def __init__(self, pool: Pool, parts: Sequence[tuple[float, Part]], scores: Floats) -> None:
         self.pool, self.parts, self.scores = pool, parts, scores
@@ -223,7 +155,7 @@ class _State:
 
     def take(self, number: int, edge: float, halvings: int | None) -> float:
         """Add a weak ranker, and return its step: 0 where none was found that lowers the loss."""
-        step = 0.5 * float(np.log((1 + edge) / (1 - edge)))
+        step = step_of(edge)
         before = self.scores.copy()
         for _ in range(1 + (halvings or 0)):
             self.pool.add(number, step, self.scores)
@@ -234,6 +166,11 @@ class _State:
             self.scores[:] = before
             step /= 2
         return 0.0
+
+
+def step_of(edge: float) -> float:
+    """That lowers the bound on the error most."""
+    return 0.5 * float(np.log((1 + edge) / (1 - edge)))
 
 
 def _strongest(edges: Floats, signs: tuple[int, ...]) -> tuple[int, float] | None:

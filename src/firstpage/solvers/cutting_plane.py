@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from firstpage.names import number
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.planes import Planes, check_penalty
-from firstpage.solvers.score_space import Point, ScoreSpace
-from firstpage.solvers.watch import Found, Watch, never
+from firstpage.solvers.score_space import Line, Point, Space
+from firstpage.solvers.watch import Found, Keep, Watch, never
 from firstpage.types import Floats
 
 AHEAD = 0.05  # of the way from the best point to the model's least, where a plane touches too
@@ -40,6 +41,7 @@ class CuttingPlane:
     needs: ClassVar[tuple[str, ...]] = ("convex",)
     linear: ClassVar[bool] = True
     path: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True  # whether it tells more than its parameters, to go on from
     batch: ClassVar[None] = None
 
     def __post_init__(self) -> None:
@@ -47,28 +49,35 @@ class CuttingPlane:
         number(self, "max_iter", 1, whole=True)
 
     def minimize(
-        self, objective: Objective, start: Floats, watch: Watch = never, memory: Any = None
-    ) -> Found:
+        self, objective: Objective, start: Floats, watch: Watch = never, memory: Any = None,
+        keep: Keep | None = None,
+    ) -> Found:  # fmt: skip
+        """memory: planes of another penalty, which hold here too, and the best point; or what was
+        kept of this fit."""
         check_penalty(objective)
-        space = ScoreSpace(objective)
+        space: Space = objective.space()
         planes = Planes(objective.size)
-        if memory is not None:  # of another penalty: its planes hold here too
+        if isinstance(memory, dict):
+            planes, start = Planes.of(memory["slopes"], memory["heights"]), memory["params"]
+        elif memory is not None:
             planes, start = memory
         nothing = np.zeros(objective.size)
-        origin = best = space.at(nothing, space.scores(nothing))
+        origin = best = space.at(nothing)
         steep = _cut(planes, space, best)
         space.l2 = max(space.l2, FAINT * steep**2 / origin.loss if origin.loss > 0 else 0.0)
         if start.any():
-            given = space.at(np.array(start, np.float64), space.scores(start))
+            given = space.at(np.array(start, np.float64))
             _cut(planes, space, given)
             best = given if given.value < best.value else best
         below, still = 0.0, 0
         for iteration in range(1, self.max_iter + 1):
             params, bound = planes.least(space.l2)
-            least = space.at(params, space.scores(params))
-            before = best.value, below
+            line = space.line(best, params)
+            before, least = (best.value, below), line.end
             below = max(below, bound)
-            best = _search(space, best, least)
+            best = _search(line, space.l2)
+            if keep is not None:
+                keep(partial(_state, planes, best))
             stopped = watch(iteration, best.value, best.params)
             if stopped or self._done(best.value, below, origin.value):
                 break
@@ -86,11 +95,11 @@ class CuttingPlane:
         return near or gap <= 1e-9 * origin
 
     def _found(
-        self, space: ScoreSpace, best: Point, below: float, iteration: int, stopped: bool,
+        self, space: Space, best: Point, below: float, iteration: int, stopped: bool,
         planes: Planes,
     ) -> Found:  # fmt: skip
         """The best point looked at once more, by its own scores."""
-        last = space.at(best.params, space.scores(best.params))
+        last = space.at(best.params)
         value = last.value + space.unsure()
         gap = max(value - below, 0.0) / value if value > 0 else 0.0
         converged = last.value - below <= 1.1 * self.tol * last.value or value <= 0.0
@@ -103,25 +112,30 @@ class CuttingPlane:
         )  # fmt: skip
 
 
-def _cut(planes: Planes, space: ScoreSpace, point: Point) -> float:
+def _state(planes: Planes, best: Point) -> dict[str, Any]:
+    return {"params": best.params, "slopes": planes.slopes, "heights": planes.heights}
+
+
+def _cut(planes: Planes, space: Space, point: Point) -> float:
     """The plane that touches the loss at a point; how steep it is."""
-    slope = space.slope(point)
-    planes.add(slope, point.loss - float(slope @ point.params))
+    slope, loss = space.plane(point)
+    planes.add(slope, loss - float(slope @ point.params))
     return float(np.linalg.norm(slope))
 
 
-def _search(space: ScoreSpace, best: Point, least: Point) -> Point:
-    """The best point on the line from `best` through `least`.
+def _search(line: Line, l2: float) -> Point:
+    """The best point on a line from the best so far through the model's least.
 
     The slope along the line only rises: it is driven to about 0 by false position.
     """
-    way, scores = least.params - best.params, least.scores - best.scores
+    best, least = line.start, line.end
+    way = least.params - best.params
 
-    def along(point: Point) -> float:
-        return float(point.grad @ scores) + space.l2 * float(point.params @ way)
+    def along(point: Point, loss: float) -> float:
+        return loss + l2 * float(point.params @ way)
 
     low, high, found = 0.0, 1.0, best
-    below, above = along(best), along(least)
+    below, above = along(best, line.slopes[0]), along(least, line.slopes[1])
     steep = max(abs(below), abs(above))
     if least.value <= found.value * (1 + 1e-14):  # with a tiny C they differ by rounding alone
         found = least
@@ -136,8 +150,8 @@ def _search(space: ScoreSpace, best: Point, least: Point) -> Point:
             step = min(max(step, low + 0.02 * (high - low)), high - 0.02 * (high - low))
         else:
             step = (low + high) / 2
-        point = space.between(best, least, step)
-        slope = along(point)
+        point, loss = line.look(step)
+        slope = along(point, loss)
         if point.value < found.value:
             found = point
         if abs(slope) <= FLAT * steep:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from firstpage.losses.levels import query_sums
 from firstpage.scorers.base import Fitting
 from firstpage.types import Floats, Ints
 
+if TYPE_CHECKING:
+    from firstpage.solvers.score_space import ScoreSpace
+
 BLOCK = 1 << 21  # bytes of features: what a core finds again in its caches
 SAMPLE = 20  # rows a parameter, from which the shape of the problem is learnt
 RUNS = 4
@@ -27,7 +31,10 @@ SMALL = 1 << 22  # bytes of features below which threads cost more than they giv
 
 
 class Objective:
-    """sum over queries of weight * loss / sum of weights + l2 / 2 * |params|^2."""
+    """sum over queries of weight * loss / sum of weights + l2 / 2 * |params|^2.
+
+    total   the sum of weights, where these queries are not all
+    """
 
     def __init__(
         self,
@@ -40,11 +47,12 @@ class Objective:
         l2: float = 0.0,
         threads: int | None = None,
         batch: int | None = None,
+        total: float | None = None,
     ) -> None:
         self.scorer, self.l2 = scorer, l2
         self.offsets, self._weights = truth.offsets, weights
         shares = np.ones(len(truth)) if query_weights is None else query_weights
-        self.shares: Floats = shares / shares.sum()
+        self.shares: Floats = shares / (shares.sum() if total is None else total)
         self._values = np.empty(len(truth))
         self.bounds = _blocks(truth.offsets, row_bytes, scorer.size, batch)
         # Batches are taken one at a time, and need no slope each.
@@ -99,20 +107,29 @@ class Objective:
         slope: Floats = self._slopes.sum(axis=0)
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
 
+    def space(self) -> ScoreSpace:
+        """The same, seen from the scores."""
+        from firstpage.solvers.score_space import ScoreSpace
+
+        return ScoreSpace(self)
+
     def conditioner(self) -> Floats | None:
         """The scorer's coordinates in which this is about round, from a sample of the queries."""
-        parts, bends = [], []
-        stiffness = self.shares * self.target.stiffness()
         picked = _sample(self.offsets, SAMPLE * self.size)
         total = sum(float(self.shares[lo:hi].sum()) for lo, hi in picked)
-        for lo, hi in picked:
-            ends = self.offsets[lo : hi + 1]
-            a, b = int(ends[0]), int(ends[-1])
-            weight = np.ones(b - a) if self._weights is None else self._weights[a:b]
-            bend = stiffness[lo:hi] / total * safe_inverse(query_sums(weight, ends - a))
-            parts.append(ends)
-            bends.append(weight * np.repeat(bend, np.diff(ends)))
+        parts = [self.offsets[lo : hi + 1] for lo, hi in picked]
+        bends = [self.bend(lo, hi, total) for lo, hi in picked]
         return self.scorer.conditioner(parts, np.concatenate(bends), self.l2)
+
+    def bend(self, lo: int, hi: int, total: float) -> Floats:
+        """About the second derivative by each score of the queries lo:hi, of shares in all."""
+        ends = self.offsets[lo : hi + 1]
+        a, b = int(ends[0]), int(ends[-1])
+        weight = np.ones(b - a) if self._weights is None else self._weights[a:b]
+        stiffness = self.shares[lo:hi] * self.target.stiffness()[lo:hi]
+        bend = stiffness / total * safe_inverse(query_sums(weight, ends - a))
+        found: Floats = weight * np.repeat(bend, np.diff(ends))
+        return found
 
     def block(self, number: int, params: Floats) -> tuple[float, Floats]:
         """An estimate of the same from one block; its mean over the blocks is the whole."""

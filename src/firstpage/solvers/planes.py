@@ -30,6 +30,15 @@ class Planes:
         self._gram = np.zeros((1, 1))
         self._age = np.zeros(1, np.int64)
 
+    @classmethod
+    def of(cls, slopes: Floats, heights: Floats) -> Planes:
+        """Planes that were kept."""
+        found = cls(slopes.shape[1])
+        found.slopes, found.heights = slopes, heights
+        found._gram = slopes @ slopes.T
+        found._age = np.zeros(len(heights), np.int64)
+        return found
+
     def __len__(self) -> int:
         return len(self.heights)
 

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.solvers.objective import Objective
-from firstpage.solvers.score_space import ScoreSpace
-from firstpage.solvers.watch import Found, Watch, never
+from firstpage.solvers.watch import Found, Keep, Watch, never
 from firstpage.types import Floats
 
 FALL = 1e-3  # share of the objective that a round must take off to be followed by another
@@ -50,18 +49,30 @@ class Rounds:
     def tol(self) -> float:
         return float(self.solver.tol)
 
-    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+    @property
+    def keeps(self) -> bool:
+        return bool(getattr(self.solver, "keeps", False))
+
+    def minimize(
+        self, objective: Objective, start: Floats, watch: Watch = never, memory: Any = None,
+        keep: Keep | None = None,
+    ) -> Found:  # fmt: skip
+        """memory: what was kept of this fit."""
         params, done, before = start, 0, np.inf
-        target: Any = objective.target
-        space = ScoreSpace(objective) if self.freezes else None
+        if memory is not None:
+            params, before = memory["frozen"], memory["before"] or np.inf
+        space = objective.space() if self.freezes else None
         for _ in range(self.count if self.freezes else 1):
             if space is not None:
-                target.freeze(space.scores(params))
+                space.freeze(params)
 
             def count_on(iteration: int, value: float, params: Floats, done: int = done) -> bool:
                 return watch(done + iteration, value, params)
 
-            found: Found = self.solver.minimize(objective, params, count_on)
+            found: Found = self.solver.minimize(
+                objective, params, count_on, **self._more(params, before, memory, keep)
+            )
+            memory = None
             done += found.iterations
             params = found.params
             if found.reason == "stopped early" or before - found.value <= FALL * abs(found.value):
@@ -71,6 +82,16 @@ class Rounds:
         if not _degenerate(objective, found):
             return found
         return replace(found, params=self._hardly(objective, start), degenerate=True)
+
+    def _more(
+        self, frozen: Floats, before: float, memory: Any, keep: Keep | None
+    ) -> dict[str, Any]:
+        """What the solver is to go on from, and where it is to tell how it stands."""
+        more: dict[str, Any] = {} if memory is None else {"memory": memory}
+        if keep is not None and self.keeps:
+            mine = {"frozen": frozen, "before": before if np.isfinite(before) else None}
+            more["keep"] = lambda inner: keep(lambda: {**inner(), **mine})
+        return more
 
     def _hardly(self, objective: Objective, way: Floats) -> Floats:
         """So far along a way from 0 that the objective is as good to within the tolerance.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,14 +22,80 @@ Job = Callable[[], object]
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Parameters and their scores; the value there, of the loss alone and of all; the slope of the
-    loss by the scores."""
+    """Parameters, and the value there, of the loss alone and of all."""
 
     params: Floats
-    scores: Floats
-    grad: Floats
     loss: float
     value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scored(Point):
+    """With the scores, and the slope of the loss by them."""
+
+    scores: Floats
+    grad: Floats
+
+
+class Line(Protocol):
+    """From one point through another, at 0 and at 1.
+
+    slopes   of the loss along the line, at both
+    """
+
+    @property
+    def start(self) -> Point: ...
+
+    @property
+    def end(self) -> Point: ...
+
+    @property
+    def slopes(self) -> tuple[float, float]: ...
+
+    def look(self, way: float) -> tuple[Point, float]:
+        """A point on it, and the slope of the loss along the line there."""
+        ...
+
+
+class Space(Protocol):
+    """What cutting planes ask of an objective whose scores are linear in the parameters."""
+
+    l2: float
+
+    def at(self, params: Floats) -> Point: ...
+
+    def line(self, start: Point, end: Floats) -> Line:
+        """From a point to some parameters."""
+        ...
+
+    def between(self, start: Point, end: Point, way: float) -> Point:
+        """A point on the line through two others, at 0 and at 1."""
+        ...
+
+    def plane(self, point: Point) -> tuple[Floats, float]:
+        """The slope of the loss alone, by parameters, and the loss."""
+        ...
+
+    def freeze(self, params: Floats) -> None:
+        """From now on true rankings are those that these parameters like best."""
+        ...
+
+    def unsure(self) -> float:
+        """By how much the loss at the last point may be above what was found."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredLine:
+    space: ScoreSpace
+    start: Scored
+    end: Scored
+    way: Floats  # of the scores
+    slopes: tuple[float, float]
+
+    def look(self, way: float) -> tuple[Point, float]:
+        point = self.space.between(self.start, self.end, way)
+        return point, float(point.grad @ self.way)
 
 
 class ScoreSpace:
@@ -54,6 +122,22 @@ class ScoreSpace:
             )
             loss[lane].append(weigher(grad, objective.shares[lo:hi], np.diff(offsets[lo : hi + 1])))
         self._score, self._look, self._pull = Lanes(forward), Lanes(loss), Lanes(back)
+        self._jobs = forward, loss, back
+
+    @cached_property
+    def _all(self) -> Lanes:
+        """Block after block: scores, loss, slope."""
+        forward, loss, back = self._jobs
+        offsets, bounds = self._objective.offsets, self._objective.bounds
+        lanes: list[list[Job]] = []
+        for lane, (scores, looks, pulls) in enumerate(zip(forward, loss, back, strict=True)):
+            jobs: list[Job] = []
+            for i, (lo, hi) in enumerate(bounds[lane :: len(forward)]):
+                a, b = int(offsets[lo]), int(offsets[hi])
+                copy = partial(np.copyto, self._at[a:b], self._forward[a:b])
+                jobs += [scores[i], copy, looks[2 * i], looks[2 * i + 1], pulls[i]]
+            lanes.append(jobs)
+        return Lanes(lanes)
 
     def scores(self, params: Floats) -> Floats:
         """One read of the features."""
@@ -61,25 +145,50 @@ class ScoreSpace:
         self._score.run()
         return self._forward.copy()
 
-    def at(self, params: Floats, scores: Floats) -> Point:
+    def at(self, params: Floats) -> Scored:
+        return self._at_scores(params, self.scores(params))
+
+    def _at_scores(self, params: Floats, scores: Floats) -> Scored:
         """What is there; these must be the scores of these parameters."""
         self._at[:] = scores
         self._look.run()
         loss = float((self._values * self._objective.shares).sum())
         penalty = self.l2 / 2 * float(params @ params)
-        return Point(params, scores, self._grad.copy(), loss, loss + penalty)
+        return Scored(params, loss, loss + penalty, scores, self._grad.copy())
 
-    def between(self, start: Point, end: Point, way: float) -> Point:
-        """A point on the line through two others, at 0 and at 1."""
+    def line(self, start: Point, end: Floats) -> ScoredLine:
+        assert isinstance(start, Scored)
+        last = self.at(end)
+        way = last.scores - start.scores
+        slopes = float(start.grad @ way), float(last.grad @ way)
+        return ScoredLine(self, start, last, way, slopes)
+
+    def between(self, start: Point, end: Point, way: float) -> Scored:
+        assert isinstance(start, Scored)
+        assert isinstance(end, Scored)
         params = start.params + way * (end.params - start.params)
-        return self.at(params, start.scores + way * (end.scores - start.scores))
+        return self._at_scores(params, start.scores + way * (end.scores - start.scores))
 
-    def slope(self, point: Point) -> Floats:
-        """Of the loss alone, by parameters: another read."""
+    def plane(self, point: Point) -> tuple[Floats, float]:
+        """Another read of the features."""
+        assert isinstance(point, Scored)
         self._grad[:] = point.grad
         self._pull.run()
         found: Floats = self._slopes.sum(axis=0)
-        return found
+        return found, point.loss
+
+    def whole(self, params: Floats) -> tuple[Scored, Floats]:
+        """The point and the slope there, in one read of the features."""
+        self._objective.scorer.load(params)
+        self._all.run()
+        loss = float((self._values * self._objective.shares).sum())
+        penalty = self.l2 / 2 * float(params @ params)
+        point = Scored(params, loss, loss + penalty, self._forward.copy(), self._grad.copy())
+        return point, self._slopes.sum(axis=0)
+
+    def freeze(self, params: Floats) -> None:
+        target: Any = self._objective.target
+        target.freeze(self.scores(params))
 
     def unsure(self) -> float:
         """By how much the loss at the last point may be above what was found."""

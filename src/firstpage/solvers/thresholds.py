@@ -19,7 +19,7 @@ def thresholds_of(X: Any, weights: Floats, bins: int) -> list[Floats]:
     one of weight 0 not at all.  Of many documents every so-manyth is looked at.
     """
     rows = np.flatnonzero(weights > 0)
-    rows = rows[:: max(1, -(-len(rows) // SAMPLED))]
+    rows = rows[:: stride(len(rows))]
     picked = X if len(rows) == X.shape[0] else X[rows]
     columns: Iterable[Array]
     if isinstance(picked, np.ndarray):
@@ -30,6 +30,11 @@ def thresholds_of(X: Any, weights: Floats, bins: int) -> list[Floats]:
     weight = weights[rows]
     even = len(weight) == 0 or bool((weight == weight[0]).all())
     return [_cut(column, None if even else weight, bins) for column in columns]
+
+
+def stride(rows: int) -> int:
+    """Of so many documents every so-manyth is looked at."""
+    return max(1, -(-rows // SAMPLED))
 
 
 def _cut(column: Array, weight: Floats | None, bins: int) -> Floats:

@@ -12,6 +12,10 @@ Watch = Callable[[int, float, Floats], bool]
 """(iteration, value of the objective, parameters) -> whether to stop."""
 
 
+Keep = Callable[[Callable[[], dict[str, Any]]], None]
+"""Takes what tells where a solver stands: the `memory` of one that goes on from there."""
+
+
 def never(iteration: int, value: float, params: Floats) -> bool:
     return False
 

@@ -1,0 +1,140 @@
+"""How training grows with data and with workers: shards on disk, out of core and on Dask.
+
+    python benchmarks/scale.py [--rows 100000,1000000] [--folder DIR] [--passes 5]
+
+Documents of 136 features in float32, 100 a query, in full order; a pass is the value and slope of
+RankNet on the pairs between the first 10 and the rest, which is what training repeats.  Each size
+is written to --folder (544 bytes a document: 5.4 GB for 10,000,000), measured and removed.  Workers
+are processes of one thread each; memory is what a worker holds after the passes, resident and its
+own alone (RSS, USS), beside what it held before it saw data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import firstpage as fp
+from common import seconds, show, versions
+from firstpage.engine.base import Engine
+from firstpage.engine.cluster import DaskEngine
+from firstpage.engine.local import Local
+from firstpage.losses.pairwise import PairwiseLogistic
+from firstpage.rankers.spread import Spread
+from firstpage.scorers.linear import Linear
+
+FEATURES, DOCS, SHARDS = 136, 100, 20
+LOSS = PairwiseLogistic(k=10, pairs="cross")
+
+
+def made(rows: int, folder: Path) -> fp.Shards:
+    """A collection of a known utility, written block by block."""
+    recipe = fp.Synthetic(
+        queries=rows // DOCS, docs=DOCS, features=FEATURES, labels="order", noise=1.0, seed=0
+    )
+    return fp.write_shards(recipe.blocks(500), folder, rows=max(DOCS, rows // SHARDS))
+
+
+def as_it_is(truth: Any) -> Any:
+    return truth
+
+
+def passes(shards: fp.Shards, engine: Engine, count: int) -> tuple[float, Callable[[], None]]:
+    """Median seconds of a pass, when all parts are made; and a way to let go of them."""
+    spread = Spread.of(shards, engine, None, as_it_is, True)
+    objective = spread.objective(LOSS, Linear(), spread.fitting(Linear()), None, 0.01, None, None)
+    w = np.random.default_rng(0).normal(size=FEATURES) / 10
+    objective(w)
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        objective(w)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times), spread.close
+
+
+def held() -> tuple[int, int]:
+    import psutil
+
+    found = psutil.Process().memory_full_info()
+    return int(found.rss), int(found.uss)
+
+
+def on_workers(shards: fp.Shards, workers: int, count: int) -> tuple[float, str]:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None,
+            memory_limit="2GB",
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        engine = DaskEngine(client)
+        engine._check()  # so that the package is loaded before memory is looked at
+        client.run(_loaded)
+        before = list(client.run(held).values())
+        took, close = passes(shards, engine, count)
+        after = list(client.run(held).values())
+        close()
+    most = [max(a[i] - b[i] for a, b in zip(after, before, strict=True)) for i in (0, 1)]
+    return took, " / ".join(f"{n / 2**20:.0f} MB" for n in most)
+
+
+def _loaded() -> None:
+    import firstpage.rankers.pieces  # noqa: F401
+
+
+def measured(rows: int, folder: Path, count: int) -> list[list[str]]:
+    start = time.perf_counter()
+    shards = made(rows, folder)
+    wrote = time.perf_counter() - start
+    size = f"{rows:,}"
+    lines = [[size, f"written ({rows * FEATURES * 4 / 2**30:.2f} GB)", seconds(wrote), "", ""]]
+    single = 0.0
+    for threads in (1, 2):
+        took, close = passes(shards, Local(threads), count)
+        close()
+        single = single or took
+        lines.append([size, f"this process, threads={threads}", seconds(took),
+                      f"{single / took:.2f} x", ""])  # fmt: skip
+    one = 0.0
+    for workers in (1, 2):
+        took, memory = on_workers(shards, workers, count)
+        one = one or took
+        lines.append([size, f"Dask, {workers} worker{'s' * (workers > 1)}", seconds(took),
+                      f"{one / took:.2f} x", memory])  # fmt: skip
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", default="100000,1000000")
+    parser.add_argument("--folder", default=tempfile.gettempdir())
+    parser.add_argument("--passes", type=int, default=5)
+    given = parser.parse_args()
+    lines: list[list[str]] = []
+    for rows in map(int, given.rows.split(",")):
+        folder = Path(tempfile.mkdtemp(dir=given.folder, prefix="firstpage-scale-")) / "shards"
+        try:
+            lines += measured(rows, folder, given.passes)
+        finally:
+            shutil.rmtree(folder.parent, ignore_errors=True)
+    show(
+        "A pass over shards: RankNet, top 10 x rest",
+        ["documents", "where", "time", "speed-up", "RSS / USS of a worker, grown by"],
+        lines,
+        versions("numpy", "distributed"),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""`firstpage shard`: cut data into pieces that are worked through one by one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options, shared
+
+
+@click.command("shard")
+@click.argument("data", type=options.FILE)
+@click.argument("folder", type=options.FILE)
+@click.option(
+    "--rows", default=1_000_000, show_default=True, type=click.IntRange(1),
+    help="Documents a shard, about: queries stay whole.",
+)  # fmt: skip
+def command(data: Path, folder: Path, rows: int) -> None:
+    """Cut DATA, a file or a folder of files, into shards, and write them to FOLDER.
+
+    `train`, `rank` and `evaluate` take FOLDER for data, and need no more memory for more shards.
+    """
+    from firstpage.data.shard_writer import write_shards
+
+    with shared.reading(data) as progress:
+        found = write_shards(data, folder, rows, progress)
+    print(f"wrote {found}", file=sys.stderr)

@@ -1,0 +1,169 @@
+"""Write shards: any data, as they come, in one step."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.files import Progress
+from firstpage.data.formats import format_of, read
+from firstpage.data.letor import to_arrays
+from firstpage.data.letor_blocks import letor_blocks
+from firstpage.data.shard_checks import Once, hash_of
+from firstpage.data.shards import FILE, TABLE, Shard, Shards, data_files, read_shards
+from firstpage.data.stacked import stacked, widened
+from firstpage.errors import DataError
+
+ROWS = 1_000_000  # documents a shard
+
+
+def write_shards(
+    data: Dataset | Iterable[Dataset] | str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    rows: int = ROWS,
+    progress: Progress | None = None,
+) -> Shards:
+    """Cut data into shards of whole queries, about `rows` documents each.
+
+    data   a Dataset; an iterable of such, as `Synthetic.blocks`; a file; or a folder of LETOR or
+           Parquet files.  LETOR text is read block by block, so it may be larger than memory;
+           other files are read whole, one after the other.
+    """
+    place = Path(folder)
+    if rows < 1:
+        raise DataError(f"rows must be at least 1; got {rows}.")
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise DataError(f"{place}: is there already; remove it, or name another folder.")
+    place.absolute().parent.mkdir(parents=True, exist_ok=True)
+    # Beside the place and renamed: who is killed leaves nothing that looks like shards.
+    draft = Path(tempfile.mkdtemp(dir=place.absolute().parent, prefix=f".{place.name}-"))
+    try:
+        draft.chmod(0o755)
+        writer = _Writer(draft)
+        for block in _cut(_blocks(data, rows, progress), rows):
+            writer.add(block)
+        writer.finish()
+        os.replace(draft, place)
+    except OSError as error:
+        raise DataError(f"{place}: cannot be written ({error.strerror}).") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return read_shards(place)
+
+
+def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset]:
+    if isinstance(data, Dataset):
+        yield data
+    elif isinstance(data, (str, os.PathLike)):
+        path = Path(data)
+        files = data_files(path) if path.is_dir() else [path]
+        if not files:
+            raise DataError(f"{path}: has no LETOR or Parquet files that belong together.")
+        for file in files:
+            if format_of(file) == "letor":
+                yield from letor_blocks(file, rows, progress)
+            else:
+                yield _featured(read(file), file)
+    else:
+        for number, block in enumerate(data):
+            yield _featured(block, f"block {number}")
+
+
+def _featured(data: Any, name: object) -> Dataset:
+    if not isinstance(data, Dataset):
+        raise DataError(f"{name}: has no features, which shards must have.")
+    return data
+
+
+def _cut(blocks: Iterator[Dataset], rows: int) -> Iterator[Dataset]:
+    """Pieces of at least one query and, if they can, of about `rows` documents.
+
+    Small blocks are joined, large ones cut; a query is never torn.
+    """
+    held: list[Dataset] = []
+    for block in blocks:
+        held.append(block)
+        while sum(b.n_docs for b in held) >= rows:
+            whole = stacked(held)
+            end = max(int(np.searchsorted(whole.offsets, rows, side="right")) - 1, 1)
+            yield whole[:end]
+            held = [whole[end:]] if end < len(whole) else []
+    if sum(len(b) for b in held):
+        yield stacked(held)
+
+
+class _Writer:
+    """Writes shard after shard, and the table at the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.shards: list[Shard] = []
+        self.widths: list[int] = []
+        self.once = Once()
+        self.first: Dataset | None = None
+        self.low, self.high = np.inf, -np.inf
+
+    def add(self, data: Dataset) -> None:
+        if self.first is None:
+            self.first = replace(data[:0], docids=None)
+        if data.feature_names != self.first.feature_names or data.X.dtype != self.first.X.dtype:
+            raise DataError(f"{data.source}: its features or their type are not those before.")
+        if data.is_sparse != self.first.is_sparse:
+            raise DataError(f"{data.source}: sparse features after dense ones, or the reverse.")
+        name = f"{len(self.shards):05d}"
+        self.once.add(data, f"shard {name}")
+        self.low = min(self.low, float(data.y.min(initial=np.inf)))
+        self.high = max(self.high, float(data.y.max(initial=-np.inf)))
+        self.widths.append(data.n_features)
+        self.shards.append(self._write(data, name))
+
+    def _write(self, data: Dataset, name: str) -> Shard:
+        place = self.folder / name
+        place.mkdir(exist_ok=True)
+        sizes = {}
+        arrays = to_arrays(replace(data, row_order=None))
+        if data.docids is not None:
+            ids = data.docids.compact()  # slices of a file point into all of its names
+            arrays |= {"ids": ids.data, "id_starts": ids.starts, "id_ends": ids.ends}
+        for key, array in arrays.items():
+            file = place / f"{key}.npy"
+            np.save(file, array, allow_pickle=False)
+            sizes[key] = file.stat().st_size
+        return Shard(name, data.n_docs, len(data), hash_of(data), sizes)
+
+    def finish(self) -> None:
+        if self.first is None or not sum(s.rows for s in self.shards):
+            raise DataError("there is no document to write.")
+        width = max(self.widths)
+        held = {
+            "features": width,
+            "dtype": str(self.first.X.dtype),
+            "sparse": self.first.is_sparse,
+            "feature_names": self.first.feature_names,
+            "labels": [self.low, self.high],
+        }
+        for number, found in enumerate(self.widths):
+            if found < width:  # text leaves out zeros: the last features came late
+                self._widen(number, width)
+        held["shards"] = [asdict(s) for s in self.shards]
+        (self.folder / TABLE).write_text(json.dumps(FILE.marked(held), indent=1) + "\n")
+
+    def _widen(self, number: int, width: int) -> None:
+        """Beside it first: what is read is mapped, and must not change."""
+        assert self.first is not None
+        shard, names = self.shards[number], self.first.feature_names
+        kind, sparse = str(self.first.X.dtype), self.first.is_sparse
+        now = Shards(self.folder, (shard,), width, kind, sparse, names, (self.low, self.high))[0]
+        new = self._write(replace(now, X=widened(now.X, width)), f"{shard.name}-wide")
+        shutil.rmtree(self.folder / shard.name)
+        os.replace(self.folder / new.name, self.folder / shard.name)
+        self.shards[number] = replace(new, name=shard.name)

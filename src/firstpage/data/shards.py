@@ -1,0 +1,234 @@
+"""Shards: data cut into pieces of whole queries, that lie in a folder and never all in memory.
+
+A folder that `write_shards` made holds `shards.json`, which says what there is, and a folder of
+`.npy` arrays for each shard, which open at once by memory mapping.  A folder of several LETOR or
+Parquet files is taken as it is, each file for a shard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.files import suffix_of
+from firstpage.data.formats import SUFFIXES, read
+from firstpage.data.json_files import Kind, digest
+from firstpage.data.letor import from_arrays
+from firstpage.data.shard_checks import Once, hash_of
+from firstpage.errors import DataError
+from firstpage.types import Array
+
+FILE = Kind("firstpage-shards", 1, "table of shards")
+TABLE = "shards.json"
+FOLD = {"train", "vali", "valid", "validation", "test"}  # which nobody means as one
+AS_THEY_ARE = ("letor", "parquet")  # files that are shards without being written anew
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One piece: a folder of arrays, or a file; and what it holds."""
+
+    name: str
+    rows: int
+    queries: int
+    sha256: str  # of labels, queries and some features
+    sizes: dict[str, int] = field(default_factory=dict, repr=False)  # bytes of each array's file
+
+
+@dataclass(frozen=True, eq=False)
+class Shards:
+    """All pieces of a folder.  `shards[2]` is the third as a Dataset, memory-mapped.
+
+    labels   the least and the greatest
+    """
+
+    folder: Path
+    shards: tuple[Shard, ...]
+    n_features: int
+    dtype: str
+    is_sparse: bool
+    feature_names: tuple[str, ...] | None
+    labels: tuple[float, float]
+
+    def __len__(self) -> int:
+        """The number of shards."""
+        return len(self.shards)
+
+    @property
+    def source(self) -> str:
+        return str(self.folder)
+
+    @property
+    def n_docs(self) -> int:
+        return sum(shard.rows for shard in self.shards)
+
+    @property
+    def n_queries(self) -> int:
+        return sum(shard.queries for shard in self.shards)
+
+    def __repr__(self) -> str:
+        kind = "CSR" if self.is_sparse else "dense"
+        return (
+            f"Shards({self.folder}: {len(self)} shards, {self.n_queries} queries, {self.n_docs} "
+            f"documents, {self.n_features} features, {kind} {self.dtype})"
+        )
+
+    def __getitem__(self, number: int) -> Dataset:
+        return self.open(number).data
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return (self[number] for number in range(len(self)))
+
+    def alone(self, number: int) -> Shards:
+        """One shard, as if there were no others, by its full path: what is sent to machines."""
+        return replace(self, folder=self.folder.resolve(), shards=(self.shards[number],))
+
+    def open(self, number: int) -> Opened:
+        """A shard, and a way to let go of its pages."""
+        shard = self.shards[number]
+        place = self.folder / shard.name
+        if not shard.sizes:
+            return Opened(self._file(place))
+        arrays: dict[str, Array] = {}
+        for name, size in shard.sizes.items():
+            file = place / f"{name}.npy"
+            _check_size(file, size)
+            arrays[name] = np.load(file, mmap_mode="r", allow_pickle=False)
+        maps = [a._mmap for a in arrays.values() if isinstance(a, np.memmap) and a.size]  # type: ignore[attr-defined]
+        data = from_arrays(arrays, str(place))
+        return Opened(replace(data, feature_names=self.feature_names), maps)
+
+    def _file(self, path: Path) -> Dataset:
+        options: dict[str, Any] = {"dtype": self.dtype}
+        if _kind(path) == "letor":
+            options |= {"sparse": self.is_sparse, "n_features": self.n_features}
+        return _dataset(path, **options)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of all shards, in their order."""
+        return hashlib.sha256("".join(s.sha256 for s in self.shards).encode()).hexdigest()
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What a model file says of its training data."""
+        return {
+            "source": self.folder.resolve().name,
+            "queries": self.n_queries,
+            "documents": self.n_docs,
+            "features": self.n_features,
+            "sha256": self.sha256,
+            "shards": len(self),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A shard at work."""
+
+    data: Dataset
+    maps: list[mmap.mmap] = field(default_factory=list, repr=False)
+
+    def release(self) -> None:
+        """Let the system take back pages that were read: a process shall not seem to own them.
+
+        They stay in the system's cache while there is room, so reading them again is cheap.
+        """
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for one in self.maps:
+                one.madvise(mmap.MADV_DONTNEED)
+
+
+def read_shards(folder: str | os.PathLike[str]) -> Shards:
+    """The shards of a folder: those of `write_shards`, or its LETOR or Parquet files."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise DataError(f"{place}: no such folder." if not place.exists() else NO_FOLDER % place)
+    if (place / TABLE).is_file():
+        return _table(place)
+    files = data_files(place)
+    if files:
+        return _files(place, files)
+    if any(place.glob("*/*.npy")):
+        raise DataError(f"{place}: {TABLE} is missing: half-written, or damaged; write it again.")
+    raise DataError(
+        f"{place}: no folder of shards: neither {TABLE} nor LETOR or Parquet files that belong "
+        "together are in it."
+    )
+
+
+NO_FOLDER = "%s: is a file, not a folder of shards; `firstpage shard` makes one of it."
+
+
+def is_shards(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder of shards: one with a table, or with data files side by side."""
+    place = Path(path)
+    return place.is_dir() and ((place / TABLE).is_file() or bool(data_files(place)))
+
+
+def data_files(folder: Path) -> list[Path]:
+    """LETOR and Parquet files, by name; those of one fold are not taken for shards."""
+    found = sorted(f for f in folder.iterdir() if f.is_file() and _kind(f) in AS_THEY_ARE)
+    parts = {f.name.split(".")[0].lower() for f in found} & FOLD
+    return found if len(parts) < 2 else []
+
+
+def _kind(path: Path) -> str | None:
+    return None if path.name.startswith(".") else SUFFIXES.get(suffix_of(path)[0])
+
+
+def _check_size(file: Path, size: int) -> None:
+    found = file.stat().st_size if file.is_file() else None
+    if found != size:
+        what = "is missing" if found is None else f"has {found} bytes instead of {size}"
+        raise DataError(f"{file}: {what}: half-written, or damaged; write the shards again.")
+
+
+def _table(place: Path) -> Shards:
+    path = place / TABLE
+    held = FILE.read(path)
+    held = {k: v for k, v in held.items() if k not in ("format", "version")}
+    if digest({k: v for k, v in held.items() if k != "sha256"}) != held.get("sha256"):
+        raise DataError(f"{path}: damaged: its contents do not match its checksum.")
+    names = held["feature_names"]
+    low, high = held["labels"]
+    return Shards(
+        place, tuple(Shard(**one) for one in held["shards"]), int(held["features"]),
+        str(held["dtype"]), bool(held["sparse"]), None if names is None else tuple(names),
+        (float(low), float(high)),
+    )  # fmt: skip
+
+
+# --- files as they are
+
+
+def _dataset(path: Path, **options: Any) -> Dataset:
+    data = read(path, **options)
+    if not isinstance(data, Dataset):
+        raise DataError(f"{path}: has no features, which a shard must have.")
+    return data
+
+
+def _files(place: Path, files: list[Path]) -> Shards:
+    """Every file is read once, to know what there is; the readers' cache makes the next cheap."""
+    found, names, dtype, sparse = [], None, "float32", False
+    width, low, high = 0, np.inf, -np.inf
+    once = Once()
+    for number, path in enumerate(files):
+        data = _dataset(path)
+        once.add(data, path.name)
+        if number and data.feature_names != names:
+            raise DataError(f"{path}: its features are not those of {files[0].name}.")
+        names, sparse = data.feature_names, sparse or data.is_sparse
+        width = max(width, data.n_features)
+        low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
+        found.append(Shard(path.name, data.n_docs, len(data), hash_of(data)))
+    return Shards(place, tuple(found), width, dtype, sparse, names, (low, high))

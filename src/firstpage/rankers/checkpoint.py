@@ -1,0 +1,117 @@
+"""Checkpoints: where a fit stands, in a file, so that the next can go on from there."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.json_files import Kind, digest, write_json
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.rankers.record import fingerprint
+
+FILE = Kind("firstpage-checkpoint", 1, "checkpoint")
+EVERY = 10.0  # seconds between writings
+INDIFFERENT = ("threads", "verbose", "warm_start")  # parameters that change no result
+State = dict[str, Any]
+
+
+class Checkpoint:
+    """Keeps where a fit stands: written every so often, and when the fit breaks off.
+
+    state   what a former fit left; None: nothing
+    """
+
+    def __init__(self, path: str | os.PathLike[str], belongs: State) -> None:
+        self.path, self._belongs = Path(path), belongs
+        self._last: Callable[[], State] | None = None
+        self._written = time.monotonic()
+        self.state: State | None = None
+        if self.path.is_dir() or not self.path.absolute().parent.is_dir():
+            raise DataError(f"{self.path}: a checkpoint cannot be written there.")
+        if self.path.exists():
+            self.state = self._read()
+            warnings.warn(
+                f"going on from {self.path}, where {self.state['iterations']} iterations were "
+                "done.", FirstpageWarning, stacklevel=5,
+            )  # fmt: skip
+
+    def _read(self) -> State:
+        held = FILE.read(self.path)
+        parts = {key: held.get(key) for key in ("belongs", "state")}
+        if digest(parts) != held.get("sha256"):
+            raise DataError(f"{self.path}: damaged: its contents do not match its checksum.")
+        for key, mine in self._belongs.items():
+            if held["belongs"].get(key) != mine:
+                raise DataError(
+                    f"{self.path}: is the checkpoint of another fit (its {key} differ); remove "
+                    "it, or name another file."
+                )
+        found: State = _unpacked(held["state"])
+        return found
+
+    def keep(self, state: Callable[[], State]) -> None:
+        """This is where the fit stands now; `state` is asked only when it is written down."""
+        self._last = state
+        if time.monotonic() - self._written > EVERY:
+            self.write()
+
+    def write(self) -> None:
+        """The last state, if there is any."""
+        if self._last is not None:
+            held = {"belongs": self._belongs, "state": _packed(self._last())}
+            write_json(FILE.marked(held), self.path)
+            self._written = time.monotonic()
+
+    def done(self) -> None:
+        """Nothing is left to go on with."""
+        self._last = None
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """However it ended, what is not done is written down."""
+        self.write()
+
+
+def belongs(ranker: Any, data: dict[str, Any], weights: list[Any], valid: Dataset | None) -> State:
+    """What a checkpoint must have been made with."""
+    from firstpage.rankers.files import plain_parameter
+
+    given = ranker.get_params(deep=False).items()
+    return {
+        "ranker": type(ranker).__name__,
+        "parameters": {k: plain_parameter(v) for k, v in given if k not in INDIFFERENT},
+        "data": [data["sha256"], *[digest({"w": w.tolist()}) for w in weights if w is not None]],
+        "validation data": None if valid is None else fingerprint(valid)["sha256"],
+    }
+
+
+def _packed(value: Any) -> Any:
+    """As JSON holds it, with all bits."""
+    if isinstance(value, np.ndarray):
+        array = np.ascontiguousarray(value, np.float64)
+        return {"float64": base64.b64encode(array.tobytes()).decode(), "shape": array.shape}
+    if isinstance(value, dict):
+        return {key: _packed(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_packed(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"float64", "shape"}:
+        raw = base64.b64decode(value["float64"])
+        return np.frombuffer(raw, np.float64).reshape(value["shape"]).copy()
+    if isinstance(value, dict):
+        return {key: _unpacked(one) for key, one in value.items()}
+    return value

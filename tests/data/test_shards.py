@@ -1,0 +1,154 @@
+"""Shards: what is written is what is read, block by block, and nothing half-done is taken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import firstpage as fp
+from firstpage.data.letor_blocks import letor_blocks
+from firstpage.data.shards import is_shards
+from firstpage.data.stacked import stacked
+from firstpage.errors import DataError, FirstpageWarning
+
+DATA = fp.Synthetic(queries=30, docs="uniform(3, 25)", features=6).dataset()
+
+
+def same(one: fp.Dataset, other: fp.Dataset) -> None:
+    dense, wanted = (np.asarray(d.dense().X) for d in (one, other))
+    assert np.array_equal(dense, wanted)
+    assert np.array_equal(one.y, other.y)
+    assert np.array_equal(one.offsets, other.offsets)
+    assert one.queries == other.queries
+    assert one.feature_names == other.feature_names
+    assert (one.docids is None) == (other.docids is None)
+    assert one.docids is None or one.docids == other.docids
+
+
+@pytest.mark.parametrize("rows", [1, 40, 100, 10**6])
+def test_shards_hold_what_was_written(tmp_path: Path, rows: int) -> None:
+    found = fp.write_shards(DATA, tmp_path / "s", rows=rows)
+    assert (found.n_docs, found.n_queries, found.n_features) == (DATA.n_docs, 30, 6)
+    assert found.labels == (DATA.y.min(), DATA.y.max())
+    same(stacked(list(found)), DATA)
+    assert len(found) == len(fp.read_shards(tmp_path / "s"))
+    for piece in found:
+        assert piece.n_docs <= rows or len(piece) == 1  # queries are never torn
+        assert not piece.X.flags.writeable
+    assert is_shards(tmp_path / "s")
+
+
+def test_names_and_sparse_features_and_wide_types(tmp_path: Path) -> None:
+    X = csr_array(np.where(DATA.X > 0.5, DATA.X, 0).astype(np.float64))
+    names = [f"f{i}" for i in range(6)]
+    data = DATA.with_features(X, names)
+    found = fp.write_shards([data[:10], data[10:11], data[11:]], tmp_path / "s", rows=60)
+    assert (found.is_sparse, found.dtype, found.feature_names) == (True, "float64", tuple(names))
+    same(stacked(list(found)), data)
+
+
+@pytest.mark.parametrize("rows", [1, 50, 200, 10**6])
+def test_text_is_read_block_by_block(tmp_path: Path, rows: int, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.data.letor_reader.CHUNK", 2048)  # many chunks
+    fp.write_letor(DATA, tmp_path / "a.txt.gz")
+    whole = fp.read_letor(tmp_path / "a.txt.gz")
+    blocks = list(letor_blocks(tmp_path / "a.txt.gz", rows))
+    same(stacked(blocks), whole)
+    assert len(blocks) > 3 or rows > 100
+    found = fp.write_shards(tmp_path / "a.txt.gz", tmp_path / "s", rows=rows)
+    same(stacked(list(found)), whole)
+    assert found[0].source.endswith("00000")
+
+
+def test_features_that_come_late_widen_what_is_written(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.data.letor_reader.CHUNK", 64)
+    lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:99 5:2"]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    found = fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
+    assert {piece.n_features for piece in found} == {found.n_features} == {5}
+    same(stacked(list(found)), fp.read_letor(tmp_path / "a.txt"))
+    (tmp_path / "b.txt").write_text("\n".join([*lines, "1 qid:100 0:1"]))
+    with pytest.raises(DataError, match="feature 0 comes late"):
+        fp.write_shards(tmp_path / "b.txt", tmp_path / "t", rows=8)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.data.letor_reader.CHUNK", 64)
+    lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:0 1:2"]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    with pytest.raises(DataError, match="the query '0' is in shard 00000 and in shard 000"):
+        fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
+    with pytest.warns(FirstpageWarning, match="do not stand together"):
+        whole = fp.write_shards(fp.read_letor(tmp_path / "a.txt"), tmp_path / "s", rows=8)
+    assert whole.n_queries == 10
+
+
+def test_files_side_by_side_are_shards_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    for i in range(3):
+        fp.write(DATA[10 * i : 10 * i + 10], tmp_path / "d" / f"{i}.parquet")
+    found = fp.read_shards(tmp_path / "d")
+    assert (len(found), found.n_docs, found.n_queries) == (3, DATA.n_docs, 30)
+    assert np.array_equal(found[1].y, DATA[10:20].y)
+    fp.write(DATA[5:12], tmp_path / "d" / "3.parquet")
+    with pytest.raises(DataError, match=r"is in 0\.parquet and in 3\.parquet"):
+        fp.read_shards(tmp_path / "d")
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n")
+    (tmp_path / "e" / "b.txt").write_text("1 qid:2 1:1\n0 qid:2 7:1\n")
+    assert {piece.n_features for piece in fp.read_shards(tmp_path / "e")} == {7}
+    fp.write_shards(tmp_path / "e", tmp_path / "f")
+    assert fp.read_shards(tmp_path / "f").n_features == 7
+
+
+def test_a_fold_is_no_folder_of_shards(tmp_path: Path) -> None:
+    for name in ("train", "vali", "test"):
+        fp.write_letor(DATA[:3], tmp_path / f"{name}.txt")
+    assert not is_shards(tmp_path)
+    with pytest.raises(DataError, match="no folder of shards"):
+        fp.read_shards(tmp_path)
+
+
+def test_half_written_and_damaged_folders_are_refused(tmp_path: Path) -> None:
+    fp.write_shards(DATA, tmp_path / "s", rows=100)
+    with pytest.raises(DataError, match="is there already"):
+        fp.write_shards(DATA, tmp_path / "s")
+    table = tmp_path / "s" / "shards.json"
+    text = table.read_text()
+    held = json.loads(text)
+    table.write_text(json.dumps({**held, "features": 7}))
+    with pytest.raises(DataError, match="do not match its checksum"):
+        fp.read_shards(tmp_path / "s")
+    table.write_text(text)
+    array = tmp_path / "s" / "00001" / "X.npy"
+    array.write_bytes(array.read_bytes()[:-10])
+    with pytest.raises(DataError, match=r"X\.npy: has \d+ bytes instead of \d+: half-written"):
+        fp.read_shards(tmp_path / "s")[1]
+    table.unlink()
+    with pytest.raises(DataError, match="half-written, or damaged"):
+        fp.read_shards(tmp_path / "s")
+    with pytest.raises(DataError, match="no such folder"):
+        fp.read_shards(tmp_path / "nowhere")
+
+    def broken():
+        yield DATA[:5]
+        raise RuntimeError("the source fails")
+
+    with pytest.raises(RuntimeError):
+        fp.write_shards(broken(), tmp_path / "t", rows=10)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["s"]
+    with pytest.raises(DataError, match="no document"):
+        fp.write_shards([], tmp_path / "t")
+
+
+def test_pages_can_be_let_go(tmp_path: Path) -> None:
+    opened = fp.write_shards(DATA, tmp_path / "s", rows=100).open(0)
+    before = opened.data.X.sum()
+    opened.release()
+    assert opened.data.X.sum() == before
+    assert opened.maps

@@ -1,0 +1,22 @@
+"""Data in shards, in memory as well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import firstpage as fp
+
+DATA = fp.Synthetic(queries=80, docs="uniform(4, 30)", features=7, seed=3).dataset()
+
+
+@pytest.fixture(scope="session")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> fp.Shards:
+    return fp.write_shards(DATA, tmp_path_factory.mktemp("shards") / "s", rows=250)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    fp.write_letor(DATA, tmp_path / "train.txt")
+    return tmp_path / "train.txt"

@@ -1,0 +1,259 @@
+"""One machine, out of core: what is learnt from shards is what is learnt from memory."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import firstpage as fp
+from firstpage.data.ids import Ids
+from firstpage.engine.base import Kept
+from firstpage.engine.local import Local
+from firstpage.engine.places import engine_of
+from firstpage.engine.scratch import SMALL, Scratch
+from firstpage.errors import DataError, FirstpageWarning, MissingDependency
+from firstpage.rankers.spread import Spread
+from firstpage.rankers.training import Training, without_flat
+from firstpage.scorers.linear import Linear
+from tests.engine.conftest import DATA
+
+EXACT = DATA.with_features(DATA.X.astype(np.float64))
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory) -> fp.Shards:
+    return fp.write_shards(EXACT, tmp_path_factory.mktemp("exact") / "s", rows=200)
+
+
+@pytest.mark.parametrize(
+    "name", ["RankNet(k=5)", "ListMLE", "ListNet", "RankCosine", "FocusedNet(k=3)", "RankSVM"]
+)
+def test_the_objective_over_shards_is_the_objective(exact: fp.Shards, name: str) -> None:
+    ranker = fp.ranker(name)
+    spread = Spread.of(exact, Local(1), None, ranker._truth, True)
+    parts = ranker._parts()
+    far = spread.objective(parts.loss, Linear(), spread.fitting(Linear()), None, 0.3, 1, None)
+    fitting = Linear().fitting(EXACT.X)
+    near = without_flat(Training(EXACT, None, None)).objective(
+        parts.loss, Linear(), fitting, ranker._truth(EXACT.truth), 0.3, 1, None
+    )
+    for seed in range(3):
+        w = np.random.default_rng(seed).normal(size=EXACT.n_features)
+        value, slope = near(w)
+        found, found_slope = far(w)
+        assert found == pytest.approx(value, rel=1e-12)
+        assert found_slope == pytest.approx(slope, rel=1e-10, abs=1e-12 * np.abs(slope).max())
+
+
+FAMILY = [
+    "RankNet(k=5)", "ListMLE(k=4, ties=random)", "ListMLE(ties=random)", "ListNet",
+    "RankCosine(normalize=standard)", "FocusedNet(k=5)", "Regression", "Regression(k=3, solver='gd(max_iter=40)')",
+    "RankNet(normalize=minmax)", "RankSVM(k=5)", "SVMMAP", "FocusedSVM(k=5)", "TopMargin",
+    "TopSlack", "TopMargin(reference=fixed)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FirstpageWarning)  # of small data
+        near = fp.ranker(name).fit(EXACT)
+        far = fp.ranker(name).fit(exact)
+        again = fp.ranker(name).fit(exact, engine=Local(threads=2, keep=0))
+    tol = 1e-8 if near.gap_ is None else 2 * near.gap_ + 1e-9
+    assert far.objective_ == pytest.approx(near.objective_, rel=tol)
+    assert np.array_equal(far.coef_, again.coef_)  # whatever is kept, whatever the threads
+    order = np.corrcoef(near.predict(EXACT), far.predict(EXACT))[0, 1]
+    assert order > 1 - 1e-6
+    assert np.array_equal(far.predict(exact), far.predict(EXACT))
+    assert far.training_["data"]["documents"] == EXACT.n_docs
+    assert far.training_["data"]["shards"] == len(exact)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "RankBoost(rounds=12)", "RankBoost(rounds=12, k=5, weak=features)", "AdaRank(rounds=8)",
+        "AdaRank(rounds=8, k=4, on=top)", "FocusedBoost(k=5, rounds=12, weak='stumps(bins=8)')",
+    ],
+)  # fmt: skip
+def test_boosting_chooses_what_it_chooses_in_memory(exact: fp.Shards, name: str) -> None:
+    near = fp.ranker(name).fit(EXACT, valid=EXACT[:9])
+    far = fp.ranker(name).fit(exact, valid=EXACT[:9])
+    again = fp.ranker(name).fit(exact, valid=EXACT[:9], engine=Local(1, keep=0))
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-12)
+    assert far.predict(EXACT) == pytest.approx(near.predict(EXACT), rel=1e-12, abs=1e-12)
+    assert np.array_equal(far.predict(EXACT), again.predict(EXACT))  # every call replays
+    assert far.n_iter_ == near.n_iter_ > 3
+    far.set_params(warm_start=True).fit(exact)
+    near.set_params(warm_start=True).fit(EXACT)
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-12)
+
+
+def test_thresholds_are_those_of_memory_however_many_documents(exact, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.solvers.thresholds.SAMPLED", 100)
+    near, far = (fp.RankBoost(rounds=5).fit(data) for data in (EXACT, exact))
+    assert np.array_equal(far.params_[:, :2], near.params_[:, :2])
+
+
+def test_sparse_and_very_wide_features(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = np.zeros((DATA.n_docs, 2100))
+    X[:, :7], X[:, 7:] = DATA.X, 0
+    X[np.arange(DATA.n_docs), rng.integers(7, 2100, DATA.n_docs)] = 1
+    data = DATA.with_features(csr_array(X))
+    shards = fp.write_shards(data, tmp_path / "s", rows=300)
+    near, far = fp.ListNet(l2=0.1).fit(data), fp.ListNet(l2=0.1).fit(shards)
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-8)
+
+
+def test_real_data(real_data: Path, tmp_path: Path) -> None:
+    fold = fp.read_folds(real_data / "mq2008")[0]
+    shards = fp.write_shards(fold.train, tmp_path / "s", rows=2000)
+    for name in ("ListNet(k=10)", "RankSVM(C=0.1)"):
+        near, far = (fp.ranker(name).fit(data, valid=fold.vali) for data in (fold.train, shards))
+        assert far.objective_ == pytest.approx(near.objective_, rel=2 * (near.gap_ or 0) + 1e-6)
+        assert far.score(fold.test) == pytest.approx(near.score(fold.test), abs=2e-3)
+
+
+def test_queries_that_say_nothing_weigh_nothing(tmp_path: Path) -> None:
+    y = DATA.y.copy()
+    y[: int(DATA.offsets[40])] = 1.0  # half of the queries are flat
+    data = EXACT.with_labels(y)
+    shards = fp.write_shards(data, tmp_path / "s", rows=250)
+    near, far = fp.ListNet().fit(data), fp.ListNet().fit(shards)
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-9)
+    flat = EXACT.with_labels(np.ones(EXACT.n_docs))
+    none = fp.write_shards(flat, tmp_path / "t", rows=250)
+    with pytest.warns(FirstpageWarning, match="all scores are alike"):
+        fp.RankNet().fit(none)
+
+
+def test_validation_early_stop_and_warm_start(shards: fp.Shards) -> None:
+    valid = DATA[:20]
+    seen = []
+    found = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, callback=seen.append)
+    assert len(seen) == 30
+    assert found.best_score_ == max(step.measure for step in seen)
+    found.set_params(warm_start=True, solver="auto").fit(shards)
+    assert found.converged_
+
+
+def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
+    model = fp.ListNet(normalize="minmax").fit(DATA)
+    near = fp.evaluate(model.predict(DATA), DATA, measures=["NDCG@5", "AP", "RR"], ci=True)
+    for system in (model, model.predict(DATA), model.predict(shards)):
+        far = fp.evaluate(system, shards, measures=["NDCG@5", "AP", "RR"], ci=True)
+        assert np.array_equal(far.values, near.values)
+        assert far.intervals == near.intervals
+        assert far.queries == near.queries
+    with pytest.raises(DataError, match="there are 3 scores"):
+        fp.evaluate(np.zeros(3), shards)
+
+
+def test_queries_without_documents(tmp_path: Path) -> None:
+    offsets = np.concatenate([[0, 0], EXACT.offsets[1:41], EXACT.offsets[40:], [EXACT.n_docs] * 3])
+    names = [f"q{i}" for i in range(len(offsets) - 1)]
+    data = fp.Dataset(EXACT.X, EXACT.y, offsets, Ids.of(names))
+    shards = fp.write_shards(data, tmp_path / "s", rows=300)
+    assert shards.n_queries == len(data)
+    for name in ("ListNet", "RankSVM(k=3)", "Regression", "AdaRank(rounds=4)", "TopMargin"):
+        near, far = fp.ranker(name).fit(data), fp.ranker(name).fit(shards)
+        assert far.objective_ == pytest.approx(near.objective_, rel=2 * (near.gap_ or 0) + 1e-8)
+    values = fp.evaluate(far, shards, measures="NDCG@5").values
+    assert np.array_equal(values, fp.evaluate(far.predict(data), data, measures="NDCG@5").values)
+    assert far.score(shards) == pytest.approx(far.score(data))
+    with pytest.raises(DataError, match="one shard at a time"):
+        far.rank(shards)
+
+
+def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Path) -> None:
+    for name in ("LambdaMART", "TopRank", "RankNet(scorer=trees)", "RankNet(scorer=mlp)"):
+        with pytest.raises(DataError, match="in memory, not on shards"):
+            fp.ranker(name).fit(shards)
+    for solver in ("sgd", "n-slack"):
+        with pytest.raises(DataError, match="goes from query to query"):
+            fp.RankSVM(solver=solver).fit(shards)
+    with pytest.raises(DataError, match="weigh alike"):
+        fp.RankNet().fit(shards, sample_weight=np.ones(80))
+    with pytest.raises(DataError, match="engine goes with Shards"):
+        fp.RankNet().fit(DATA, engine="threads")
+    with pytest.raises(DataError, match="engine must be"):
+        fp.RankNet().fit(shards, engine="sparks")
+    with pytest.raises(DataError, match="was trained on 7"):
+        fp.RankNet().fit(shards).predict(
+            fp.write_shards(DATA.with_features(DATA.X[:, :3]), tmp_path / "t")
+        )
+    X = DATA.X.copy()
+    X[100, 2] = np.nan
+    bad = fp.write_shards(DATA.with_features(X), tmp_path / "bad", rows=250)
+    with pytest.raises(DataError, match="contains NaN or inf: feature 3"):
+        fp.RankNet().fit(bad)
+
+
+def test_without_dask_it_is_said(shards: fp.Shards, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingDependency, match=r"pip install 'firstpage\[dask\]'"):
+        fp.RankNet().fit(shards, engine="dask://127.0.0.1:9")
+
+
+def test_parts_are_kept_while_they_fit() -> None:
+    class Part:
+        def __init__(self, nbytes: int) -> None:
+            self.nbytes = nbytes
+
+    kept = Kept(100)
+    assert kept.offer(("a", 0), Part(60))
+    assert not kept.offer(("a", 1), Part(60))  # and does not push out the first
+    assert kept.get(("a", 0)).nbytes == 60
+    assert kept.offer(("b", 0), Part(90))  # another job may
+    assert kept.get(("a", 0)) is None
+    kept.drop("b")
+    assert not len(kept)
+    assert isinstance(engine_of(None), Local)
+
+
+def test_scratch_is_room_on_disk(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    scratch = Scratch()
+    room = scratch.room((SMALL, 2), np.float32)
+    room[:] = np.arange(2)
+    scratch.release()
+    assert room[-1].tolist() == [0, 1]
+    assert not list(tmp_path.iterdir())  # nothing is left behind, whatever happens
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="set TMPDIR"):
+        scratch.room((SMALL, 2), np.float32)
+
+
+def resident() -> int:
+    """Bytes of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+@pytest.mark.parametrize("normalize", [None, "minmax"])
+def test_memory_is_bounded(tmp_path: Path, normalize: str | None) -> None:
+    rng = np.random.default_rng(0)
+    rows, width = 20_000, 200  # 16 MB a block
+    offsets = np.arange(0, rows + 1, 100)
+    fp.ListNet(normalize=normalize).fit(DATA)  # compiled before
+
+    def blocks():
+        for b in range(6):
+            X = rng.random((rows, width), np.float32)
+            y = np.round(3 * X[:, 0])
+            qid = np.repeat(np.arange(200) + 200 * b, 100)
+            assert len(offsets) == 201
+            yield fp.Dataset.from_arrays(X, y, qid)
+
+    shards = fp.write_shards(blocks(), tmp_path / "s", rows=rows)
+    before, most = resident(), []
+    ranker = fp.ListNet(normalize=normalize, solver="gd(max_iter=2)")
+    ranker.fit(shards, engine=Local(1), callback=lambda step: most.append(resident()) and None)
+    assert max(most) - before < 48 << 20  # half of the 96 MB of features
