@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
@@ -24,12 +24,12 @@ from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import lookup, number
 from firstpage.rankers.checkpoint import Checkpoint, belongs
 from firstpage.rankers.fitting import Fitted, Job
+from firstpage.rankers.given import Given
 from firstpage.rankers.scorings import Stage, scores_of
 from firstpage.rankers.shard_scores import scores_of_shards
 from firstpage.rankers.spread import IN_MEMORY, Spread
 from firstpage.rankers.training import (
     Training,
-    check_finite,
     grouped,
     labels_of,
     restored,
@@ -43,7 +43,6 @@ from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
 NO_TRUTH = Truth(np.empty(0), np.zeros(1, np.int64), Ids.of([]))
-MANY = 1000  # rows from which on a missing qid is worth a word
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
     "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
@@ -52,7 +51,7 @@ NORMALIZERS: dict[str, tuple[str, Per]] = {
 
 
 @dataclass(eq=False, repr=False)
-class Ranker(BaseEstimator):  # type: ignore[misc]
+class Ranker(Given):
     """Base of all rankers: scikit-learn's interface, checking, fitting, scoring.
 
     Parameters are the fields of a dataclass, whose `__init__` stores them and does nothing else.
@@ -298,76 +297,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         found: Any = TRANSFORMS[name]
         return found(per)  # type: ignore[no-any-return]
 
-    def _dataset(self, X: Any, y: Any, qid: Any, reset: bool, labelled: bool = True) -> Dataset:
-        """What came, checked: a Dataset as it is, arrays and frames through scikit-learn."""
-        if isinstance(X, Dataset):
-            if y is not None or qid is not None:
-                raise DataError("a Dataset has labels and query ids of its own; drop y and qid.")
-            if labelled and not X.n_docs:
-                raise DataError(f"{X.source} has no documents to learn from.")
-            self._check_features(X, reset)
-            check_finite(X)
-            return X
-        if y is None and labelled:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
-        checked = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-            ensure_all_finite=False,
-        )  # fmt: skip
-        if not isinstance(checked, np.ndarray):
-            from scipy.sparse import csr_array
-
-            checked = csr_array(checked)
-        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        labels = labels_of(y, checked.shape[0]) if labelled else np.zeros(checked.shape[0])
-        if labelled and qid is None and len(labels) > MANY:
-            warnings.warn(
-                f"qid is not given: all {len(labels)} documents are taken for one query.",
-                FirstpageWarning,
-                stacklevel=3,
-            )
-        data = grouped(checked, labels, qid, names)
-        check_finite(data)
-        return data
-
-    def _check_features(self, data: Dataset | Shards, reset: bool) -> None:
-        if reset:
-            self.n_features_in_ = data.n_features
-            if data.feature_names is not None:
-                self.feature_names_in_ = np.array(data.feature_names, object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            return
-        if data.n_features != self.n_features_in_:
-            raise DataError(
-                f"{data.source} has {data.n_features} features, but this {type(self).__name__} "
-                f"was trained on {self.n_features_in_}."
-            )
-        known = getattr(self, "feature_names_in_", None)
-        if known is not None and data.feature_names is not None:
-            missing = [n for n in known.tolist() if n not in data.feature_names]
-            if missing or list(known) != list(data.feature_names):
-                what = f"lacks {missing[0]!r}" if missing else "has them in another order"
-                raise DataError(f"{data.source} must have the features of training; it {what}.")
-
     def _prepared(self, data: Dataset) -> Dataset:
         return self.transform_.apply(data) if hasattr(self, "transform_") else data
 
     def _order(self, X: Any, data: Dataset) -> Ints | None:
         return None if isinstance(X, Dataset) else data.row_order
-
-    def _validation(self, valid: Any) -> Dataset:
-        if isinstance(valid, Dataset):
-            if not valid.n_docs:
-                raise DataError("the validation data have no documents.")
-            return self._dataset(valid, None, None, reset=False)
-        if not isinstance(valid, (tuple, list)) or not 2 <= len(valid) <= 3:
-            raise DataError("valid must be a Dataset, or a tuple (X, y, qid).")
-        X, y, qid = (*valid, None)[:3]
-        return self._dataset(X, y, qid, reset=False)
 
     def _keep(self, found: Fitted) -> None:
         self.model_ = found.model
