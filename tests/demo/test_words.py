@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import firstpage as fp
 from firstpage.demo import words
@@ -54,7 +55,9 @@ def test_questions_needed_are_those_of_the_effect() -> None:
     c, data = found(0.3, 40)
     gap = np.subtract(*(fp.evaluate(s, data, measures="NDCG@5").values[0]
                         for s in _scores(data)))  # fmt: skip
-    want = (1.96 + 0.84) ** 2 / (gap.mean() / gap.std(ddof=1)) ** 2
+    want = (norm.ppf(1 - 0.025 / (len(c.found.systems) - 1)) + norm.ppf(0.8)) ** 2 / (
+        gap.mean() / gap.std(ddof=1)
+    ) ** 2
     assert c.needed == pytest.approx(want, abs=1.0)
 
 

@@ -54,6 +54,11 @@ def read_folds(folder: str | os.PathLike[str], **options: Any) -> list[Fold]:
     A folder with train and test but no Fold1 is one fold of its own.
     """
     base = Path(folder)
+    if base.is_file():
+        raise DataError(
+            f"{base}: is one file, and folds are a folder; `firstpage convert {base} FOLDER "
+            "--folds 5` cuts it into folds."
+        )
     if not base.is_dir():
         raise DataError(f"{base}: no such folder.")
     folds = [_fold(number, path, options) for number, path in sorted(_fold_folders(base))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, isfinite
+from statistics import NormalDist
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from firstpage.types import Floats
 MAIN = "NDCG@5"
 MEASURES = (MAIN, "ERR", "RR", "Recall@5")
 SURE = 0.05
-POWER = (1.96 + 0.84) ** 2  # of a two-sided test at 5 % that finds four of five true differences
+FOUND = 0.8  # of true differences of this size, that a test is to find
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +40,17 @@ class Compared:
 
     @property
     def needed(self) -> int | None:
-        """Questions that would show such a difference four times of five; None if there is none."""
+        """Questions that would show such a difference four times of five; None if there is none.
+
+        By the same rule as the verdict: with allowance for every learned ranking that was tried.
+        """
         effect = abs(self.verdict.effect)
-        return ceil(POWER / effect**2) if effect > 0 and isfinite(effect) else None
+        if not (effect > 0 and isfinite(effect)):
+            return None
+        normal = NormalDist()
+        tried = len(self.found.systems) - 1
+        reach = normal.inv_cdf(1 - SURE / (2 * tried)) + normal.inv_cdf(FOUND)
+        return ceil(reach**2 / effect**2)
 
 
 def best_of(systems: Mapping[str, Floats], data: Dataset) -> str:

@@ -18,7 +18,7 @@ from firstpage.demo.project import opened
 from firstpage.demo.report import rendered
 from firstpage.demo.results import Results
 from firstpage.demo.serving import HOST, keep_up, let_judge
-from firstpage.demo.tell import Counting, Teller, silent
+from firstpage.demo.tell import Counting, Teller, program, silent
 from firstpage.demo.training import RANKERS, learned, trained
 from firstpage.measures.compare import compare
 from firstpage.rankers.explain import explain
@@ -52,7 +52,7 @@ def run_demo(
     if serve:
         keep_up(folder, port, teller)
     else:
-        teller.say(f"Look at the labels: firstpage label serve {folder.path} --open")
+        teller.say(f"Look at the labels: {program()} label serve {folder.path} --open")
     return report
 
 

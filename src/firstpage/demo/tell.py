@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import wrap
 
 WIDE = 96  # columns
 Tick = Callable[[int, int], None]  # done, in all
 Counting = Callable[[str], AbstractContextManager[Tick | None]]
+
+
+def program() -> str:
+    """How to call Firstpage from here: by its name, where the shell knows it."""
+    here = Path(sys.argv[0])
+    known = shutil.which("firstpage")
+    if here.name != "firstpage" or (known is not None and Path(known).samefile(here)):
+        return "firstpage"
+    return os.path.relpath(here)
 
 
 def silent(what: str) -> AbstractContextManager[Tick | None]:

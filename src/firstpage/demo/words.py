@@ -10,12 +10,13 @@ from firstpage.measures.compare import Difference
 
 
 def chance(d: Difference) -> str:
-    """How far chance can explain a difference."""
-    return _chance(d.p_corrected)
+    """How far chance can explain a difference; p with allowance for all that were tried."""
+    alone = "" if d.p == d.p_corrected else f" among all that were tried; {d.p:.2g} alone"
+    return _chance(d.p_corrected, alone)
 
 
-def _chance(p: float) -> str:
-    told = "p < .0001" if p < 0.0001 else f"p = {p:.2g}"
+def _chance(p: float, more: str = "") -> str:
+    told = ("p < .0001" if p < 0.0001 else f"p = {p:.2g}") + more
     return f"chance is an unlikely cause ({told})" if p < SURE else f"it may be chance ({told})"
 
 
@@ -107,5 +108,6 @@ def together(results: Results) -> str:
     word = "better than" if d.difference > 0 else "worse than" if d.difference < 0 else "as good as"
     return (
         f"All four rankers vote, each with the weight that the assessors' labels give it. "
-        f"Together they are {word} the best single one ({d.against}): {spread(d)}."
+        f"Together they are {word} the best single one ({d.against}): {spread(d)}. Votes help "
+        "where rankers err differently; these four learned the same from the same features."
     )

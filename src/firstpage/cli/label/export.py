@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -41,6 +42,9 @@ def command(project: str, what: str, format_: str | None, name: str | None, outp
     with opened(project) as store, store.read() as tx:
         from firstpage.web.store.choose import the_project
 
+        written = 0
         with write_bytes(output) as out:
             for part in export(tx, the_project(tx, name), f"{what}.{chosen}"):
-                out.write(part.encode())
+                written += out.write(part.encode())
+    if not written:
+        print(f"firstpage: note: nothing is judged yet; {output} is empty.", file=sys.stderr)

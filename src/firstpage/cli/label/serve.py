@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import click
 
 
@@ -47,4 +50,10 @@ def command(
     settings = ServeSettings(
         open=alone, hosts=hosts, proxy=proxy, upload=max_upload << 20, unpacked=max_unpacked << 20
     )
+    if "://" not in project and not Path(project).exists():
+        print(
+            f"firstpage: note: {project} was not there; an empty application begins. `firstpage "
+            "label setup` makes one from files.",
+            file=sys.stderr,
+        )
     serve(project, host, port, settings)
