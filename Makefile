@@ -48,6 +48,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/dcglearn.py
 	$(BIN)/python benchmarks/label.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/serve.py
 
 soak: $(VENV)/.ready  ## long fuzzing of the readers, and killing the labelling server, by hand
 	$(BIN)/python tests/soak/fuzz_readers.py

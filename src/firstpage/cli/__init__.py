@@ -28,6 +28,7 @@ from firstpage.cli import (
     rank,
     rankers,
     reproduce,
+    serve,
     shard,
     synthesize,
     theory,
@@ -43,7 +44,7 @@ def app() -> None:
 
 
 for _verb in (
-    demo, describe, convert, shard, train, rank, rankers, explain, export, import_, crossval,
+    demo, describe, convert, shard, train, rank, rankers, explain, export, serve, import_, crossval,
     evaluate, compare, aggregate, label, dcglearn, measures, synthesize, reproduce, theory,
 ):  # fmt: skip
     app.add_command(_verb.command)

@@ -21,12 +21,7 @@ CLOSE = 1e-6
 
 def forest_of(scoring: Any, source: str) -> Forest:
     """The trees of a model, checked against what it predicts."""
-    if isinstance(scoring, StumpsScoring):
-        found = _steps(scoring)
-    else:
-        read = _lightgbm if scoring.library == "lightgbm" else _xgboost
-        found = read(scoring.text, source)
-    found = replace(found, trees=found.trees or (Tree.leaf(0.0),))
+    found = read_forest(scoring, source)
     deepest = max(tree.depth() for tree in found.trees)
     if deepest > DEEPEST:
         raise DataError(
@@ -35,6 +30,16 @@ def forest_of(scoring: Any, source: str) -> Forest:
         )
     _check(found, scoring, source)
     return found
+
+
+def read_forest(scoring: Any, source: str) -> Forest:
+    """The trees of a model as its text has them; not yet checked."""
+    if isinstance(scoring, StumpsScoring):
+        found = _steps(scoring)
+    else:
+        read = _lightgbm if scoring.library == "lightgbm" else _xgboost
+        found = read(scoring.text, source)
+    return replace(found, trees=found.trees or (Tree.leaf(0.0),))
 
 
 def _steps(scoring: StumpsScoring) -> Forest:

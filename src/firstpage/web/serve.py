@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import sys
 import threading
 import time
@@ -14,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firstpage.errors import DataError
+from firstpage.serving.sockets import listen, shown
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
@@ -46,8 +45,8 @@ def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Unt
     from firstpage.web.app import create_app, ready_for_one
 
     threadpool_limits(1)  # requests are the threads; small products gain nothing from more
-    taken = _listen(host, port)
-    address = f"http://{_shown(host)}:{taken.getsockname()[1]}"
+    taken = listen(host, port)
+    address = f"http://{shown(host)}:{taken.getsockname()[1]}"
     if settings.open:
         settings = replace(settings, token=secrets.token_urlsafe(32))
         ready_for_one(store)
@@ -98,25 +97,4 @@ def _invite_first(store: Store, address: str) -> None:
 
 def check_port(host: str, port: int) -> None:
     """Refuse a port that is taken, before long work whose end needs it."""
-    _listen(host, port).close()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """The socket, taken before anything is printed; 0 takes any free port."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends at once only on sockets that say they are TCP; else answers wait 40 ms
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((host, port))
-        found.listen(1024)
-    except OSError as error:
-        found.close()
-        raise DataError(
-            f"cannot listen on {host} port {port} ({error.strerror}); choose another --port."
-        ) from error
-    return found
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+    listen(host, port).close()

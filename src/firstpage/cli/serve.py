@@ -1,0 +1,66 @@
+"""`firstpage serve`: a model behind an address."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options
+
+
+@click.command("serve")
+@click.argument("model", type=options.FILE)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8220, show_default=True,
+    help="0 takes any free port.",
+)  # fmt: skip
+@click.option(
+    "--max-candidates", type=click.IntRange(1), default=1000, show_default=True,
+    help="Candidates of one query.",
+)  # fmt: skip
+@click.option(
+    "--max-queries", type=click.IntRange(1), default=1000, show_default=True,
+    help="Queries of one batch.",
+)  # fmt: skip
+@click.option(
+    "--max-bytes", type=click.IntRange(1), default=8 << 20, show_default=True,
+    help="Bytes of one request.",
+)  # fmt: skip
+@click.option(
+    "--max-at-once", type=click.IntRange(1), default=64, show_default=True,
+    help="Requests at the same time; more are told to come again.",
+)  # fmt: skip
+@click.option(
+    "--poll", type=click.FloatRange(0.05), default=1.0, show_default=True, metavar="SECONDS",
+    help="How often to look for a new model file.",
+)  # fmt: skip
+@click.option("--no-reload", is_flag=True, help="Do not look for one; SIGHUP still does.")
+@click.option("--wait", is_flag=True, help="Start without a model, and wait for its file.")
+@click.option(
+    "--token", envvar="FIRSTPAGE_SERVE_TOKEN", metavar="TEXT",
+    help="Who sends it may POST /reload; also FIRSTPAGE_SERVE_TOKEN.",
+)  # fmt: skip
+def command(
+    model: Path, host: str, port: int, max_candidates: int, max_queries: int, max_bytes: int,
+    max_at_once: int, poll: float, no_reload: bool, wait: bool, token: str | None,
+) -> None:  # fmt: skip
+    """Serve MODEL over HTTP: POST /rank and /batch; GET /health, /model, /metrics.
+
+    A new file in MODEL's place is taken up without a dropped request; a damaged one is refused.
+    """
+    from firstpage.errors import need
+
+    if find_spec("uvicorn") is None:
+        raise need("uvicorn", "web", "firstpage serve")
+    if token is not None and not token.strip():
+        raise click.UsageError("--token is empty.")
+    from firstpage.serving.limits import Limits
+    from firstpage.serving.run import serve
+
+    limits = Limits(
+        candidates=max_candidates, queries=max_queries, bytes=max_bytes, at_once=max_at_once
+    )
+    serve(model, host, port, limits, poll=None if no_reload else poll, token=token, wait=wait)

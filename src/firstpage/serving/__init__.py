@@ -1,0 +1,1 @@
+"""A model behind an address: candidates in, their order, scores and reasons out."""

@@ -1,0 +1,265 @@
+"""The service as a plain ASGI application: no layer between a request and the model."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from firstpage.serving import arrow_body, npy_body
+from firstpage.serving.answers import FORMS, JSON, answer
+from firstpage.serving.holder import Holder
+from firstpage.serving.json_body import dumps
+from firstpage.serving.limits import Limits, Refusal, too_many_bytes
+from firstpage.serving.metrics import MEDIA, Metrics
+from firstpage.serving.served import Served
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Headers = dict[bytes, bytes]
+log = logging.getLogger("firstpage.serving")
+LARGE = 1 << 20  # bytes of a body from which on it is worked on beside the loop
+THREADS = 2
+POSTS, GETS = ("/rank", "/batch", "/reload"), ("/health", "/model", "/metrics")
+
+
+class Gone(Exception):
+    """The client closed the connection before its request was whole."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    body: bytes
+    media: str = JSON
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Serving:
+    """Answers for the model of a holder.
+
+    poll   seconds between looks at the model file; None: only when told to
+    token  who knows it may POST /reload; None: nobody
+    """
+
+    def __init__(
+        self, holder: Holder, limits: Limits | None = None, *, poll: float | None = 1.0,
+        token: str | None = None,
+    ) -> None:  # fmt: skip
+        self.holder, self.limits = holder, limits or Limits()
+        self.poll, self.token = poll, token
+        self.metrics = Metrics()
+        self._threads = ThreadPoolExecutor(THREADS, "score")
+        self._loader = ThreadPoolExecutor(1, "load")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = time.perf_counter()
+        path = scope["path"]
+        route = path if path in POSTS or path in GETS else "other"
+        self.metrics.busy += 1
+        status = 499  # the client's own end, as proxies count it
+        try:
+            reply = await self._reply(scope, receive, path)
+            status = reply.status
+            await _send(reply, send)
+        except Gone:
+            pass
+        finally:
+            self.metrics.busy -= 1
+            self.metrics.count(route, status, time.perf_counter() - start)
+
+    async def _reply(self, scope: Scope, receive: Receive, path: str) -> Reply:
+        try:
+            return await self._answered(scope, receive, path)
+        except Refusal as refusal:
+            body = dumps({"detail": refusal.detail})
+            return Reply(refusal.status, body, headers=refusal.headers)
+        except (Gone, asyncio.CancelledError):
+            raise
+        except Exception:
+            log.exception("a request failed: %s", path)
+            return Reply(500, dumps({"detail": "the server failed; its log says how."}))
+
+    async def _answered(self, scope: Scope, receive: Receive, path: str) -> Reply:
+        method = scope["method"]
+        if path in POSTS:
+            if method != "POST":
+                raise Refusal(405, f"{path} takes POST.", allow="POST")
+            if path == "/reload":
+                return await self._reload(dict(scope["headers"]))
+            return await self._ranked(scope, receive, path == "/batch")
+        if path not in GETS:
+            raise Refusal(404, f"nothing is here; there are {', '.join((*POSTS, *GETS))}.")
+        if method not in ("GET", "HEAD"):
+            raise Refusal(405, f"{path} takes GET.", allow="GET, HEAD")
+        if path == "/metrics":
+            return Reply(200, self.metrics.text(self.holder).encode(), MEDIA)
+        if path == "/health":
+            return self._health()
+        return Reply(200, dumps(self._model().described()))
+
+    # --- ranking
+
+    async def _ranked(self, scope: Scope, receive: Receive, batch: bool) -> Reply:
+        if self.metrics.busy > self.limits.at_once:
+            raise Refusal(
+                503, f"{self.limits.at_once} requests are being answered; try again.",
+                retry_after="1",
+            )  # fmt: skip
+        headers: Headers = dict(scope["headers"])
+        media = _media(headers)
+        given = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        if batch and b"x-lengths" in headers:
+            given.setdefault("lengths", headers[b"x-lengths"].decode("latin-1").replace(" ", ""))
+        self._model()  # no body is read for nothing
+        body = await self._body(headers, receive)
+        served = self._model()  # of now; a model that comes later is for later requests
+        work = (served, self.limits, media, body, given, batch)
+        if len(body) < LARGE and served.quick and not _shapley(served, body, given):
+            found = answer(*work)
+        else:
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._threads, answer, *work)
+        self.metrics.queries += found.queries
+        self.metrics.candidates += found.candidates
+        return Reply(200, found.body, found.media, {"x-model": served.digest})
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        """All of it, counted as it comes."""
+        most = self.limits.bytes
+        said = headers.get(b"content-length", b"0")
+        if not said.isdigit() or len(said) > 18 or int(said) > most:
+            raise too_many_bytes(self.limits)
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Gone
+                    part = message.get("body", b"")
+                    size += len(part)
+                    if size > most:
+                        raise too_many_bytes(self.limits)
+                    parts.append(part)
+                    if not message.get("more_body", False):
+                        return parts[0] if len(parts) == 1 else b"".join(parts)
+        except TimeoutError:
+            raise Refusal(
+                408, f"the body did not come within {self.limits.seconds:g} seconds.",
+                connection="close",
+            ) from None  # fmt: skip
+
+    # --- the model
+
+    def _model(self) -> Served:
+        served = self.holder.served
+        if served is None:
+            raise Refusal(503, f"no model yet: {self.holder.refused}", retry_after="1")
+        return served
+
+    def _health(self) -> Reply:
+        held = self.holder
+        told: dict[str, Any] = {"status": "no model", "file": held.path.name}
+        if held.served is not None:
+            told |= {
+                "status": "ok", "model": held.served.model.ranker, "digest": held.served.digest,
+                "since": held.served.since,
+            }  # fmt: skip
+        told |= {"reloads": held.reloads, "refused": held.refused}
+        return Reply(200 if held.served is not None else 503, dumps(told))
+
+    async def _reload(self, headers: Headers) -> Reply:
+        if self.token is None:
+            raise Refusal(403, "this server has no --token, so nobody may ask it to reload.")
+        given = headers.get(b"authorization", b"")
+        if not hmac.compare_digest(given, b"Bearer " + self.token.encode()):
+            raise Refusal(
+                401, "give the server's token: 'Authorization: Bearer TOKEN'.",
+                www_authenticate="Bearer",
+            )  # fmt: skip
+        if not await self.reload():
+            raise Refusal(422, f"refused: {self.holder.refused}")
+        return Reply(200, dumps({"digest": self._model().digest, "reloads": self.holder.reloads}))
+
+    async def reload(self) -> bool:
+        """Look at the file now, in a thread: requests go on meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._loader, self.holder.look)
+
+    async def watch(self) -> None:
+        """Look whether the file has changed, again and again."""
+        while self.poll is not None:
+            await asyncio.sleep(self.poll)
+            if self.holder.changed():
+                await self.reload()
+
+    # --- the process
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        watching = asyncio.create_task(self.watch())
+        self._listen_for_hangup()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+        for pool in (self._threads, self._loader):
+            pool.shutdown(wait=False)
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _listen_for_hangup(self) -> None:
+        """SIGHUP, where there is such a thing, means: look at the file."""
+        import signal
+
+        again: set[asyncio.Task[bool]] = set()
+
+        def hung_up() -> None:
+            task = asyncio.ensure_future(self.reload())
+            again.add(task)
+            task.add_done_callback(again.discard)
+
+        with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up)
+
+
+def _shapley(served: Served, body: bytes, given: dict[str, str]) -> bool:
+    """Whether trees are to be explained, which takes a hundred times longer than their scores."""
+    return served.trees is not None and ("explain" in given or b'"explain"' in body)
+
+
+def _media(headers: Headers) -> str:
+    """The body's format, if we read it."""
+    said = headers.get(b"content-type", JSON.encode()).decode("latin-1")
+    media = said.split(";")[0].strip().lower()
+    if media not in FORMS:
+        raise Refusal(415, f"{media[:60]!r} is not read here; send {', '.join(FORMS)}.")
+    if media == arrow_body.MEDIA and not arrow_body.available():
+        raise Refusal(415, f"this server has no pyarrow; send {JSON} or {npy_body.MEDIA}.")
+    if headers.get(b"content-encoding", b"identity") != b"identity":
+        raise Refusal(415, "compressed bodies are not read here.")
+    return media
+
+
+async def _send(reply: Reply, send: Send) -> None:
+    headers = [
+        (b"content-type", reply.media.encode()),
+        (b"content-length", str(len(reply.body)).encode()),
+        *((name.encode(), value.encode()) for name, value in reply.headers.items()),
+    ]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})

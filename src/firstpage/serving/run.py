@@ -1,0 +1,82 @@
+"""Run the service: one process on one address, until it is stopped."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from firstpage.errors import DataError
+from firstpage.serving import arrow_body
+from firstpage.serving.app import Serving
+from firstpage.serving.holder import Holder
+from firstpage.serving.limits import Limits
+from firstpage.serving.sockets import listen, shown
+
+if TYPE_CHECKING:
+    import uvicorn
+
+IDLE = 75  # seconds that a connection may be silent; longer than clients keep theirs, mostly
+SWITCH = 0.0001  # seconds that a thread which loads a model may keep requests waiting
+LAST = 10  # seconds that requests may take to end once the server is told to stop
+
+
+def serve(
+    path: Path, host: str, port: int, limits: Limits, *, poll: float | None = 1.0,
+    token: str | None = None, wait: bool = False,
+) -> None:  # fmt: skip
+    """Serve a model file.  Without a good one this ends at once, unless told to `wait` for it."""
+    import uvicorn
+    from threadpoolctl import threadpool_limits
+
+    _log()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # a query is too small to be shared out
+    holder = Holder(path)
+    if not holder.look() and not wait:
+        raise DataError(str(holder.refused))
+    if arrow_body.available():
+        import pyarrow.ipc  # noqa: F401 (now, so that no request waits for it)
+    threadpool_limits(1)
+    sys.setswitchinterval(SWITCH)
+    taken = listen(host, port)
+    config = uvicorn.Config(
+        Serving(holder, limits, poll=poll, token=token), log_level="warning", access_log=False,
+        proxy_headers=False, server_header=False, ws="none", timeout_keep_alive=IDLE,
+        timeout_graceful_shutdown=LAST,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    if threading.current_thread() is threading.main_thread():
+        _heed_signals(server, holder)
+    print(f"Serving {path} at http://{shown(host)}:{taken.getsockname()[1]}", flush=True)
+    gc.collect()
+    gc.freeze()  # what is loaded stays; looking through it again would take longer than a request
+    server.run(sockets=[taken])
+
+
+def _heed_signals(server: uvicorn.Server, holder: Holder) -> None:
+    """From before the first line on.  The server has handlers of its own while it runs, and raises
+    what stopped it again at its end; that is a clean end for us."""
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, stop)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: holder.look())
+
+
+def _log() -> None:
+    """What happens to the model, in lines on standard error."""
+    log = logging.getLogger("firstpage.serving")
+    if not log.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s firstpage: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+        log.propagate = False

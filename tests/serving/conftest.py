@@ -1,0 +1,103 @@
+"""A small collection with names, models of every kind of it, and the service in this process."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.serving.app import Serving
+from firstpage.serving.holder import Holder
+from firstpage.serving.limits import Limits
+
+with warnings.catch_warnings():  # it would rather have another HTTP library
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+NAMES = ["bm25", "pagerank", "clicks", "age"]
+NPY = {"content-type": "application/x-npy"}
+ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
+RANKERS = {
+    "linear": lambda: fp.ListMLE(),
+    "scaled": lambda: fp.ListMLE(normalize="minmax"),
+    "global": lambda: fp.ListMLE(normalize="global standard"),
+    "lightgbm": lambda: fp.LambdaMART(scorer="trees(count=20, leaves=7, min_docs=5)"),
+    "xgboost": lambda: fp.ListMLE(scorer="trees(count=20, leaves=7, library=xgboost)"),
+    "stumps": lambda: fp.RankBoost(rounds=30),
+    "cascade": lambda: fp.TopRank(),
+}
+
+
+@cache
+def dataset() -> fp.Dataset:
+    data = fp.Synthetic(queries=30, docs=12, features=4, grades=3, seed=2).dataset()
+    return data.with_features(np.asarray(data.X, np.float32), NAMES)
+
+
+@cache
+def _text(kind: str) -> bytes:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        RANKERS[kind]().fit(dataset()).save(path)
+        return path.read_bytes()
+
+
+def write_model(path: Path, kind: str = "linear") -> Path:
+    path.write_bytes(_text(kind))
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "model.json")
+
+
+@pytest.fixture
+def client(model: Path) -> Iterator[TestClient]:
+    yield from clients(model)
+
+
+def clients(
+    model: Path, limits: Limits | None = None, token: str | None = None
+) -> Iterator[TestClient]:
+    holder = Holder(model)
+    holder.look()
+    with TestClient(Serving(holder, limits, poll=None, token=token)) as found:
+        yield found
+
+
+def npy(X: Any) -> bytes:
+    out = io.BytesIO()
+    np.save(out, X)
+    return out.getvalue()
+
+
+def loaded(content: bytes) -> np.ndarray:
+    return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def arrow(**columns: Any) -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as out:
+        out.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def body(X: np.ndarray, **more: Any) -> dict[str, Any]:
+    """A query as JSON, features by name."""
+    rows = [
+        {"id": f"d{i}", "features": dict(zip(NAMES, row, strict=True))}
+        for i, row in enumerate(X.tolist())
+    ]
+    return {"query": "q", "candidates": rows, **more}

@@ -1,0 +1,65 @@
+"""Trees walked by our kernel have the scores of the libraries that grew them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.errors import DataError
+from firstpage.exporting.grown import forest_of
+from firstpage.kernels.forests import forest_scores
+from firstpage.serving import forests
+from firstpage.serving.served import load
+from tests.serving.conftest import dataset, write_model
+
+
+@pytest.mark.parametrize("kind", ["lightgbm", "xgboost"])
+def test_to_the_last_bit(kind: str, tmp_path: Path) -> None:
+    served = load(write_model(tmp_path / "model.json", kind))
+    assert served.trees is not None
+    assert served.quick
+    rng = np.random.default_rng(1)
+    for rows in (1, 3, 4, 9):
+        for kind_of_number in (np.float32, np.float64):
+            X = rng.normal(0, 50, (rows, 4)).astype(kind_of_number)
+            X[0, 0] = 0
+            expected = served.model.scoring.predict(X)
+            assert served.scores(X, np.array([0, rows])).tolist() == expected.tolist()
+
+
+def test_compiled_and_plain_agree(tmp_path: Path) -> None:
+    model = load(write_model(tmp_path / "model.json", "lightgbm"))
+    flat = model.trees
+    assert flat is not None
+    X = np.asarray(dataset()[:3].X, np.float64)
+    out = np.zeros(len(X))
+    forest_scores.python(
+        X, flat.feature, flat.threshold, flat.child, flat.value, flat.roots, flat.depths, out
+    )
+    assert out.tolist() == flat.predict(X).tolist()
+    assert out.tolist() == forest_of(model.model.scoring, "model").scores(X).tolist()
+
+
+def test_trees_that_we_cannot_read_are_left_to_the_library(tmp_path: Path, monkeypatch) -> None:
+    path = write_model(tmp_path / "model.json", "lightgbm")
+
+    def refuses(*_: object) -> None:
+        raise DataError("categories")
+
+    monkeypatch.setattr(forests, "read_forest", refuses)
+    served = load(path)
+    assert served.trees is None
+    assert not served.quick
+    data = dataset()[4]
+    expected = fp.load(path).predict(data)
+    X = np.asarray(data.X)
+    assert served.scores(X, np.array([0, len(X)])).tolist() == expected.tolist()
+
+
+def test_trees_that_score_otherwise_are_left_to_the_library(tmp_path: Path, monkeypatch) -> None:
+    scoring = load(write_model(tmp_path / "model.json", "lightgbm")).model.scoring
+    monkeypatch.setattr(forests.Flat, "predict", lambda self, X: np.zeros(len(X)))
+    assert forests.flat_of(scoring) is None

@@ -1,0 +1,134 @@
+"""Answers: the scores of the model in every format, their order, their reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from tests.serving.conftest import (
+    ARROW,
+    NAMES,
+    NPY,
+    RANKERS,
+    arrow,
+    body,
+    clients,
+    dataset,
+    loaded,
+    npy,
+    write_model,
+)
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+def test_every_format_has_the_scores_of_the_model(kind: str, tmp_path: Path) -> None:
+    path = write_model(tmp_path / "model.json", kind)
+    data = dataset()
+    X = np.asarray(data[3].X)
+    expected = fp.load(path).predict(data[3])
+    order = np.argsort(-expected, kind="stable").tolist()
+    columns = {name: X[:, i] for i, name in enumerate(NAMES)}
+    for client in clients(path):
+        found = client.post("/rank", content=npy(X), headers=NPY)
+        assert loaded(found.content).tolist() == expected.tolist()
+        found = client.post("/rank?answer=order&top=5", content=npy(X), headers=NPY)
+        assert loaded(found.content).tolist() == order[:5]
+        told = client.post("/rank", json=body(X)).json()
+        assert told["order"] == [f"d{i}" for i in order]
+        np.testing.assert_allclose(told["scores"], expected[order], rtol=1e-5)
+        found = client.post("/rank", content=arrow(**columns), headers=ARROW)
+        table = pytest.importorskip("pyarrow").ipc.open_stream(found.content).read_all()
+        assert table["score"].to_pylist() == expected.tolist()
+        assert [order[r - 1] for r in table["rank"].to_pylist()] == list(range(len(X)))
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+def test_parts_add_up_to_the_score(kind: str, tmp_path: Path) -> None:
+    X = np.asarray(dataset()[5].X, np.float64)
+    for client in clients(write_model(tmp_path / "model.json", kind)):
+        told = client.post("/rank", json=body(X, explain=len(NAMES), top=4)).json()
+        assert len(told["explanations"]) == len(told["order"]) == 4
+        for score, why, name in zip(
+            told["scores"], told["explanations"], told["order"], strict=True
+        ):
+            parts = [abs(p["part"]) for p in why["parts"]]
+            assert parts == sorted(parts, reverse=True)
+            if kind == "cascade":
+                assert told["explained"] == "score of a voter"
+                continue
+            total = why["base"] + sum(p["part"] for p in why["parts"])
+            assert total == pytest.approx(score, rel=1e-5, abs=1e-6)
+            row = X[int(name[1:])]
+            assert all(p["value"] == row[NAMES.index(p["feature"])] for p in why["parts"])
+
+
+def test_a_batch_is_its_queries_one_by_one(tmp_path: Path) -> None:
+    data = dataset()
+    few = data[2:5]
+    X, lengths = np.asarray(few.X), np.diff(few.offsets)
+    for client in clients(write_model(tmp_path / "model.json", "scaled")):
+        single = [
+            loaded(client.post("/rank", content=npy(np.asarray(few[i].X)), headers=NPY).content)
+            for i in range(3)
+        ]
+        said = {**NPY, "x-lengths": ", ".join(map(str, lengths))}
+        found = loaded(client.post("/batch", content=npy(X), headers=said).content)
+        assert found.tolist() == np.concatenate(single).tolist()
+        queries = [body(np.asarray(few[i].X), query=f"q{i}") for i in range(3)]
+        told = client.post("/batch", json={"queries": queries, "top": 2, "explain": 1}).json()
+        assert [one["query"] for one in told["answers"]] == ["q0", "q1", "q2"]
+        for one, scores in zip(told["answers"], single, strict=True):
+            assert one["order"] == [f"d{i}" for i in np.argsort(-scores, kind="stable")[:2]]
+            assert len(one["explanations"]) == 2
+        bare = client.post("/batch", json=queries).json()
+        assert len(bare["answers"][0]["order"]) == lengths[0]
+        pa = pytest.importorskip("pyarrow")
+        flat = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), 4)
+        sent = arrow(query=np.repeat(["a", "b", "c"], lengths), features=flat)
+        found = client.post("/batch", content=sent, headers=ARROW)
+        table = pa.ipc.open_stream(found.content).read_all()
+        assert table["score"].to_pylist() == np.concatenate(single).tolist()
+        assert table["query"].to_pylist() == np.repeat(["a", "b", "c"], lengths).tolist()
+
+
+def test_features_as_lists_more_features_and_no_ids(client) -> None:
+    X = np.asarray(dataset()[0].X, np.float64)
+    by_name = client.post("/rank", json=body(X)).json()
+    rows = [{"features": row} for row in X.tolist()]
+    by_place = client.post("/rank", json={"candidates": rows}).json()
+    assert [f"d{i}" for i in by_place["order"]] == by_name["order"]
+    assert by_place["scores"] == by_name["scores"]
+    more = body(X)
+    for candidate in more["candidates"]:
+        candidate["features"]["not of the model"] = "x"
+    assert client.post("/rank", json=more).json() == by_name
+
+
+def test_columns_first_and_json_for_a_matrix(client) -> None:
+    X = np.asarray(dataset()[0].X, np.float64)
+    plain = loaded(client.post("/rank", content=npy(X), headers=NPY).content)
+    turned = client.post("/rank", content=npy(np.asfortranarray(X)), headers=NPY).content
+    assert loaded(turned).tolist() == plain.tolist()
+    told = client.post("/rank?answer=json&explain=2", content=npy(X), headers=NPY).json()
+    assert told["order"] == np.argsort(-plain, kind="stable").tolist()
+    assert len(told["explanations"][0]["parts"]) == 2
+
+
+def test_the_reader_without_orjson_says_the_same(client, monkeypatch) -> None:
+    import json
+
+    from firstpage.serving import json_body
+
+    X = np.asarray(dataset()[0].X, np.float64)
+    before = client.post("/rank", json=body(X)).json()
+    monkeypatch.setattr(json_body, "loads", json.loads)
+    assert client.post("/rank", json=body(X)).json() == before
+    deep = client.post("/rank", content=b"[" * 100_000)
+    assert (deep.status_code, deep.json()["detail"].count("nested")) == (422, 1)
+    sent = client.post(
+        "/rank", content=json.dumps(body(X * np.nan)), headers={"content-type": "application/json"}
+    )
+    assert (sent.status_code, "nan" in sent.json()["detail"]) == (422, True)
