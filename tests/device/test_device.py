@@ -17,10 +17,10 @@ from firstpage.losses.listwise import PlackettLuce
 from firstpage.losses.structural import AveragePrecisionHinge
 from firstpage.losses.terms import terms_of
 from firstpage.scorers.linear import Linear
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import Objective, whole_queries
 
 pytest.importorskip("torch", reason="no PyTorch: devices are not tested (TORCH=..)")
-from firstpage.device.objective import HostLoss, _chunks, _even, device_objective, uploaded
+from firstpage.device.objective import HostLoss, _even, device_objective, uploaded
 
 ROOT = Path(__file__).parents[2]
 DATA = fp.Synthetic(queries=60, docs="uniform(2, 30)", features=6, grades=3, seed=1).dataset()
@@ -94,7 +94,7 @@ def test_features_are_uploaded_in_any_order_dense_or_sparse(monkeypatch) -> None
 
 def test_work_is_parted_by_whole_queries() -> None:
     offsets = np.array([0, 3, 3, 10, 11])
-    assert _chunks(offsets, 4) == [(0, 2), (2, 3), (3, 4)]
+    assert whole_queries(offsets, 4) == [(0, 2), (2, 3), (3, 4)]
     ends = _even(offsets, 3)
     assert (ends[0], ends[-1]) == (0, 4)
     assert (np.diff(ends) >= 0).all()

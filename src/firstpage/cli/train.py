@@ -66,19 +66,9 @@ def command(
 
     RANKER may carry parameters, as in "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".
     """
-    if (tune or grid) and valid is None:
-        raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
-    from firstpage.data.shards import Shards, is_shards
+    _check_together(train, valid, bool(tune or grid), trials_to, checkpoint, output)
+    from firstpage.data.shards import Shards
 
-    if train.is_dir() and not is_shards(train):
-        raise click.UsageError(f"{train} is a folder; `firstpage crossval` trains over its folds.")
-    for file in filter(None, (output, trials_to)):
-        if str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir():
-            raise click.UsageError(f"{file}: cannot be written there.")
-    if checkpoint is not None and (tune or grid):
-        raise click.UsageError("--checkpoint goes with one training, not with --tune or --grid.")
-    if trials_to is not None and not (tune or grid):
-        raise click.UsageError("--trials-to goes with --tune or --grid.")
     found = shared.ranker_from(ranker, settings, measure, normalize, seed)
     if threads is not None:
         found.set_params(threads=threads)
@@ -103,6 +93,26 @@ def command(
     _report(found, time.perf_counter() - start, output, as_json)
     if interrupted:
         sys.exit(130)
+
+
+def _check_together(
+    train: Path, valid: Path | None, tuned: bool, trials_to: Path | None, checkpoint: Path | None,
+    output: Path,
+) -> None:  # fmt: skip
+    """What does not go together is told before anything is read."""
+    from firstpage.data.shards import is_shards
+
+    if tuned and valid is None:
+        raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
+    if train.is_dir() and not is_shards(train):
+        raise click.UsageError(f"{train} is a folder; `firstpage crossval` trains over its folds.")
+    for file in filter(None, (output, trials_to)):
+        if str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir():
+            raise click.UsageError(f"{file}: cannot be written there.")
+    if checkpoint is not None and tuned:
+        raise click.UsageError("--checkpoint goes with one training, not with --tune or --grid.")
+    if trials_to is not None and not tuned:
+        raise click.UsageError("--trials-to goes with --tune or --grid.")
 
 
 def _tune(

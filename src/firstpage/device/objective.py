@@ -12,7 +12,7 @@ from firstpage.device.machine import checked, has_kernels, on, torch
 from firstpage.losses.terms import terms_of
 from firstpage.scorers.linear import LinearFitting
 from firstpage.scorers.mlp import MLPFitting
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import Objective, whole_queries
 from firstpage.types import Array, Floats, Ints
 
 NOISE = 1e-7  # of an objective from float32
@@ -148,7 +148,7 @@ class NetworkObjective(_OnDevice):
         """In chunks of whole queries, whose hidden layer fits."""
         flat = on(self.device, params.astype(np.float32))
         value, slope = 0.0, torch().zeros(self.size, dtype=torch().float64, device=self.device)
-        for lo, hi in _chunks(self._ends, ROWS):
+        for lo, hi in whole_queries(self._ends, ROWS):
             own, back = self._some(lo, hi, flat)
             value, slope = value + own, slope + back.double()
         return self._with_penalty(value, slope, params)
@@ -176,24 +176,16 @@ class NetworkObjective(_OnDevice):
         return float(values @ self._shares[lo:hi]), slope
 
 
-def uploaded(X: Array, order: Ints, device: str) -> Any:
+def uploaded(X: Any, order: Ints, device: str) -> Any:
     """Features in another order of rows, in float32; in parts, so that no second copy is made."""
     t = torch()
-    given: Any = X if isinstance(X, np.ndarray) else X.tocsr()
-    out = checked(device, lambda: t.empty(given.shape, dtype=t.float32, device=device))
-    if not isinstance(X, np.ndarray) or np.array_equal(order, np.arange(len(order))):
-        for lo in range(0, len(order), ROWS):
-            rows = (
-                given[order[lo : lo + ROWS]] if not isinstance(X, np.ndarray) else X[lo : lo + ROWS]
-            )
-            dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-            out[lo : lo + ROWS] = on(device, np.ascontiguousarray(dense, np.float32))
-        return out
-    place = np.empty(len(order), np.int64)
+    out = checked(device, lambda: t.empty(X.shape, dtype=t.float32, device=device))
+    place = np.empty(len(order), np.int64)  # where each row goes
     place[order] = np.arange(len(order))
     for lo in range(0, len(order), ROWS):
-        rows = np.ascontiguousarray(X[lo : lo + ROWS], np.float32)
-        out[on(device, place[lo : lo + ROWS])] = on(device, rows)
+        rows = X[lo : lo + ROWS]
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        out[on(device, place[lo : lo + ROWS])] = on(device, dense.astype(np.float32))
     return out
 
 
@@ -208,13 +200,3 @@ def _even(offsets: Ints, parts: int) -> Array:
     ends = np.searchsorted(offsets, np.linspace(0, int(offsets[-1]), parts + 1)).astype(np.int32)
     ends[0], ends[-1] = 0, len(offsets) - 1
     return ends
-
-
-def _chunks(offsets: Ints, rows: int) -> list[tuple[int, int]]:
-    found, lo, count = [], 0, len(offsets) - 1
-    while lo < count:
-        hi = int(np.searchsorted(offsets, offsets[lo] + rows, side="right")) - 1
-        hi = min(max(hi, lo + 1), count)
-        found.append((lo, hi))
-        lo = hi
-    return found

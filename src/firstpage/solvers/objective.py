@@ -164,14 +164,18 @@ def _blocks(offsets: Ints, row_bytes: int, size: int, batch: int | None) -> list
     count = len(offsets) - 1
     if batch is not None:
         return [(lo, min(lo + batch, count)) for lo in range(0, count, batch)]
-    rows = max(1, max(BLOCK, 80 * size) // max(row_bytes, 1))
-    bounds, lo = [], 0
+    return whole_queries(offsets, max(1, max(BLOCK, 80 * size) // max(row_bytes, 1)))
+
+
+def whole_queries(offsets: Ints, rows: int) -> list[tuple[int, int]]:
+    """Runs of neighbouring queries of at most so many rows, but at least one query each."""
+    found, lo, count = [], 0, len(offsets) - 1
     while lo < count:
         hi = int(np.searchsorted(offsets, offsets[lo] + rows, side="right")) - 1
         hi = min(max(hi, lo + 1), count)
-        bounds.append((lo, hi))
+        found.append((lo, hi))
         lo = hi
-    return bounds
+    return found
 
 
 def weigher(grad: Floats, shares: Floats, lengths: Ints) -> Callable[[], object]:
