@@ -1,12 +1,13 @@
 """How training grows with data and with workers: shards on disk, out of core and on Dask.
 
-    python benchmarks/scale.py [--rows 100000,1000000] [--folder DIR] [--passes 5]
+    python benchmarks/scale.py [--rows 100000,1000000] [--folder DIR] [--passes 5] [--no-dask]
 
 Documents of 136 features in float32, 100 a query, in full order; a pass is the value and slope of
 RankNet on the pairs between the first 10 and the rest, which is what training repeats.  Each size
 is written to --folder (544 bytes a document: 5.4 GB for 10,000,000), measured and removed.  Workers
-are processes of one thread each; memory is what a worker holds after the passes, resident and its
-own alone (RSS, USS), beside what it held before it saw data.
+are processes of one thread each; memory is what a process holds after the passes, resident and its
+own alone (RSS, USS), beside what it held before it saw data.  With data larger than the machine's
+memory a pass is read from disk: `--rows 50000000 --no-dask` is 27 GB.
 """
 
 from __future__ import annotations
@@ -85,15 +86,19 @@ def on_workers(shards: fp.Shards, workers: int, count: int) -> tuple[float, str]
         took, close = passes(shards, engine, count)
         after = list(client.run(held).values())
         close()
+    return took, _grown(before, after)
+
+
+def _grown(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> str:
     most = [max(a[i] - b[i] for a, b in zip(after, before, strict=True)) for i in (0, 1)]
-    return took, " / ".join(f"{n / 2**20:.0f} MB" for n in most)
+    return " / ".join(f"{n / 2**20:.0f} MB" for n in most)
 
 
 def _loaded() -> None:
     import firstpage.rankers.pieces  # noqa: F401
 
 
-def measured(rows: int, folder: Path, count: int) -> list[list[str]]:
+def measured(rows: int, folder: Path, count: int, dask: bool) -> list[list[str]]:
     start = time.perf_counter()
     shards = made(rows, folder)
     wrote = time.perf_counter() - start
@@ -101,13 +106,15 @@ def measured(rows: int, folder: Path, count: int) -> list[list[str]]:
     lines = [[size, f"written ({rows * FEATURES * 4 / 2**30:.2f} GB)", seconds(wrote), "", ""]]
     single = 0.0
     for threads in (1, 2):
+        before = held()
         took, close = passes(shards, Local(threads), count)
+        memory = _grown([before], [held()])
         close()
         single = single or took
         lines.append([size, f"this process, threads={threads}", seconds(took),
-                      f"{single / took:.2f} x", ""])  # fmt: skip
+                      f"{single / took:.2f} x", memory])  # fmt: skip
     one = 0.0
-    for workers in (1, 2):
+    for workers in (1, 2) if dask else ():
         took, memory = on_workers(shards, workers, count)
         one = one or took
         lines.append([size, f"Dask, {workers} worker{'s' * (workers > 1)}", seconds(took),
@@ -120,17 +127,18 @@ def main() -> None:
     parser.add_argument("--rows", default="100000,1000000")
     parser.add_argument("--folder", default=tempfile.gettempdir())
     parser.add_argument("--passes", type=int, default=5)
+    parser.add_argument("--no-dask", action="store_true")
     given = parser.parse_args()
     lines: list[list[str]] = []
     for rows in map(int, given.rows.split(",")):
         folder = Path(tempfile.mkdtemp(dir=given.folder, prefix="firstpage-scale-")) / "shards"
         try:
-            lines += measured(rows, folder, given.passes)
+            lines += measured(rows, folder, given.passes, not given.no_dask)
         finally:
             shutil.rmtree(folder.parent, ignore_errors=True)
     show(
         "A pass over shards: RankNet, top 10 x rest",
-        ["documents", "where", "time", "speed-up", "RSS / USS of a worker, grown by"],
+        ["documents", "where", "time", "speed-up", "RSS / USS grown by"],
         lines,
         versions("numpy", "distributed"),
     )

@@ -76,14 +76,16 @@ class Load:
             await line.post(self.request)
             self.free.append(line)
         rate, many = self.given["rate"], int(self.given["rate"] * self.given["seconds"])
-        start, calls = time.perf_counter() + 0.1, []
+        start, pending = time.perf_counter() + 0.1, set[asyncio.Task[None]]()
         for number in range(many):
             due = start + number / rate
             wait = due - time.perf_counter()
             if wait > 0:
                 await asyncio.sleep(wait)
-            calls.append(asyncio.create_task(self.one(due)))
-        await asyncio.gather(*calls)
+            call = asyncio.create_task(self.one(due))
+            pending.add(call)  # to keep those that are done would stall the loop at times
+            call.add_done_callback(pending.discard)
+        await asyncio.gather(*pending)
 
     async def one(self, due: float) -> None:
         try:

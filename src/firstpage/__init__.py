@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from firstpage.data.letor import write_letor as write_letor
     from firstpage.data.preference_files import read_preferences as read_preferences
     from firstpage.data.preference_files import write_preferences as write_preferences
+    from firstpage.data.preference_folder import PreferenceFiles as PreferenceFiles
     from firstpage.data.preferences import Preferences as Preferences
     from firstpage.data.scores import read_scores as read_scores
     from firstpage.data.scores import write_scores as write_scores
@@ -126,6 +127,7 @@ _ROOMS = {
     "data.intersect": ["intersect"],
     "data.letor": ["read_letor", "write_letor"],
     "data.preference_files": ["read_preferences", "write_preferences"],
+    "data.preference_folder": ["PreferenceFiles"],
     "data.preferences": ["Preferences"],
     "data.scores": ["read_scores", "write_scores"],
     "data.shard_writer": ["write_shards"],

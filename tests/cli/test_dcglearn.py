@@ -169,3 +169,30 @@ def test_choose_needs_one_thing_that_is_known(run, files):
     code, _, err = run("dcglearn", "choose", "pool.jsonl")
     assert code == 2
     assert "--measure or --prefs" in err
+
+
+def test_learn_from_a_folder(run, files):
+    Path("many").mkdir()
+    for at in range(2):
+        fp.write_preferences(fp.read_preferences("prefs.jsonl")[at::2], f"many/{at}.npz")
+    code, out, _ = run("dcglearn", "learn", "many", "--C", "1", "--engine", "threads", "--json")
+    assert code == 0
+    whole = fp.DCGLearn(C=1).fit("prefs.jsonl").utility_
+    assert np.array(json.loads(out)["weights"]) == pytest.approx(whole.weights)
+    code, out, _ = run("dcglearn", "learn", "many", "-o", "m.json", "--grades", "0,1,2,3,4,5")
+    assert code == 0
+    assert "use it as DCG(m.json)@10" in out
+    assert fp.read_utility("m.json").grades == (0, 1, 2, 3, 4, 5)
+
+
+def test_what_does_not_go_with_a_folder(run, files):
+    Path("many").mkdir()
+    code, _, err = run("dcglearn", "learn", "many")
+    assert code == 1
+    assert "holds no file of preferences" in err
+    code, _, err = run("dcglearn", "learn", "many", "--qrels", "x.qrels")
+    assert code == 2
+    assert "files of a folder have grades in their rows" in err
+    code, _, err = run("dcglearn", "learn", "prefs.jsonl", "--engine", "threads")
+    assert code == 1
+    assert "engine goes with a folder of files" in err

@@ -129,6 +129,9 @@ def for_dcglearn(folder: Path) -> None:
     rng = np.random.default_rng(0)
     fp.write_preferences(world(2).pairs(60, rng), folder / "prefs.jsonl")
     fp.write_preferences(world(2).pairs(10, rng), folder / "pool.jsonl")
+    (folder / "many").mkdir()
+    for part in range(2):
+        fp.write_preferences(world(2).pairs(60, rng), folder / "many" / f"{part}.npz")
     fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
     said = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
     (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))

@@ -11,11 +11,12 @@ import firstpage as fp
 from firstpage.engine.base import EngineError
 from firstpage.engine.worker import held
 from firstpage.errors import DataError, FirstpageWarning
+from tests.dcglearn.reference import random_preferences
 from tests.engine.conftest import DATA
 from tests.engine.machines import Machines
 
 pytest.importorskip("distributed")
-RANKERS = ["RankNet(k=5)", "RankSVM(k=5)", "Regression(normalize=minmax)"]
+RANKERS = ["RankNet(k=5)", "RankSVM(k=5)", "Regression(normalize=minmax)", "RankBoost(rounds=8)"]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def check(machines, shards, local, workers: int) -> None:
     machines.need(workers)
     for name, near in local.items():
         far = fp.ranker(name).fit(shards, engine=machines.engine)
-        assert np.array_equal(far.coef_, near.coef_)
+        assert np.array_equal(far.predict(DATA), near.predict(DATA))
         assert far.objective_ == near.objective_
     values = fp.evaluate(far, shards, engine=machines.engine).values
     assert np.array_equal(values, fp.evaluate(near, shards).values)
@@ -63,6 +64,29 @@ def test_a_worker_that_is_killed_is_made_up_for(machines, shards, local, name: s
     assert killed
     assert np.array_equal(far.coef_, local[name].coef_)
     assert far.n_iter_ == local[name].n_iter_
+
+
+def test_preferences_in_files_and_a_worker_that_is_killed(machines, tmp_path: Path) -> None:
+    machines.need(max(2, len(machines.workers)))
+    for at in range(5):
+        pairs = random_preferences(200, seed=at, ties=0.2, strong=0.3)
+        fp.write_preferences(pairs, tmp_path / f"{at}.npz")
+    near = fp.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(tmp_path)
+    killed = []
+
+    def kill(done: int, total: int) -> None:
+        if done == 2:
+            machines.kill_worker()
+            killed.append(done)
+
+    far = fp.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(
+        tmp_path, engine=machines.engine, tick=kill
+    )
+    assert killed
+    assert np.array_equal(far.weights_, near.weights_)
+    assert np.array_equal(far.path_.accuracies, near.path_.accuracies)
+    assert far.matches_ == near.matches_
+    assert machines.ask(held) == [0] * len(machines.workers)
 
 
 def test_two_workers_are_as_one_machine(machines, shards, local) -> None:

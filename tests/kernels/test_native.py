@@ -13,7 +13,7 @@ import pytest
 
 from firstpage import kernels
 from firstpage.kernels import machine, native
-from firstpage.kernels.native import kernel, part
+from firstpage.kernels.native import kernel, part, vector_kernel
 from firstpage.kernels.parts import Part
 from firstpage.types import Floats, Ints
 
@@ -47,6 +47,14 @@ def row_sums(table: Floats, weight: float, out: Floats) -> float:
         for j in range(table.shape[1]):
             out[i] += weight * table[i, j]
     return out[0]
+
+
+@vector_kernel
+def dot(a: Floats, b: Floats) -> float:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
 
 
 @pytest.fixture
@@ -110,6 +118,16 @@ def test_the_cache_key_follows_the_code_of_every_part_and_constant() -> None:
     other = native.Kernel(type(tripled.python)(add_tripled.python.__code__, outer, "add_tripled"))
     assert machine.fingerprint(other, ("float64:1", "float64:1")) != before
     assert machine.fingerprint(add_tripled, ("float64:1", "float32:1")) != before
+
+
+def test_sums_in_the_order_of_vectors_are_never_interpreted(cache: Path, monkeypatch) -> None:
+    """A worker's small shard and a large one elsewhere must agree to the last bit."""
+    monkeypatch.setattr(native, "LIGHT", 10**15)
+    monkeypatch.setattr(dot, "_versions", {})
+    values = np.random.default_rng(0).normal(size=1000)
+    found = dot(values, values)
+    assert list(cache.iterdir())
+    assert found == pytest.approx(dot.python(values, values), rel=1e-12)
 
 
 def test_small_jobs_without_machine_code_are_interpreted(cache: Path, monkeypatch) -> None:

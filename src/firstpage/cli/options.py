@@ -30,7 +30,7 @@ seed = click.option(
 
 engine = click.option(
     "--engine", metavar="WHERE",
-    help="For a folder of shards: threads, or dask://host:port.  [default: threads]",
+    help="For a folder of shards or files: threads, or dask://host:port.  [default: threads]",
 )  # fmt: skip
 
 truth = together(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,24 +66,32 @@ def _whole(value: object, least: int) -> bool:
 
 def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
     """What a person should know about the preferences."""
-    lost = [str(grade) for grade in given.grades if grade not in set(given.seen())]
-    if lost:
-        yield (
-            f"no list has the grade {', '.join(lost)}: what it is worth follows from the grades "
-            "beside it only."
-        )
-    same = np.flatnonzero((pairs.left == pairs.right).all(axis=0))
-    if len(same):
-        yield (
-            f"in every pair both lists have the same grade at place "
-            f"{_some(same + 1)}: its discount cannot be learned and is 0."
-        )
+    yield from lost_grades(given.grades, given.seen())
+    yield from same_places((pairs.left == pairs.right).all(axis=0))
     against = contradicted(pairs)
     share = float(against.sum()) / max(1, int((pairs.kind != TIE).sum()))
     if share > MANY:
         yield (
             f"{share:.0%} of the preferences are contradicted: of the same two lists of grades "
             "the other one was preferred as well."
+        )
+
+
+def lost_grades(grades: Sequence[int], seen: Collection[int]) -> Iterator[str]:
+    lost = [str(grade) for grade in grades if grade not in seen]
+    if lost:
+        yield (
+            f"no list has the grade {', '.join(lost)}: what it is worth follows from the grades "
+            "beside it only."
+        )
+
+
+def same_places(same: Bools) -> Iterator[str]:
+    """`same`: places at which no pair differs."""
+    if same.any():
+        yield (
+            f"in every pair both lists have the same grade at place "
+            f"{_some(np.flatnonzero(same) + 1)}: its discount cannot be learned and is 0."
         )
 
 

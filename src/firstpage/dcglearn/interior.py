@@ -10,45 +10,36 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.dcglearn.cone import Cone
-from firstpage.dcglearn.sums import Sums
-from firstpage.types import Bools, Floats, Ints
+from firstpage.dcglearn.sums import AnySums
+from firstpage.types import Bools, Floats
 
 LARGEST = 50_000  # pairs that it is given
 ROUNDS = 20  # of adding pairs that were overlooked
 NEAR = 2.0  # margins
 
 
-def interior(sums: Sums, cone: Cone, centre: Floats) -> Floats | None:
+def interior(sums: AnySums, cone: Cone, centre: Floats) -> Floats | None:
     """Steps near the optimum, or None where too many pairs matter; looks around the point."""
-    chosen = _lacking(sums, NEAR)
+    chosen = sums.lacking(NEAR)
     for _ in range(ROUNDS):
         if chosen.sum() > LARGEST:
             return None
-        found = _solved(sums, cone, centre, np.flatnonzero(chosen))
+        found = _solved(sums, cone, centre, chosen)
         if found is None:
             return None
         sums.move_to(cone.table @ found)
-        lost = _lacking(sums, 0.0) & ~chosen
+        lost = sums.lacking(0.0) & ~chosen
         if not lost.any():
             return found
         chosen |= lost
     return None
 
 
-def _lacking(sums: Sums, room: float) -> Bools:
-    """Pairs that miss their margin, or meet it with less than `room` to spare."""
-    margin = sums.margins[sums.pairs.kind]
-    tied = sums.pairs.kind == 0
-    spare = np.where(tied, margin - np.abs(sums.z), sums.z - margin)
-    found: Bools = spare < room * margin
-    return found
-
-
-def _solved(sums: Sums, cone: Cone, centre: Floats, rows: Ints) -> Floats | None:
+def _solved(sums: AnySums, cone: Cone, centre: Floats, chosen: Bools) -> Floats | None:
     import piqp
     from scipy.sparse import block_diag, csc_matrix, diags_array, hstack
 
-    pairs = sums.pairs[rows]
+    pairs = sums.picked(chosen)
     x = pairs.sparse() @ cone.table
     tied = pairs.kind == 0
     aim = np.where(tied, -1.0, 1.0) * sums.margins[pairs.kind]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.preferences import Preferences, Unjudged, spread
+from firstpage.data.preference_files import read_preferences
+from firstpage.data.preference_folder import PreferenceFiles
+from firstpage.data.preferences import Preferences, Unjudged
 from firstpage.data.utility import Form, Utility
-from firstpage.dcglearn.checks import check_parameters, check_size, notes
+from firstpage.dcglearn.checks import check_parameters, check_size
 from firstpage.dcglearn.cone import cone
 from firstpage.dcglearn.factor import factors
+from firstpage.dcglearn.held import Held, Problem
 from firstpage.dcglearn.newton import Optimum
 from firstpage.dcglearn.pairs import Pairs, encode
+from firstpage.dcglearn.piece import How
 from firstpage.dcglearn.segments import Segment, learn_segments
+from firstpage.dcglearn.spread import Spread, parts_of, surveyed
 from firstpage.dcglearn.validation import (
     GRID,
     Match,
@@ -24,11 +31,11 @@ from firstpage.dcglearn.validation import (
     Recipe,
     Tick,
     agreement,
-    cross_validated,
     differences,
     folds,
     validated,
 )
+from firstpage.engine.places import working
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Floats, Ints
 
@@ -73,46 +80,79 @@ class DCGLearn:
 
     def fit(
         self, left: Any, right: Any = None, outcome: Any = None, *,
-        valid: Preferences | None = None, tick: Tick | None = None, **more: Any,
+        valid: Preferences | None = None, tick: Tick | None = None, engine: Any = None, **more: Any,
     ) -> DCGLearn:  # fmt: skip
-        """From `Preferences`, or lists of grades and outcomes as `Preferences.of` takes them.
+        """From `Preferences`, or lists of grades and outcomes as `Preferences.of` takes them; or
+        from a file, or a folder of files, each of which is worked on where it is.
 
         `valid`: preferences by which to choose C, instead of cross-validation.  `tick` is told
-        (done, total) while C is chosen.
+        (done, total) while C is chosen.  `engine`: where to work on a folder, "threads",
+        "dask://host:port" or a Dask Client.
         """
         check_parameters(**self.get_params())
-        given = (
-            left if isinstance(left, Preferences) else Preferences.of(left, right, outcome, **more)
-        )
-        if not len(given):
-            raise DataError(f"{given.source}: there is no pair to learn from.")
+        given = opened(left) if isinstance(left, (str, os.PathLike)) else left
         fresh = replace(self)  # what fails leaves an older fit as it was
-        fresh._fit(given, valid, tick)
+        if isinstance(given, PreferenceFiles):
+            fresh._fit_files(given, valid, tick, engine)
+        elif engine is not None:
+            raise DataError("engine goes with a folder of files; these preferences are in memory.")
+        elif isinstance(given, Preferences):
+            fresh._fit_held(given, valid, tick)
+        else:
+            fresh._fit_held(Preferences.of(given, right, outcome, **more), valid, tick)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
         return self
 
-    def _fit(self, given: Preferences, valid: Preferences | None, tick: Tick | None) -> None:
-        self.fitted_with_ = self.get_params()
-        self.given_ = given.regraded(self._grades(given))
-        check_size(self.K, len(self.given_.grades))
-        self.unjudged_ = self.unjudged
-        self.recipe_ = self._recipe()
-        self.pairs_ = self._encoded(self.given_)
-        self._check_preferences()
-        for note in notes(self.given_, self.pairs_):
-            self._say(note)
-        groups = self.groups_
-        self.path_ = self._path(groups, valid, tick)
-        self.C_ = self._cost()
-        sums = self.recipe_.sums(self.pairs_)
-        self._keep(self.recipe_.fit(sums, self.C_))
-        self.segments_: dict[str, Segment] = learn_segments(
+    def _fit_held(self, given: Preferences, valid: Preferences | None, tick: Tick | None) -> None:
+        if not len(given):
+            raise DataError(f"{given.source}: there is no pair to learn from.")
+        self.given_ = given.regraded(self._grades(given.grades, given.source))
+        self.recipe_ = self._recipe(self.given_.grades)
+        self.pairs_ = encode(self.given_, self.K, len(self.given_.grades), self.unjudged)
+        held = Held(self.given_, self.pairs_, self.recipe_, self.folds, self.seed)
+        self.groups_: Array = held.groups  # what stays together: the pairs of one query
+        self._fit(held, valid, tick)
+        self.segments_ |= learn_segments(
             self.given_, self.pairs_, self.recipe_, self.C_, self.pooling, self.optimum_,
-            list(self._folds(groups)) if self.given_.segment is not None else [],
+            list(self._folds()) if self.given_.segment is not None else [],
         )  # fmt: skip
+
+    def _fit_files(
+        self, files: PreferenceFiles, valid: Preferences | None, tick: Tick | None, engine: Any
+    ) -> None:
+        with working(engine, self.threads) as place, closing(parts_of(files, place)) as parts:
+            surveys, seen = surveyed(parts)
+            grades = self._grades(seen, files.source)
+            self.recipe_ = self._recipe(grades)
+            how = How(
+                grades, self.K, self.unjudged, tuple(self.recipe_.margins.tolist()), self.folds,
+                self.seed,
+            )  # fmt: skip
+            told = tuple(parts.each("told", how))
+            spread = Spread(files.source, parts, self.recipe_, how, surveys, told)
+            self._fit(spread, valid, tick)
+        self.files_, self.alike_ = files, spread.alike
+
+    def _fit(self, problem: Problem, valid: Preferences | None, tick: Tick | None) -> None:
+        """The one way, wherever the pairs are."""
+        self.fitted_with_, self.unjudged_ = self.get_params(), self.unjudged
+        _check_preferences(problem, self.K)
+        for note in problem.notes():
+            self._say(note)
+        self.grades_ = problem.grades
+        self.segments_: dict[str, Segment] = {}
+        self.path_ = self._path(problem, valid, tick)
+        self.C_: float = self._cost()
+        self._keep(self.recipe_.fit(problem.sums(), self.C_), problem)
 
     def __getattr__(self, name: str) -> Any:
         """Only asked for what is not there."""
+        if "files_" in vars(self):
+            raise AttributeError(
+                f"DCGLearn learned over files, and has no {name}: read them first."
+            )
         if name.endswith("_") and not name.startswith("_"):
             raise AttributeError(f"DCGLearn has no {name} before it is fitted; call fit first.")
         raise AttributeError(f"DCGLearn has no {name!r}")
@@ -122,106 +162,93 @@ class DCGLearn:
         """K as it was when the measure was learned."""
         return self.recipe_.cone.places
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, grades: tuple[int, ...]) -> Recipe:
         """The problem without its pairs."""
-        shape = cone(self.K, len(self.given_.grades), self.nonnegative, self.decreasing)
+        check_size(self.K, len(grades))
+        shape = cone(self.K, len(grades), self.nonnegative, self.decreasing)
         return Recipe(shape, np.array([1.0, 1.0, self.strong]), self.C_tie, self.threads)
 
-    def _grades(self, given: Preferences) -> tuple[int, ...]:
+    def _grades(self, found: tuple[int, ...], source: str) -> tuple[int, ...]:
         if self.grades is not None:
             return tuple(self.grades)
         if self.L is None:
-            return given.grades
-        first = given.grades[0]
-        wanted = tuple(range(first, first + self.L))
-        if given.grades[-1] > wanted[-1]:
+            return found
+        wanted = tuple(range(found[0], found[0] + self.L))
+        if found[-1] > wanted[-1]:
             raise DataError(
-                f"{given.source}: the grades go from {first} to {given.grades[-1]}, which is more "
-                f"than L = {self.L}; leave L out, or name the grades."
+                f"{source}: the grades go from {found[0]} to {found[-1]}, which is more than "
+                f"L = {self.L}; leave L out, or name the grades."
             )
         return wanted
 
     def _encoded(self, given: Preferences) -> Pairs:
-        return encode(given, self.places_, len(given.grades), self.unjudged_)
+        """Other preferences, read as those that were learned from."""
+        same = given.regraded(self.grades_)
+        return encode(same, self.places_, len(same.grades), self.unjudged_)
 
-    def _check_preferences(self) -> None:
-        if not len(self.pairs_):
-            raise DataError(
-                f"{self.given_.source}: no pair has both a weight and a difference of grades in "
-                f"the first {self.K} places; nothing can be learned."
-            )
-        if self.pairs_.ties == len(self.pairs_):
-            raise DataError(
-                f"{self.given_.source}: all pairs are ties; a measure needs some preferences."
-            )
-
-    @property
-    def groups_(self) -> Array:
-        """What stays together in folds and resampling: the pairs of one query."""
-        rows = self.pairs_.rows
-        query = self.given_.query
-        return spread(None if query is None else query[rows], len(rows))
-
-    def _path(self, groups: Array, valid: Preferences | None, tick: Tick | None) -> Path | None:
+    def _path(self, problem: Problem, valid: Preferences | None, tick: Tick | None) -> Path | None:
         if self.C != "cv":
             return None
+        grid = sorted(self.grid)
         try:
             if valid is not None:
-                held = self._encoded(valid.regraded(self.given_.grades))
-                return validated(self.recipe_, self.pairs_, held, sorted(self.grid))
-            return cross_validated(
-                self.recipe_, self.pairs_, groups, sorted(self.grid), self.folds, self.seed, tick
-            )
+                return validated(self.recipe_, problem.sums(), self._encoded(valid), grid)
+            return problem.cross_validated(grid, tick)
         except DataError as error:
-            self._say(f"C = {FALLBACK:g}: {error}", 5)
+            self._say(f"C = {FALLBACK:g}: {error}", 6)
             return None
 
-    def _say(self, note: str, above: int = 4) -> None:
+    def _say(self, note: str, above: int = 5) -> None:
         """What a person should know; `above` finds the line that called `fit`."""
         warnings.warn(note, FirstpageWarning, stacklevel=above)
 
-    def _folds(self, groups: Array) -> Iterator[tuple[Ints, Ints]]:
-        if len(np.unique(groups)) > 1:
-            yield from folds(groups, self.folds, self.seed)
+    def _folds(self) -> Iterator[tuple[Ints, Ints]]:
+        if len(np.unique(self.groups_)) > 1:
+            yield from folds(self.groups_, self.folds, self.seed)
 
     def _cost(self) -> float:
         if self.C != "cv":
             return float(self.C)
         return FALLBACK if self.path_ is None else self.path_.best
 
-    def _keep(self, optimum: Optimum) -> None:
+    def _keep(self, optimum: Optimum, problem: Problem) -> None:
         self.optimum_ = optimum
         self.weights_: Floats = optimum.table.reshape(self.places_, -1)
         found = factors(self.weights_)
         self.gains_, self.discounts_, self.share_ = found.gains, found.discounts, found.share
         self.objective_, self.gap_ = optimum.objective, optimum.gap
-        self.accuracy_ = self.agreement().accuracy
+        of_weights, of_gains = problem.matches([self.weights_, found.table])
+        self.matches_: dict[Form, Match] = {"weights": of_weights, "gains": of_gains}
+        self.accuracy_ = of_weights.accuracy
+        self.counts_ = {
+            "pairs": len(problem), "ties": problem.ties,
+            "without_difference": len(problem) - problem.used,
+        }  # fmt: skip
 
     @property
     def relative_(self) -> bool:
         """Whether discounts are known less the last one only: all pairs order the same grades."""
-        some = self.pairs_[:1000]  # enough to see it, nearly always
-        return _same_grades(some) and _same_grades(self.pairs_)
+        if "files_" in vars(self):
+            return bool(self.alike_)
+        return self.pairs_[:1000].alike and self.pairs_.alike  # some tell it, nearly always
 
     @property
     def utility_(self) -> Utility:
         """The learned measure, to save or to measure with."""
         parts = {name: part.utility for name, part in self.segments_.items()}
         return Utility(
-            self.given_.grades, self.weights_, self.gains_, self.discounts_, "gains",
-            self.about(), parts,
+            self.grades_, self.weights_, self.gains_, self.discounts_, "gains", self.about(), parts,
         )  # fmt: skip
 
     def about(self) -> dict[str, Any]:
         """How it came to be, as the file says it."""
-        pairs, given, asked = self.pairs_, self.given_, self.fitted_with_
+        asked = self.fitted_with_
         found: dict[str, Any] = {
-            "method": "DCGLearn", "pairs": len(given), "ties": int(given.tied.sum()),
-            "without_difference": len(given) - len(pairs), "C": self.C_,
+            "method": "DCGLearn", **self.counts_, "C": self.C_,
             "C_tie": float(self.recipe_.costs(self.C_)[0]), "decreasing": asked["decreasing"],
             "nonnegative": asked["nonnegative"], "strong": float(self.recipe_.margins[2]),
             "unjudged": self.unjudged_, "accuracy": self.accuracy_,
-            "accuracy_of_gains": self.agreement(form="gains").accuracy,
+            "accuracy_of_gains": self.matches_["gains"].accuracy,
             "rank_one_share": self.share_, "objective": self.objective_, "gap": self.gap_,
             "discounts": "relative to the last place" if self.relative_ else "absolute",
         }  # fmt: skip
@@ -234,9 +261,10 @@ class DCGLearn:
 
     def agreement(self, given: Preferences | None = None, form: Form = "weights") -> Match:
         """How far the measure agrees with preferences: those learned from, or others."""
-        pairs = self.pairs_ if given is None else self._encoded(given.regraded(self.given_.grades))
+        if given is None:
+            return self.matches_[form]
         table = self.weights_ if form == "weights" else np.outer(self.discounts_, self.gains_)
-        return agreement(pairs, table)
+        return agreement(self._encoded(given), table)
 
     def along(self, grid: Sequence[float] | None = None) -> dict[float, Utility]:
         """The regularisation path: the measure for each C, learned from the same pairs."""
@@ -247,7 +275,7 @@ class DCGLearn:
             best = factors(table)
             about = {"C": c, "objective": optimum.objective, "gap": optimum.gap}
             found[c] = Utility(
-                self.given_.grades, table, best.gains, best.discounts, "gains", about
+                self.grades_, table, best.gains, best.discounts, "gains", about
             )  # fmt: skip
         return found
 
@@ -257,7 +285,7 @@ class DCGLearn:
 
     def decision_function(self, given: Preferences) -> Floats:
         """Worth of the left ranking less that of the right one, a number a pair."""
-        same = given.regraded(self.given_.grades)
+        same = given.regraded(self.grades_)
         left, right = same.encoded(self.places_, self.unjudged_)
         kind = np.zeros(len(left), np.int8)
         every = Pairs(left, right, kind, same.weight, len(same.grades), np.arange(len(left)))
@@ -284,6 +312,16 @@ class DCGLearn:
         return [name for name, f in kept.items() if f.init and name != "_"]
 
 
-def _same_grades(pairs: Pairs) -> bool:
-    """Whether both rankings of every pair have the same grades, in whatever order."""
-    return bool((np.sort(pairs.left, axis=1) == np.sort(pairs.right, axis=1)).all())
+def opened(path: str | os.PathLike[str]) -> Preferences | PreferenceFiles:
+    """A file is read; those of a folder stay where they are."""
+    return PreferenceFiles.of(path) if os.path.isdir(path) else read_preferences(path)
+
+
+def _check_preferences(problem: Problem, places: int) -> None:
+    if not problem.used:
+        raise DataError(
+            f"{problem.source}: no pair has both a weight and a difference of grades in the first "
+            f"{places} places; nothing can be learned."
+        )
+    if problem.only_ties:
+        raise DataError(f"{problem.source}: all pairs are ties; a measure needs some preferences.")

@@ -20,7 +20,7 @@ from scipy.optimize import lsq_linear, nnls
 
 from firstpage.dcglearn.cone import Cone
 from firstpage.dcglearn.interior import interior
-from firstpage.dcglearn.sums import Sums
+from firstpage.dcglearn.sums import AnySums
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Floats
@@ -49,7 +49,7 @@ class Optimum:
 
 
 def solve(
-    sums: Sums, cone: Cone, costs: Floats, start: Floats | None = None,
+    sums: AnySums, cone: Cone, costs: Floats, start: Floats | None = None,
     centre: Floats | None = None,
 ) -> Optimum:  # fmt: skip
     """The optimum for these costs; `start` are steps to begin with, from a problem alike."""
@@ -60,7 +60,7 @@ def solve(
 
 
 class _Problem:
-    def __init__(self, sums: Sums, cone: Cone, costs: Floats, centre: Floats) -> None:
+    def __init__(self, sums: AnySums, cone: Cone, costs: Floats, centre: Floats) -> None:
         self.sums, self.cone, self.centre = sums, cone, centre
         sums.costs[:] = costs
         self.metric, self.wish = cone.metric, cone.weights.T @ centre

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +37,20 @@ class Pairs:
     @property
     def ties(self) -> int:
         return int((self.kind == TIE).sum())
+
+    @property
+    def alike(self) -> bool:
+        """Whether both rankings of every pair have the same grades, in whatever order."""
+        return bool((np.sort(self.left, axis=1) == np.sort(self.right, axis=1)).all())
+
+    @classmethod
+    def chained(cls, parts: Sequence[Pairs]) -> Pairs:
+        """All of several parts, one after the other; `rows` are numbered anew."""
+        left, right, kind, weight = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("left", "right", "kind", "weight")
+        )
+        return cls(left, right, kind, weight, parts[0].levels, np.arange(len(kind)))
 
     def __getitem__(self, at: Ints | Bools | slice) -> Pairs:
         return Pairs(

@@ -3,19 +3,87 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.pairs import TIE, Pairs
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.kernels import preferences as kernel
-from firstpage.types import Floats
+from firstpage.types import Bools, Floats
 
 SHORTEST = 1 << 13  # pairs that are worth a block of their own
 BLOCKS = 16  # at most; fixed, so that sums do not depend on the number of threads
 ROOM = 1 << 28  # bytes for the normal equations of all blocks
 KINDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Sums over the pairs that lack something, by kind: of weight * delta delta', of which the
+    lower triangle counts, and of weight * side * delta."""
+
+    square: Floats
+    aims: Floats
+
+    @classmethod
+    def total(cls, parts: Sequence[Grouped]) -> Grouped:
+        square, aims = np.zeros_like(parts[0].square), np.zeros_like(parts[0].aims)
+        for part in parts:
+            square += part.square
+            aims += part.aims
+        return cls(square, aims)
+
+    def normal(self, costs: Floats, margins: Floats) -> tuple[Floats, Floats]:
+        """Sum of cost * delta delta' over active pairs, and of cost * aim * delta."""
+        lower = np.tril(np.tensordot(costs, self.square, 1))
+        aims = np.array([-1.0, 1.0, 1.0]) * margins * costs @ self.aims
+        return lower + np.tril(lower, -1).T, aims
+
+
+class AnySums(Protocol):
+    """What the solver asks of pairs, wherever they are: a point, a direction, and sums there."""
+
+    margins: Floats
+    costs: Floats
+
+    def move_to(self, table: Floats) -> None:
+        """Take the differences under these weights as the point."""
+        ...
+
+    def aim(self, direction: Floats) -> None:
+        """Take the change of weights as the direction."""
+        ...
+
+    def cost(self) -> tuple[float, float]:
+        """What margins lack, squared and weighed; and the same forces' part of a dual value."""
+        ...
+
+    def pull(self) -> Floats:
+        """Half the downward slope of `cost` in the weights.  Overwrites the direction."""
+        ...
+
+    def regroup(self) -> int:
+        """Bring the normal equations up to date; how many pairs changed sides."""
+        ...
+
+    def normal(self) -> tuple[Floats, Floats]:
+        """Those equations: see `Grouped.normal`."""
+        ...
+
+    def slope_at(self, t: float) -> tuple[float, float, float]:
+        """At the point + t * direction: half the slope and the bend of `cost`, and itself."""
+        ...
+
+    def lacking(self, room: float) -> Bools:
+        """Pairs that miss their margin, or meet it with less than `room` margins to spare."""
+        ...
+
+    def picked(self, chosen: Bools) -> Pairs:
+        """Those pairs themselves."""
+        ...
 
 
 class Sums:
@@ -70,43 +138,52 @@ class Sums:
             self.z[s], self.step[s], *data(s), self.costs, self._at, self._sums[b]))  # fmt: skip
 
     def move_to(self, table: Floats) -> None:
-        """Take the differences under these weights as the point."""
         self._table[:] = table
         self._move.run()
 
     def aim(self, direction: Floats) -> None:
-        """Take the change of weights as the direction."""
         self._table[:] = direction
         self._aim.run()
 
     def cost(self) -> tuple[float, float]:
-        """What margins lack, squared and weighed; and the same forces' part of a dual value."""
         self._gaps.run()
         value, dual, *_ = self._sums.sum(axis=0)
         return float(value), float(dual)
 
     def pull(self) -> Floats:
-        """Half the downward slope of `cost` in the weights.  Overwrites the direction."""
         self._gaps.run()
         self._pull.run()
         found: Floats = self._pulls.sum(axis=0)
         return found
 
     def regroup(self) -> int:
-        """Bring the normal equations up to date; how many pairs changed sides."""
         self._regroup.run()
         return int(self._changed.sum())
 
     def normal(self) -> tuple[Floats, Floats]:
-        """Sum of cost * delta delta' over active pairs, and of cost * aim * delta."""
-        square = np.tensordot(self.costs, self._square.sum(axis=0), 1)
-        lower = np.tril(square)
-        aims = np.array([-1.0, 1.0, 1.0]) * self.margins * self.costs @ self._aims.sum(axis=0)
-        return lower + np.tril(lower, -1).T, aims
+        return self.grouped().normal(self.costs, self.margins)
+
+    def grouped(self) -> Grouped:
+        """The sums as `regroup` left them."""
+        return Grouped(self._square.sum(axis=0), self._aims.sum(axis=0))
+
+    def forget(self) -> None:
+        """Group anew: from no pair."""
+        for held in (self._state, self._square, self._aims):
+            held[:] = 0
 
     def slope_at(self, t: float) -> tuple[float, float, float]:
-        """At the point + t * direction: half the slope and the bend of `cost`, and itself."""
         self._at[0] = t
         self._along.run()
         first, second, value, _ = self._sums.sum(axis=0)
         return float(first), float(second), float(value)
+
+    def lacking(self, room: float) -> Bools:
+        margin = self.margins[self.pairs.kind]
+        tied = self.pairs.kind == TIE
+        spare = np.where(tied, margin - np.abs(self.z), self.z - margin)
+        found: Bools = spare < room * margin
+        return found
+
+    def picked(self, chosen: Bools) -> Pairs:
+        return self.pairs[chosen]

@@ -12,7 +12,7 @@ from firstpage.dcglearn.cone import Cone
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.newton import Optimum, solve
 from firstpage.dcglearn.pairs import Pairs
-from firstpage.dcglearn.sums import Sums
+from firstpage.dcglearn.sums import AnySums, Sums
 from firstpage.errors import DataError
 from firstpage.kernels import preferences as kernel
 from firstpage.types import Array, Floats, Ints
@@ -32,6 +32,14 @@ class Match:
     preferences: float
     ties: float
 
+    @classmethod
+    def of(cls, sums: Floats) -> Match:
+        """From what `kernel.agreement` adds up."""
+        every, right, ties, apart = (float(v) for v in sums)
+        return cls(
+            right / every if every else np.nan, apart / ties if ties else np.nan, every, ties
+        )
+
 
 def differences(pairs: Pairs, table: Floats) -> Floats:
     """Worth of the left rankings less that of the right ones."""
@@ -46,8 +54,7 @@ def agreement(pairs: Pairs, table: Floats) -> Match:
     sums = np.zeros(4)
     tolerance = NOTHING * float(np.abs(z).max(initial=0.0))
     kernel.agreement(z, pairs.kind, pairs.weight, tolerance, sums)
-    every, right, ties, apart = (float(v) for v in sums)
-    return Match(right / every if every else np.nan, apart / ties if ties else np.nan, every, ties)
+    return Match.of(sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +114,17 @@ class Recipe:
     def sums(self, pairs: Pairs) -> Sums:
         return Sums(pairs, self.margins, self.threads)
 
-    def fit(self, sums: Sums, c: float, start: Optimum | None = None) -> Optimum:
+    def fit(self, sums: AnySums, c: float, start: Optimum | None = None) -> Optimum:
         begin = None if start is None else start.steps
         return solve(sums, self.cone, self.costs(c), begin, self.centre)
 
     def path(self, pairs: Pairs, grid: Sequence[float]) -> list[Optimum]:
+        """The optimum for each C."""
+        return self.along(self.sums(pairs), grid)
+
+    def along(self, sums: AnySums, grid: Sequence[float]) -> list[Optimum]:
         """The optimum for each C, each from the one before."""
-        sums, found = self.sums(pairs), list[Optimum]()
+        found = list[Optimum]()
         for c in grid:
             found.append(self.fit(sums, c, found[-1] if found else None))
         return found
@@ -143,24 +154,32 @@ def cross_validated(
             tick(done, len(parts) + 1)
         if not (pairs.kind[train] > 0).any() or not (pairs.kind[held] > 0).any():
             continue  # a fold of ties says nothing about accuracy
-        rows.append(_told(recipe, recipe.path(pairs[train], grid), pairs[held]))
+        path = recipe.path(pairs[train], grid)
+        rows.append(told_by(recipe, path, _matches(pairs[held])))
     if len(rows) < 2:
         raise DataError("cross-validation needs preferences, not only ties, in several queries.")
     return Path(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
 
 
-def validated(recipe: Recipe, pairs: Pairs, valid: Pairs, grid: Sequence[float] = GRID) -> Path:
+def validated(recipe: Recipe, sums: AnySums, valid: Pairs, grid: Sequence[float] = GRID) -> Path:
     """The same with validation pairs of their own."""
     if valid.ties == len(valid):
         raise DataError("the validation pairs hold no preference.")
-    weights, gains = np.array(_told(recipe, recipe.path(pairs, grid), valid))
+    weights, gains = np.array(told_by(recipe, recipe.along(sums, grid), _matches(valid)))
     return Path(tuple(grid), weights[None], gains[None])
 
 
-def _told(recipe: Recipe, path: Sequence[Optimum], held: Pairs) -> list[list[float]]:
+Matches = Callable[[Sequence[Floats]], list[Match]]
+"""Tables of weights -> how each agrees with pairs held out."""
+
+
+def _matches(held: Pairs) -> Matches:
+    return lambda tables: [agreement(held, table) for table in tables]
+
+
+def told_by(recipe: Recipe, path: Sequence[Optimum], held: Matches) -> list[list[float]]:
     """Accuracies along a path: of the weights, and of gains times discounts."""
     tables = [optimum.table.reshape(recipe.cone.places, -1) for optimum in path]
-    return [
-        [agreement(held, table).accuracy for table in tables],
-        [agreement(held, factors(table).table).accuracy for table in tables],
-    ]
+    nearest = [factors(table).table for table in tables]
+    found = [match.accuracy for match in held([*tables, *nearest])]
+    return [found[: len(tables)], found[len(tables) :]]

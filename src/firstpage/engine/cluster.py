@@ -63,7 +63,7 @@ class DaskEngine:
     """
 
     def __init__(self, client: Any, keep: int | None = None, mine: bool = False) -> None:
-        self._client, self.keep, self._mine = client, keep, mine
+        self.client, self.keep, self._mine = client, keep, mine
         self.address = str(client.scheduler.address)
         self._checked = False
 
@@ -71,17 +71,22 @@ class DaskEngine:
         return f"DaskEngine({self.address})"
 
     def parts(self, make: Make, specs: Sequence[Any]) -> DaskParts:
+        self.workers()
+        return DaskParts(self, self.client, make, specs)
+
+    def workers(self) -> list[str]:
+        """Who is there to work, checked once."""
         if not self._checked:
             self._check()
             self._checked = True
-        return DaskParts(self, self._client, make, specs)
+        return sorted(str(worker) for worker, threads in self.client.nthreads().items() if threads)
 
     def _check(self) -> None:
         """Workers must be there, and know what we know."""
         distributed = library()
         try:
-            self._client.wait_for_workers(1, timeout=PATIENCE)
-            found = self._client.run(version)
+            self.client.wait_for_workers(1, timeout=PATIENCE)
+            found = self.client.run(version)
         except (TimeoutError, distributed.TimeoutError) as error:
             raise EngineError(
                 f"the scheduler at {self.address} has no workers; start some with `dask worker "
@@ -111,7 +116,7 @@ class DaskEngine:
         """Hang up, if the connection is ours."""
         if self._mine:
             with suppress(Exception):
-                self._client.close(timeout=1)
+                self.client.close(timeout=1)
 
 
 class DaskParts:

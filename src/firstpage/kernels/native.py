@@ -97,9 +97,11 @@ def part(function: Callable[P, R]) -> Part[P, R]:
 def vector_kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """A kernel whose sums may be taken in the order that the CPU's vectors like best.
 
-    The order is fixed when it is compiled, so results repeat to the last bit on one machine.
+    The order is fixed when it is compiled, so results repeat to the last bit on one machine.  It is
+    never interpreted, which would take them in another one: a small job here and a large one there
+    must agree.
     """
-    found = Kernel(function)
+    found = Kernel(function, heavy=True)
     found.fastmath = frozenset({"reassoc", "contract"})
     return found
 

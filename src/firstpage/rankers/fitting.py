@@ -104,6 +104,10 @@ def in_memory(job: Job, who: str, instead: str = "a ranker with linear weights")
 def fit_parts(job: Job, parts: Parts) -> Fitted:
     """By a solver, or tree by tree."""
     scorer = scorer_of(parts.scorer)
+    if scorer.additive and isinstance(job.training, Spread):
+        from firstpage.rankers.cluster_trees import fit_cluster_trees
+
+        return fit_cluster_trees(job, scorer, parts.loss, {})
     if scorer.additive:
         from firstpage.rankers.tree_fitting import fit_trees
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,8 @@ from firstpage.data.utility import Utility
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.rankers.base import Ranker
-from firstpage.rankers.fitting import Fitted, Job, in_memory
+from firstpage.rankers.fitting import Fitted, Job
+from firstpage.rankers.spread import Spread
 from firstpage.rankers.tree_fitting import fit_boosted
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, refusals
@@ -36,6 +38,7 @@ class LambdaMART(Ranker):
 
     _paper = "Burges, MSR-TR-2010-82; LightGBM"
     _about = "LightGBM's lambdarank, for comparison"
+    _spreads: ClassVar[bool] = True
     _grid: ClassVar = {"scorer": [Trees(rate=rate) for rate in (0.03, 0.1)]}
 
     _: KW_ONLY
@@ -47,22 +50,36 @@ class LambdaMART(Ranker):
         gains_of(self.gain)
 
     def _params(self, trees: Trees, job: Job, gains: list[float] | None) -> dict[str, Any]:
-        params = {
+        return {
             **trees.parameters(job.seed, resolve(job.threads)),
             "objective": "lambdarank",
             "metric": "none",  # its own would ask the validation data for queries
-            "lambdarank_truncation_level": self.k or 30,
+            **self._options(gains),
         }
-        return params if gains is None else {**params, "label_gain": gains}
+
+    def _options(self, gains: list[float] | None) -> dict[str, Any]:
+        found: dict[str, Any] = {"lambdarank_truncation_level": self.k or 30}
+        return found if gains is None else {**found, "label_gain": gains}
 
     def _learn(self, job: Job) -> Fitted:
         trees = scorer_of(self.scorer)
         if not isinstance(trees, Trees) or trees.library != "lightgbm":
             raise DataError("LambdaMART grows trees of LightGBM: scorer='trees(..)'.")
-        lightgbm = lightgbm_or_error()
-        training = in_memory(job, "LambdaMART")
-        data = training.data
         gains = gains_of(self.gain)
+        found = self._grown(job, trees, gains)
+        if gains is not None:
+            found.record["label_gain"] = gains  # a measure file may be gone later
+        return found
+
+    def _grown(self, job: Job, trees: Trees, gains: list[float] | None) -> Fitted:
+        if isinstance(job.training, Spread):
+            from firstpage.rankers.cluster_trees import fit_cluster_trees
+
+            check = partial(_check, gains=gains)
+            return fit_cluster_trees(job, trees, "lambdarank", self._options(gains), check)
+        lightgbm = lightgbm_or_error()
+        training = job.training
+        data = training.data
         _check(data.y, data.lengths, gains)
         params = self._params(trees, job, gains)
         weight = training.weights
@@ -80,10 +97,7 @@ class LambdaMART(Ranker):
                 booster = lightgbm.Booster(params, full)
                 return LightGBM.boost(booster, full, valid, trees.count, grown, {})
 
-        found = fit_boosted(job, trees, grow, lambda: 0.0)  # lambdarank has no loss to show
-        if gains is not None:
-            found.record["label_gain"] = gains  # a measure file may be gone later
-        return found
+        return fit_boosted(job, trees, grow, lambda: 0.0)  # lambdarank has no loss to show
 
 
 def gains_of(gain: Any) -> list[float] | None:

@@ -83,16 +83,19 @@ class Spread:
     def fingerprint(self) -> dict[str, Any]:
         return self.shards.fingerprint()
 
-    def parts(self, make: Make, **more: Any) -> Parts:
-        """A part for each shard; closed with all others at the end of the fit."""
-        specs = [
+    def specs(self, **more: Any) -> list[Spec]:
+        """What a machine needs to know of each shard."""
+        return [
             Spec(
                 self.shards.alone(n), self.transform, self.convert, self.flat, self.by_docs,
                 self.total, **more,
             )
             for n in range(len(self.shards))
         ]  # fmt: skip
-        found = self.engine.parts(make, specs)
+
+    def parts(self, make: Make, **more: Any) -> Parts:
+        """A part for each shard; closed with all others at the end of the fit."""
+        found = self.engine.parts(make, self.specs(**more))
         self.jobs.append(found)
         return found
 

@@ -52,26 +52,35 @@ if TYPE_CHECKING:
     "--form", type=click.Choice(["gains", "weights"]), default="gains", show_default=True,
     help="What DCG(FILE) means: gains times discounts, or weights of each place and grade.",
 )  # fmt: skip
+@options.engine
 @options.seed
 @click.option("-o", "--output", type=options.FILE, help="Write the measure here (.json).")
 @click.option("--html", type=options.FILE, help="Write a page with pictures here.")
 @options.as_json
 def command(
     prefs: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, rounds: int,
-    tests: int, form: Any, output: Path | None, html: Path | None, as_json: bool, **given: Any,
+    tests: int, form: Any, engine: str | None, output: Path | None, html: Path | None,
+    as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Learn gains and discounts from PREFS, pairs of rankings of which people prefer one.
 
-    PREFS is JSON lines, CSV, Parquet or .npz; see docs/dcglearn.md.  The measure is used by its
-    file: firstpage evaluate -m "DCG(measure.json)@10" ..
+    PREFS is JSON lines, CSV, Parquet or .npz, or a folder of such files, which are worked on one
+    by one, or by a cluster (--engine), without intervals and tests; see docs/dcglearn.md.  The
+    measure is used by its file: firstpage evaluate -m "DCG(measure.json)@10" ..
     """
     if rounds == 1:
         raise click.UsageError("--rounds must be 0 (no intervals) or 2 and more.")
     learner = _learner(given)
-    found = needs.read(prefs, qrels, runs, grades)
+    many = prefs.is_dir()
+    found: Any
+    if many:
+        found, learner = needs.folder(prefs, qrels, runs, grades, learner)
+    else:
+        found = needs.read(prefs, qrels, runs, grades)
     with shared.counting("choosing C") as tick:
-        learner.fit(found, tick=tick)
-    utility = replace(learner.utility_, form=form, about=_about(learner, rounds, tests, form))
+        learner.fit(found, tick=tick, engine=engine)
+    about = learner.about() if many else _about(learner, rounds, tests, form)
+    utility = replace(learner.utility_, form=form, about=about)
     if output is not None:
         utility.save(output)
     if as_json:

@@ -11,7 +11,9 @@ from firstpage.cli import options
 from firstpage.errors import DataError
 
 if TYPE_CHECKING:
+    from firstpage.data.preference_folder import PreferenceFiles
     from firstpage.data.preferences import Preferences
+    from firstpage.dcglearn.learn import DCGLearn
 
 rankings = options.together(
     click.option(
@@ -39,6 +41,18 @@ def read(
         path, qrels=None if qrels is None else read_qrels(qrels), runs=named, pool=pool,
         grades=None if grades is None else _numbers(grades),
     )  # fmt: skip
+
+
+def folder(
+    path: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, learner: DCGLearn
+) -> tuple[PreferenceFiles, DCGLearn]:
+    """Files that stay where they are, and the learner with the grades that are named."""
+    from firstpage.data.preference_folder import PreferenceFiles
+
+    if qrels is not None or runs:
+        raise click.UsageError("files of a folder have grades in their rows; leave --qrels out.")
+    named = None if grades is None else _numbers(grades)
+    return PreferenceFiles.of(path), learner.with_params(grades=named)
 
 
 def _numbers(text: str) -> list[int]:
