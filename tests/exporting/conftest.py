@@ -40,8 +40,13 @@ RANKERS = {
 
 
 @cache
-def ranker(kind: str, how: str | None = None) -> Any:
+def _fitted(kind: str, how: str | None) -> Any:
     return RANKERS[kind](how).fit(dataset())
+
+
+def ranker(kind: str, how: str | None = None) -> Any:
+    """Fitted once, however it is asked for."""
+    return _fitted(kind, how)
 
 
 def predict(fitted: Any, X: np.ndarray) -> np.ndarray:
@@ -106,3 +111,11 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
         parts.append(rows)
     X = np.concatenate(parts)
     return Probe(X, forest.sizes(X))
+
+
+def sizes_of(fitted: Any, X: np.ndarray) -> np.ndarray:
+    """The sum of the sizes of what is added up, of features that are not scaled."""
+    if fitted.model_.coefficients is None:
+        return forest_of(fitted.model_, "model").sizes(X)
+    weights, intercept = fitted.model_.coefficients
+    return np.abs(X.astype(np.float64)) @ np.abs(weights) + abs(intercept)

@@ -17,10 +17,12 @@ from tests.exporting.conftest import (
     CLOSE,
     NAMES,
     RANKERS,
+    Probe,
     dataset,
     predict,
     probe,
     ranker,
+    sizes_of,
     without_tiny,
 )
 from tests.exporting.engines import ENGINES
@@ -218,13 +220,54 @@ def test_many_trees_are_worth_a_note() -> None:
     from firstpage.rankers.files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
-    count = 1001
+    count = 201
     scoring = StumpsScoring.of(count, range(count), np.zeros(count), np.ones(count))
     model = Model("RankBoost", {}, scoring, None, None, {})
-    with pytest.warns(fp.FirstpageWarning, match="1001 trees are added up in float32"):
+    with pytest.warns(fp.FirstpageWarning, match="201 trees are added up in float32 there"):
         made = fp.export(model, "ranklib")
     X = np.ones((1, count), np.float32)
-    assert ENGINES["ranklib"](made.files, [], X).tolist() == [1001.0]
+    assert ENGINES["ranklib"](made.files, [], X).tolist() == [201.0]
+
+
+def test_trees_that_are_added_up_as_in_predict_need_no_note(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    """XGBoost adds in float32: so do engines, in the same order; Vespa and ONNX do not."""
+    data = fp.Synthetic(queries=20, docs=8, features=3, grades=3).dataset()
+    fitted = fp.ListMLE(scorer="trees(count=205, leaves=3, library=xgboost)").fit(data)
+    recwarn.clear()
+    names = [f"feature_{i}" for i in (1, 2, 3)]
+    for target in ("solr", "elasticsearch", "ranklib"):
+        found = ENGINES[target](fp.export(fitted, target).files, names, data.X)
+        assert found.tolist() == fitted.predict(data).tolist()
+    assert not [w for w in recwarn if issubclass(w.category, fp.FirstpageWarning)]
+    for target in ("vespa", "onnx", "vespa-onnx"):
+        with pytest.warns(fp.FirstpageWarning, match="in float64 there, and in float32 by predict"):
+            fp.export(fitted, target)
+
+
+EXTREME = np.array(
+    [0, 1, 1e-45, 1e-40, 1.1754944e-38, 1e-35, 1.0000001e-35, 1e-30, 1e30, 1e38, 3.4028235e38],
+    np.float32,
+)
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+@pytest.mark.parametrize("target", ENGINES)
+def test_the_ends_of_float32(target: str, kind: str) -> None:
+    """Its greatest and least numbers, subnormal ones, -0.0; sums that it cannot hold apart."""
+    fitted, rng = ranker(kind), np.random.default_rng(8)
+    X = dataset().X[rng.integers(0, dataset().n_docs, 900)].copy()
+    odd = rng.random(X.shape) < 0.4
+    X[odd] = rng.choice(np.concatenate([EXTREME, -EXTREME]), int(odd.sum()))
+    if target == "solr":
+        X[(np.abs(X) < 1e-30) & (X != 0)] = -0.0
+    sizes = sizes_of(fitted, X)
+    kept = sizes < 1e38
+    assert kept.sum() > 30
+    given = Probe(X[kept], sizes[kept])
+    found = ENGINES[target](fp.export(fitted, target).files, NAMES, given.X)
+    assert given.off(found, predict(fitted, given.X), 1e-37) <= CLOSE
 
 
 def test_weights_that_float32_cannot_hold_are_refused() -> None:

@@ -90,7 +90,7 @@ def test_what_is_exported_comes_back(kind: str, tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "no model of RankLib"),
-        ("## RankNet\n1 2\n", "its first line is 'RankNet'"),
+        ("## RankNet\n1 2\n", "its first line is '## RankNet'"),
         ("## Coordinate Ascent\n1:a\n", "damaged"),
         ("## Coordinate Ascent\n1:1 1:2\n", "there twice"),
         ("## Coordinate Ascent\n", "damaged"),
@@ -218,7 +218,11 @@ def test_clicks_skip_above(tmp_path: Path, run) -> None:  # noqa: F811
         ("c.csv", "query,docid,position,clicked\nq,a,1,0\nq,a,2,1\n", "twice in one list"),
         ("c.csv", "query,docid,position,clicked\nq,a,1,1\n", "no click has a skipped"),
         ("c.jsonl", '{"query": "q"}\n', "must have query, ranking and clicks"),
-        ("c.jsonl", '{"query": "q", "ranking": ["a"], "clicks": ["b"]}\n', "clicked and not shown"),
+        (
+            "c.jsonl",
+            '{"query": "q", "ranking": ["a"], "clicks": ["b"]}\n',
+            "'b' is clicked, and was not",
+        ),
         ("c.jsonl", "{\n{", "c.jsonl:1: no JSON"),
     ],
 )

@@ -27,7 +27,7 @@ from firstpage.cli import options
 @click.option("--part", help="Of a cascade such as TopRank: first, 'voter 1' ..")
 @click.option(
     "--dtype", type=click.Choice(["float32", "float64"]), default="float32", show_default=True,
-    help="What the input of an ONNX model holds.",
+    help="onnx, vespa-onnx: what the input of the model holds.",
 )  # fmt: skip
 @click.option("--list", "list_", is_flag=True, help="Show the targets and what each takes.")
 @options.as_json

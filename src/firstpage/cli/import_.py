@@ -40,6 +40,9 @@ def command(
         raise click.UsageError("--qrels goes with feature-log.")
     if n_features is not None and kind != "ranklib":
         raise click.UsageError("--n-features goes with ranklib.")
+    for given in (file, qrels):
+        if given is not None and output.exists() and given.exists() and output.samefile(given):
+            raise click.UsageError(f"-o {output} is a file that is read; write elsewhere.")
     said = _read(kind, file, output, qrels, n_features)
     print(f"wrote {said} to {output}", file=sys.stderr)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.errors import DataError
 from firstpage.exporting import ranklib
 from firstpage.exporting.floats import above32
 from firstpage.exporting.forest import Tree
@@ -31,13 +32,15 @@ Rerank the first 100 documents of a search:
 A feature that does not match a document is 0. Scores may be below 0: those of documents outside the
 window are not comparable, so make the window as large as what you show."""
 
+KEYS = ("name", "params", "template_language", "template")  # others are refused there
+
 
 def export(subject: Subject) -> Files:
     subject.for_engine("Elasticsearch")
     if subject.kind == "linear":
         return _linear(subject)
     trees = [_Numbered(subject, tree).node(0, 0) for tree in subject.forest32().trees]
-    return _files(subject, "model/xgboost+json", json.dumps(trees), False)
+    return _files(subject, "model/xgboost+json", json.dumps(trees, allow_nan=False), False)
 
 
 def export_ranklib(subject: Subject) -> Files:
@@ -53,7 +56,7 @@ def _linear(subject: Subject) -> Files:
     found = dict(zip(subject.features.names, weights, strict=False))
     if weights[-1]:
         found[subject.features.constant()] = weights[-1]
-    return _files(subject, "model/linear", json.dumps(found), bool(weights[-1]))
+    return _files(subject, "model/linear", json.dumps(found, allow_nan=False), bool(weights[-1]))
 
 
 def _files(subject: Subject, kind: str, definition: str, constant: bool) -> Files:
@@ -64,16 +67,22 @@ def _files(subject: Subject, kind: str, definition: str, constant: bool) -> File
     stored = {"featureset": {"name": subject.name, "features": features}}
     held = {"model": {"name": subject.name, "model": {"type": kind, "definition": definition}}}
     contents = {
-        "model.json": json.dumps(held, indent=1).encode() + b"\n",
-        "features.json": json.dumps(stored, indent=1).encode() + b"\n",
+        "model.json": json.dumps(held, indent=1, allow_nan=False).encode() + b"\n",
+        "features.json": json.dumps(stored, indent=1, allow_nan=False).encode() + b"\n",
     }
     return Files("model.json", contents, HOW.replace("NAME", subject.name))
 
 
 def _feature(subject: Subject, name: str) -> dict[str, Any]:
-    known = subject.features.known.get(name)
-    if known is not None and "template" in known:
-        return known
+    known = subject.features.known.get(name, {})
+    if "template" in known:
+        params = known.get("params", [])
+        if not isinstance(known["template"], (dict, str)) or not isinstance(params, list):
+            raise DataError(
+                f"the feature {name!r} must have a query or a text as 'template', and a list as "
+                "'params'."
+            )
+        return {key: value for key, value in known.items() if key in KEYS}
     return _with(name, ["keywords"], {"match": {"FILL_IN": "{{keywords}}"}})
 
 

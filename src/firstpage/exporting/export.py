@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firstpage.data.files import write_bytes
 from firstpage.errors import DataError
 from firstpage.exporting import elastic, native, onnx, portable, ranklib, solr, vespa
 from firstpage.exporting.features import Given, features_of
+from firstpage.exporting.saving import places_of, write_files
 from firstpage.exporting.subject import Files, Subject, part_of
 from firstpage.names import lookup
 from firstpage.rankers.files import Model, model_of, read_model
@@ -42,43 +42,42 @@ TARGETS: dict[str, Target] = {
     "elasticsearch-ranklib": _RANKLIB,
     "opensearch-ranklib": _RANKLIB,
     "ranklib": Target(ranklib.export, "a model file of RankLib", ENGINE),
-    "vespa": Target(vespa.export, "a rank profile", ENGINE),
+    "vespa": Target(vespa.export, "a rank profile, the score an expression", ENGINE),
+    "vespa-onnx": Target(
+        vespa.export_onnx, "a rank profile and an ONNX model",
+        "all but cascades; not scaled query by query",
+    ),
     "onnx": Target(onnx.export, "a graph, scaling inside", "all but cascades"),
     "numpy": Target(portable.export, "one Python file that needs NumPy alone", "all but cascades"),
     "lightgbm": Target(native.lightgbm, "LightGBM's own file", "its trees, not scaled"),
     "xgboost": Target(native.xgboost, "XGBoost's own file", "its trees, not scaled"),
-}
+}  # fmt: skip
+TYPED = ("onnx", "vespa-onnx")  # whose input is of a type
 
 
 @dataclass(frozen=True)
 class Export:
-    """Files for another program: `files` by name, the model's called `model`."""
+    """Files for another program: `files` by name, the model's called `model`.
+
+    fixed     they name each other, and must be called so
+    sources   what was read for them, and is not written over
+    """
 
     target: str
     name: str
     model: str
     files: dict[str, bytes]
+    fixed: bool = field(default=False, repr=False)
+    sources: tuple[Path, ...] = field(default=(), repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Into a folder; or, where the path has a suffix, the model there and the rest beside it.
 
-        Each file is replaced in one step.
+        Each file is replaced in one step.  The model that was read is not written over, nor are
+        features that were filled in.
         """
-        given = Path(path)
-        folder = given.is_dir() or not given.suffix
-        if folder:
-            try:
-                given.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise DataError(f"{given}: cannot write there ({error.strerror}).") from None
-            places = {name: given / name for name in self.files}
-        else:
-            kept = [name for name in self.files if name != "README.md"]
-            beside = {name: given.with_name(f"{given.stem}.{name}") for name in kept}
-            places = {**beside, self.model: given}
-        for name, place in places.items():
-            with write_bytes(place) as out:
-                out.write(self.files[name])
+        places = places_of(Path(path), self.model, self.files, self.fixed)
+        write_files(self.files, places, list(self.sources))
         return list(places.values())
 
 
@@ -95,25 +94,30 @@ def export(
     """A model as the files of a search engine or another program.
 
     model      a fitted ranker, or its model file
-    to         solr, elasticsearch, opensearch, elasticsearch-ranklib, ranklib, vespa, onnx, numpy,
-               lightgbm or xgboost
+    to         solr, elasticsearch, opensearch, elasticsearch-ranklib, opensearch-ranklib, ranklib,
+               vespa, vespa-onnx, onnx, numpy, lightgbm or xgboost
     output     write there: a folder, or a file for the model; None: only return the files
     name       of the model in the engine; the ranker's, if not given
     features   names, or definitions of features in the engine's own form: a list, or a .txt or
                .json file of such
     part       of a cascade such as TopRank: "first", "voter 1" ..
-    dtype      onnx: what its input holds, float32 or float64
+    dtype      onnx, vespa-onnx: what its input holds, float32 or float64
     """
     target = lookup(to, {key: key for key in TARGETS}, "target")
+    typed = target in TYPED
+    if dtype != "float32" and not typed:
+        raise DataError(f"dtype goes with {' and '.join(TYPED)}; {target} has its own.")
     held = _model(model)
     scoring, transform, ranker = part_of(held, part)
     known = features_of(features, held.feature_names, held.n_features)
     called = _named(name, ranker)
     subject = Subject(called, known, scoring, transform, ranker, held.source)
+    subject.check()
     make = TARGETS[target].make
-    made = make(subject, dtype) if target == "onnx" else make(subject)
-    readme = _readme(subject, target, made).encode()
-    done = Export(target, called, made.model, {**made.contents, "README.md": readme})
+    made = make(subject, dtype) if typed else make(subject)
+    files = {**made.contents, "README.md": _readme(subject, target, made).encode()}
+    read = (Path(model),) if isinstance(model, (str, os.PathLike)) else ()
+    done = Export(target, called, made.model, files, made.fixed, read)
     if output is not None:
         done.save(output)
     return done
@@ -133,8 +137,11 @@ def _named(name: str | None, ranker: str) -> str:
     """A name that can stand in an address."""
     if name is None:
         return re.sub(r"\W+", "_", ranker, flags=re.ASCII).strip("_").lower() or "model"
-    if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
-        raise DataError(f"name must be of letters, digits, '_', '.' and '-'; got {name!r}.")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        raise DataError(
+            f"name must be of letters, digits, '_', '.' and '-', and begin with one of the first "
+            f"three; got {name!r}."
+        )
     return name
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from firstpage.errors import DataError, need
 from firstpage.exporting.forest import Forest
 from firstpage.exporting.grown import forest_of
-from firstpage.exporting.subject import Files, Subject
+from firstpage.exporting.subject import Files, Subject, note_sums, single_leaves
 
 HOW = """The input `features` has one row for each candidate of ONE query, the output `scores` one
 number each:
@@ -28,6 +28,11 @@ OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # read by ONNX Runtime from 1.14 on
 
 
 def export(subject: Subject, dtype: str = "float32") -> Files:
+    return Files("model.onnx", {"model.onnx": graph_of(subject, dtype, "documents")}, HOW)
+
+
+def graph_of(subject: Subject, dtype: str, rows: str | int) -> bytes:
+    """The file: an input of so many rows, or of any number that has a name."""
     if dtype not in ("float32", "float64"):
         raise DataError(f"dtype must be float32 or float64; got {dtype!r}.")
     graph = _Graph(dtype == "float32")
@@ -35,8 +40,8 @@ def export(subject: Subject, dtype: str = "float32") -> Files:
     if subject.transform is not None:
         at = _scaled(graph, at, subject)
     _scores(graph, at, subject)
-    held = graph.model(subject).SerializeToString()
-    return Files("model.onnx", {"model.onnx": held}, HOW)
+    held: bytes = graph.model(subject, rows).SerializeToString()
+    return held
 
 
 class _Graph:
@@ -64,13 +69,13 @@ class _Graph:
         self.nodes.append(made)
         return name
 
-    def model(self, subject: Subject) -> Any:
+    def model(self, subject: Subject, rows: str | int) -> Any:
         helper = self.onnx.helper
         kind, width = (self.float if self.single else self.double), len(subject.features.names)
         graph = helper.make_graph(
             self.nodes, "firstpage",
-            [helper.make_tensor_value_info("features", kind, ["documents", width])],
-            [helper.make_tensor_value_info("scores", self.double, ["documents"])],
+            [helper.make_tensor_value_info("features", kind, [rows, width])],
+            [helper.make_tensor_value_info("scores", self.double, [rows])],
             self.constants,
         )  # fmt: skip
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", TREES_OPSET)]
@@ -128,6 +133,8 @@ def _scores(graph: _Graph, at: str, subject: Subject) -> None:
         graph.node("Add", [outer, graph.constant(scoring.c)], "scores")
     else:
         forest = forest_of(scoring, subject.source)
+        single_leaves(forest, subject.source)  # the sum is handed out as float32
+        note_sums(forest, False)
         if forest.single and not graph.single:  # XGBoost looks at float32 numbers
             rounded = graph.node("Cast", [at], to=graph.float)
             at = graph.node("Cast", [rounded], to=graph.double)

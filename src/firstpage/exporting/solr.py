@@ -61,8 +61,9 @@ def export(subject: Subject) -> Files:
             "params": {"trees": [_tree(tree, subject, texts) for tree in forest.trees]},
         }  # fmt: skip
     contents = {
-        "model.json": json.dumps(model, indent=1).encode() + b"\n",
-        "features.json": json.dumps(_store(subject, constant), indent=1).encode() + b"\n",
+        "model.json": json.dumps(model, indent=1, allow_nan=False).encode() + b"\n",
+        "features.json": json.dumps(_store(subject, constant), indent=1, allow_nan=False).encode()
+        + b"\n",
     }
     return Files("model.json", contents, HOW.replace("NAME", subject.name))
 
@@ -81,6 +82,13 @@ def _store(subject: Subject, constant: str | None) -> list[dict[str, Any]]:
         }
         known = subject.features.known.get(name, {})
         own = {k: v for k, v in known.items() if k in ("class", "params")}
+        if "class" in own and not (
+            isinstance(own["class"], str) and isinstance(own.setdefault("params", {}), dict)
+        ):
+            raise DataError(
+                f"the feature {name!r} must have a text as 'class', and a mapping as 'params'."
+            )
+        own = own if "class" in own else {}
         found.append({"store": subject.name, "name": name, **(own or template)})
     if constant is not None:
         one = {"class": f"{PACKAGE}.feature.ValueFeature", "params": {"value": 1}}

@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.transforms import MinMax, Standardize
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.exporting.features import Features
-from firstpage.exporting.floats import floor32, unscaled
+from firstpage.exporting.floats import MOST, floor32, unscaled
 from firstpage.exporting.forest import Forest
 from firstpage.exporting.grown import forest_of
 from firstpage.rankers.cascade import Cascade
@@ -20,7 +20,8 @@ from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.types import Floats, Ints
 
-MANY = 1000  # trees, beyond which float32 sums lose more than a millionth
+LEAST = 1e-30  # numbers that are all nearer to zero lose digits in float32
+MANY = 200  # trees, beyond which sums in float32 and in float64 are a millionth apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,31 +41,46 @@ class Subject:
             return "linear"
         return "network" if isinstance(self.scoring, MLPScoring) else "trees"
 
-    def for_engine(self, engine: str) -> None:
+    def for_engine(self, engine: str, networks: bool = False) -> None:
         """Refuse what an engine that scores one document at a time cannot do."""
-        if self.kind == "network":
+        by_query = self.transform is not None and self.transform.per == "query"
+        if self.kind == "network" and not networks:
+            other = "vespa-onnx" if engine == "Vespa" and not by_query else "onnx or numpy"
             raise DataError(
-                f"{self.source} is a network, which {engine} cannot score; export it to onnx or "
-                "numpy."
+                f"{self.source} is a network, which {engine} cannot score; export it to {other}."
             )
-        if self.transform is not None and self.transform.per == "query":
+        if by_query:
             raise DataError(
                 f"{self.source} scales features query by query, and {engine} sees one document at "
                 "a time; export to onnx or numpy, or train without normalize (or with "
                 "normalize='global minmax' or 'global standard')."
             )
 
+    def check(self) -> None:
+        """Refuse numbers that no program could score with."""
+        if not self.features.names:
+            raise DataError(f"{self.source} has no features.")
+        if self.kind == "linear":
+            weights, intercept = self.scoring.coefficients
+            if not np.isfinite(weights).all() or not np.isfinite(intercept):
+                raise DataError(f"{self.source}: a weight is infinite.")
+        if self.kind == "network" and not np.isfinite(self.scoring.c):
+            raise DataError(f"{self.source}: its output is infinite.")
+        if self.transform is not None and self.transform.per == "global":
+            self._scaling()
+
     def weights(self) -> tuple[Floats, float]:
         """Of features as they come, scaling over all documents folded in."""
         weights, intercept = self.scoring.coefficients
-        if self.transform is None:
-            return weights, float(intercept)
-        shift, scale = self._scaling()
-        folded = weights / scale
-        constant = float(intercept - np.dot(folded, shift))
-        if not np.isfinite(folded).all() or not np.isfinite(constant):
+        constant = float(intercept)
+        if self.transform is not None:
+            shift, scale = self._scaling()
+            with np.errstate(over="ignore", invalid="ignore"):
+                weights = weights / scale
+                constant = float(intercept - np.dot(weights, shift))
+        if not np.isfinite(weights).all() or not np.isfinite(constant):
             raise DataError(f"{self.source}: a weight is infinite once scaling is folded in.")
-        return folded, constant
+        return weights, constant
 
     def forest(self) -> Forest:
         """Trees over features as they come; they split float64 numbers as the model does.  With
@@ -85,31 +101,38 @@ class Subject:
         The last come first where the model adds in float64: they are the smallest, and float32 sums
         lose least that way.
         """
-        found = self.forest().with_thresholds(lambda _, t: floor32(t).astype(np.float64))
-        if len(found.trees) > MANY:
-            warnings.warn(
-                f"{len(found.trees)} trees are added up in float32 there: scores may be off by "
-                "more than a millionth.",
-                FirstpageWarning,
-                stacklevel=4,
-            )
+        found = self.forest().with_thresholds(_single)
+        single_leaves(found, self.source)
+        note_sums(found, True)
         return found if found.single else replace(found, trees=found.trees[::-1])
 
     def _scaling(self) -> tuple[Floats, Floats]:
         assert self.transform is not None
         shift, scale = self.transform.shift, self.transform.scale
-        if shift is None or scale is None or not (np.isfinite(shift) & np.isfinite(scale)).all():
+        if (
+            shift is None
+            or scale is None
+            or not len(shift) == len(scale) == len(self.features.names)
+        ):
             raise DataError(f"{self.source}: its scaling of features is not known for all of them.")
+        if not (np.isfinite(shift) & np.isfinite(scale) & (scale > 0)).all():
+            raise DataError(
+                f"{self.source}: its scaling of features is not finite for all of them."
+            )
         return shift, scale
 
 
 @dataclass(frozen=True)
 class Files:
-    """What a target makes: the model's file first; and how to bring them to the engine."""
+    """What a target makes: the model's file first; and how to bring them to the engine.
+
+    fixed   files name each other, so that none may be called otherwise
+    """
 
     model: str
     contents: dict[str, bytes]
     how: str
+    fixed: bool = False
 
 
 def part_of(model: Model, part: str | None) -> tuple[Any, Any, str]:
@@ -140,9 +163,37 @@ def single_weights(weights: Floats, source: str, engine: str) -> Floats:
     with np.errstate(over="ignore"):
         found = weights.astype(np.float32)
     largest = float(np.abs(weights).max(initial=0.0))
-    if not np.isfinite(found).all() or 0 < largest < 1e-30:
+    if not np.isfinite(found).all() or 0 < largest < LEAST:
         raise DataError(
             f"{source}: a weight of {largest:g} is beyond the float32 numbers of {engine}; scale "
             "the features before training, or export to onnx, numpy or vespa."
         )
     return found.astype(np.float64)
+
+
+def _single(_: Ints, threshold: Floats) -> Floats:
+    """As float32 numbers; what no number is above, as infinite."""
+    return np.where(threshold >= MOST, np.inf, floor32(threshold).astype(np.float64))
+
+
+def note_sums(forest: Forest, single: bool) -> None:
+    """Say where a target adds many trees up in another type than the model does."""
+    if forest.single == single or len(forest.trees) <= MANY:
+        return
+    there, here = ("float32", "float64") if single else ("float64", "float32")
+    warnings.warn(
+        f"{len(forest.trees)} trees are added up in {there} there, and in {here} by predict: "
+        "scores may be off by some millionths.",
+        FirstpageWarning,
+        stacklevel=5,
+    )
+
+
+def single_leaves(forest: Forest, source: str) -> None:
+    """Refuse trees whose sums are no float32 numbers: too large, or lost near zero."""
+    largest = [float(np.abs(tree.value[tree.feature < 0]).max()) for tree in forest.trees]
+    if sum(largest) > MOST or 0 < max(largest) < LEAST:
+        raise DataError(
+            f"{source}: a leaf of {max(largest):g} is beyond float32 numbers, in which trees are "
+            "added up there; scale the labels before training, or export to numpy or vespa."
+        )

@@ -29,17 +29,17 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
         if not row["rating"]:
             continue
         try:
-            rating = float(row["rating"])
+            rating = float(row["rating"].replace("_", "?"))  # which Python would read over
         except ValueError:
             rating = math.nan
         if not math.isfinite(rating):
             raise DataError(f"{at(file, line)}: the rating {row['rating']!r} is no number.")
-        docs = found.setdefault(query(row["query"]), {})
-        if docs.setdefault(document(row["document"]), rating) != rating:
+        docs = found.setdefault(query(row["query"], line), {})
+        if docs.setdefault(document(row["document"], line), rating) != rating:
             raise DataError(
                 f"{at(file, line)}: {row['document']!r} has another rating for {row['query']!r} "
                 "above; export one rating a document."
             )
     if not found:
         raise DataError(f"{file}: holds no ratings.")
-    return Qrels.from_dict(found)
+    return Qrels.from_dict(found, file.name)

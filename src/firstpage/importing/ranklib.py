@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.errors import DataError, at
 from firstpage.exporting.forest import DEEPEST, Tree
 from firstpage.importing.lightgbm_text import lightgbm_text
 from firstpage.importing.text import text_of
@@ -28,27 +28,35 @@ def read_ranklib(path: str | os.PathLike[str], n_features: int | None = None) ->
     last.  How RankLib scaled features (-norm) is not in its files: scale the data alike.
     """
     file = Path(path)
-    lines = [line.strip() for line in text_of(file).splitlines() if line.strip()]
-    kind = lines[0].removeprefix("##").strip() if lines and lines[0].startswith("##") else ""
-    body = [line for line in lines if not line.startswith("##")]
+    lines = [line.strip() for line in text_of(file).splitlines()]
+    first = next((line for line in lines if line), "")
+    kind = first.removeprefix("##").strip() if first.startswith("##") else ""
     if kind not in LINEAR + TREES:
         raise DataError(
-            f"{file}: is no model of RankLib that can be read (its first line is {kind!r}); those "
-            f"of {', '.join(LINEAR + TREES)} can."
+            f"{file}: is no model of RankLib that can be read (its first line is {first[:60]!r}); "
+            f"those of {', '.join(LINEAR + TREES)} can."
         )
+    body = ["" if line.startswith("##") else line for line in lines]  # lines keep their numbers
     try:
         scoring: Any = _linear(body, n_features) if kind in LINEAR else _trees(body, n_features)
     except DataError as error:
         raise DataError(f"{file}: {error}") from None
-    except (ValueError, IndexError, TypeError, AttributeError, ElementTree.ParseError) as error:
-        raise DataError(f"{file}: damaged: {error}.".replace("..", ".")) from None
+    except ElementTree.ParseError as error:
+        said = str(error).partition(":")[0]
+        raise DataError(f"{at(file, error.position[0])}: damaged or cut short: {said}.") from None
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{file}: damaged: {said}.".replace("..", ".")) from None
     ranker = "Regression" if kind in LINEAR else "LambdaMART"
     return Model(ranker, {}, scoring, None, None, {"imported": f"RankLib {kind}"}, str(file))
 
 
 def _linear(body: list[str], n_features: int | None) -> LinearScoring:
     pairs = {}
-    for word in body[0].split():
+    weights_of = [line for line in body if line]
+    if len(weights_of) != 1:
+        raise DataError(f"damaged: it has {len(weights_of)} lines of weights; RankLib writes one.")
+    for word in weights_of[0].split():
         name, _, weight = word.partition(":")
         if int(name) < 0 or int(name) in pairs:
             raise DataError(f"feature {name} is wrong or there twice.")
@@ -63,7 +71,7 @@ def _linear(body: list[str], n_features: int | None) -> LinearScoring:
 
 
 def _trees(body: list[str], n_features: int | None) -> TreesScoring:
-    text = "".join(body)
+    text = "\n".join(body)
     if "<!" in text:
         raise DataError("has declarations that models do not have.")
     trees = []
@@ -88,9 +96,11 @@ def _node(node: Any, weight: Any, nodes: list[Any], depth: int) -> int:
             raise DataError("a leaf is not finite.")
         nodes.append((-1, 0.0, -1, -1, value))
         return at
+    if [child.tag for child in node] != ["feature", "threshold", "split", "split"]:
+        raise DataError("a split has not one feature, threshold, left and right.")
     feature, threshold = int(node[0].text) - 1, float(np.float32(node[1].text))
     sides = {child.attrib["pos"]: child for child in node[2:]}
-    if feature < 0 or not np.isfinite(threshold) or set(sides) != {"left", "right"}:
+    if not 0 <= feature < MOST or not np.isfinite(threshold) or set(sides) != {"left", "right"}:
         raise DataError("a split has not one feature, threshold, left and right.")
     nodes.append((0, 0.0, 0, 0, 0.0))
     left = _node(sides["left"], weight, nodes, depth + 1)

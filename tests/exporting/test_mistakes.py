@@ -1,0 +1,240 @@
+"""Mistakes of users: one line each, and never a file that is wrong or lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.exporting.export import TARGETS
+from firstpage.rankers.files import Model
+from firstpage.scorers.linear import LinearScoring
+from firstpage.scorers.stumps import StumpsScoring
+from tests.cli.conftest import run  # noqa: F401
+from tests.exporting.conftest import NAMES, ranker
+from tests.exporting.engines import ENGINES
+from tests.exporting.test_runtimes import run_onnx
+
+
+def linear(*weights: float, intercept: float = 0.0, names: Any = None, how: Any = None) -> Model:
+    return Model("ListNet", {}, LinearScoring(np.array(weights), intercept), how, names, {})
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    monkeypatch.chdir(tmp_path)
+    ranker("linear").save("model.json")
+    return Path("model.json").read_bytes()
+
+
+@pytest.mark.parametrize("output", ["model.json", "./model.json", ".", "link.json"])
+def test_the_model_is_not_written_over(model: bytes, run, output: str) -> None:  # noqa: F811
+    Path("link.json").symlink_to("model.json")
+    done = run("export", "model.json", "--to", "solr", "-o", output)
+    assert done.returncode == 1
+    assert "is the model that is exported; write elsewhere" in done.stderr
+    assert Path("model.json").read_bytes() == model
+    assert not Path("features.json").exists()  # nor anything else begun
+
+
+def test_features_that_were_filled_in_are_not_lost(model: bytes) -> None:
+    made = fp.export("model.json", "solr", "out")
+    filled = Path("out/features.json")
+    filled.write_text(filled.read_text().replace("{!func}FILL_IN", "{!func}clicks", 1))
+    for target in ("solr", "elasticsearch"):
+        with pytest.raises(fp.DataError, match="is filled in there, and would be lost"):
+            fp.export("model.json", target, "out")
+    fp.export("model.json", "solr", "out", features="out/features.json")
+    assert filled.read_text().count("{!func}clicks") == 1
+    made.save("other")
+    made.save("other")  # templates may go
+
+
+def test_functions_that_were_filled_in_are_not_lost(model: bytes) -> None:
+    fp.export("model.json", "vespa", "out")
+    fp.export("model.json", "vespa-onnx", "out")
+    profile = Path("out/listmle.profile")
+    profile.write_text(profile.read_text().replace("expression: 0", "expression: bm25(a)", 1))
+    with pytest.raises(fp.DataError, match="is filled in there, and would be lost"):
+        fp.export("model.json", "vespa", "out")
+    held = [{"name": NAMES[0], "expression": "bm25(a)"}, *NAMES[1:]]
+    fp.export("model.json", "vespa", "out", features=held)
+
+
+@pytest.mark.parametrize("output", ["a" * 300, "a" * 300 + ".json", "model.json/x", "x\0y"])
+def test_places_that_cannot_be(model: bytes, output: str) -> None:
+    with pytest.raises(fp.DataError, match="cannot write there"):
+        fp.export("model.json", "solr", output)
+
+
+def test_names_of_the_model_in_another_order_mean_its_columns() -> None:
+    a = linear(1.0, 2.0, 3.0, names=("a", "b", "c"))
+    held = [{"name": "c", "class": "C"}, {"name": "a", "class": "A"}, "b"]
+    made = fp.export(a, "solr", features=held)
+    assert json.loads(made.files["model.json"])["params"]["weights"] == {
+        "a": 1.0, "b": 2.0, "c": 3.0,
+    }  # fmt: skip
+    store = {f["name"]: f for f in json.loads(made.files["features.json"])}
+    assert (store["a"]["class"], store["c"]["class"], store["c"]["params"]) == ("A", "C", {})
+    with pytest.raises(fp.DataError, match="'b' stands at 1, and is feature 2 of the model"):
+        fp.export(a, "solr", features=["b", "x", "c"])
+    assert fp.export(a, "solr", features=["x", "b", "z"]).files
+    assert fp.export(linear(1.0, 2.0), "solr", features=["b", "a"]).files  # it has no names
+
+
+@pytest.mark.parametrize("target", ["solr", "opensearch"])
+def test_exported_features_can_be_given_again(target: str, tmp_path: Path) -> None:
+    """With the constant that an intercept becomes."""
+    model = linear(1.0, 2.0, intercept=3.0, names=("a", "b"))
+    first = fp.export(model, target, tmp_path)
+    again = fp.export(model, target, features=tmp_path / "features.json")
+    assert again.files["features.json"] == first.files["features.json"]
+    assert again.files["model.json"] == first.files["model.json"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"a", "b"}, "must be a list of names"),
+        ([None, "b"], "a name must be a text; got None"),
+        ([True, "b"], "a name must be a text; got True"),
+        ([["a"], "b"], "a name must be a text"),
+        (["a", "a"], "'a' is there twice"),
+        (["a", " "], "one is blank"),
+        ([{"name": "a", "template": {"x": float("nan")}}, "b"], "cannot be written as JSON"),
+        ([{"name": "a", "template": {1, 2}}, "b"], "cannot be written as JSON"),
+        ([{"name": "a", "template": 3}, "b"], "must have a query or a text as 'template'"),
+        ([{"name": "a", "template": {}, "params": "x"}, "b"], "a list as 'params'"),
+    ],
+)
+def test_wrong_features(given: Any, said: str) -> None:
+    with pytest.raises(fp.DataError, match=said) as error:
+        fp.export(linear(1.0, 2.0), "elasticsearch", features=given)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("own", [{"class": 3}, {"class": "x", "params": [1]}])
+def test_wrong_features_of_solr(own: dict[str, Any]) -> None:
+    with pytest.raises(fp.DataError, match="must have a text as 'class'"):
+        fp.export(linear(1.0), "solr", features=[{"name": "a", **own}])
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "said"),
+    [
+        ("f.txt", "a\nü".encode("latin-1"), r"f\.txt: is no UTF-8 text \(byte 2\)"),
+        ("f.json", b"[" * 100_000, r"f\.json:1: no JSON"),
+        ("f.json", b'[\n"a",\n', r"f\.json:3: no JSON"),
+    ],
+)
+def test_wrong_files_of_features(tmp_path: Path, name: str, held: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(held)
+    with pytest.raises(fp.DataError, match=said):
+        fp.export(linear(1.0, 2.0), "solr", features=tmp_path / name)
+
+
+def test_keys_of_other_engines_are_left_out() -> None:
+    given = [{"name": "a", "template": {"x": 1}, "store": "s", "class": "c"}]
+    made = fp.export(linear(1.0), "elasticsearch", features=given)
+    held = json.loads(made.files["features.json"])["featureset"]["features"]
+    assert held == [{"name": "a", "template": {"x": 1}}]
+
+
+@pytest.mark.parametrize("name", ["..", ".", "-x", "", "a/b", "a b"])
+def test_wrong_names(name: str) -> None:
+    with pytest.raises(fp.DataError, match="name must be of letters"):
+        fp.export(linear(1.0), "solr", name=name)
+
+
+def test_a_type_goes_with_onnx(model: bytes, run) -> None:  # noqa: F811
+    done = run("export", "model.json", "--to", "solr", "--dtype", "float64")
+    assert "dtype goes with onnx and vespa-onnx" in done.stderr
+    assert not Path("listmle-solr").exists()
+    with pytest.raises(fp.DataError, match="dtype must be float32 or float64"):
+        fp.export("model.json", "vespa-onnx", dtype="float16")
+
+
+def scaled(shift: Any, scale: Any) -> Model:
+    given = [None if part is None else np.array(part) for part in (shift, scale)]
+    return linear(1.0, 2.0, how=fp.Standardize("global", *given))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (linear(1.0, intercept=np.inf), "a weight is infinite"),
+        (linear(1.0, intercept=np.nan), "a weight is infinite"),
+        (linear(), "has no features"),
+        (scaled(None, None), "is not known for all"),
+        (scaled([1.0], [1.0]), "is not known for all"),
+        (scaled([1.0, np.nan], [1.0, 1.0]), "is not finite for all"),
+        (scaled([1.0, 1.0], [1.0, 0.0]), "is not finite for all"),
+    ],
+)
+def test_broken_models_go_nowhere(target: str, broken: Model, said: str) -> None:
+    with pytest.raises(fp.DataError, match=said):
+        fp.export(broken, target)
+
+
+@pytest.mark.parametrize("step", [1e39, 3e38, 1e-31])
+def test_leaves_that_float32_cannot_hold_are_refused(step: float) -> None:
+    scoring = StumpsScoring.of(2, [0, 1], [0.5, 0.5], [step, step])
+    model = Model("RankBoost", {}, scoring, None, None, {})
+    for target in TARGETS:
+        if target in ("numpy", "vespa", "lightgbm", "xgboost"):
+            continue
+        with pytest.raises(fp.DataError, match="is beyond float32 numbers"):
+            fp.export(model, target)
+    found = ENGINES["vespa"](fp.export(model, "vespa").files, [], np.ones((1, 2)))
+    assert found.tolist() == [2 * step]
+
+
+def test_thresholds_beyond_float32_are_always_or_never() -> None:
+    """They were written as infinite numbers, which are no JSON, or refused by mistake."""
+    scoring = StumpsScoring.of(2, [0, 1, 1], [1e300, -1e300, 0.0], [1.0, 2.0, 4.0])
+    model = Model("RankBoost", {}, scoring, None, None, {})
+    X = np.array([[3e38, -3e38], [0, 1]], np.float32)
+    for target, engine in ENGINES.items():
+        files = fp.export(model, target).files
+        assert b"Infinity" not in files.get("model.json", b"")
+        found = engine(files, ["feature_1", "feature_2"], X)
+        assert found.tolist() == [2.0, 6.0], target
+
+
+def test_the_numpy_scorer_says_what_is_wrong(tmp_path: Path) -> None:
+    fp.export(linear(1.0, 2.0), "numpy", tmp_path / "m.py")
+    for text, said in (
+        ("1 2 3\n", "2 columns"),
+        ("1 x\n", "x"),
+        ("1 nan\n", "missing or infinite"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-I", str(tmp_path / "m.py")], input=text, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+        assert said in done.stderr
+    names: dict[str, Any] = {"__name__": "m"}
+    exec((tmp_path / "m.py").read_text(), names)
+    with pytest.raises(ValueError, match="one entry a row"):
+        names["score"](np.ones((3, 2)), [1, 2])
+
+
+def test_ten_thousand_features() -> None:
+    rng = np.random.default_rng(0)
+    weights, X = rng.normal(0, 1, 10_000), rng.normal(0, 1, (4, 10_000)).astype(np.float32)
+    model = linear(*weights)
+    wanted, sizes = X @ weights, np.abs(X) @ np.abs(weights)
+    for target in TARGETS:
+        if target not in ("lightgbm", "xgboost"):
+            assert fp.export(model, target).files
+    found = [ENGINES["ranklib"](fp.export(model, "ranklib").files, [], X)]
+    found.append(run_onnx(fp.export(model, "onnx"), [X]))
+    assert (np.abs(np.array(found) - wanted) / sizes).max() <= 1e-6
