@@ -262,7 +262,7 @@ def main() -> None:
             "wrong", "new files", "models seen"]  # fmt: skip
     load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
     title = f"{CANDIDATES} candidates x {FEATURES} features, {given.model}, {given.seconds:g} s"
-    note = versions("uvicorn", "httptools", "uvloop", "orjson") + f"; load of the machine {load}"
+    note = versions("uvicorn", "h11", "uvloop", "orjson") + f"; load of the machine {load}"
     show(title, head, rows, note)
     for problem in failed[:20]:
         print(f"WRONG: {problem}")

@@ -24,8 +24,11 @@ X = np.asarray(dataset()[0].X)
 
 
 class Server:
-    def __init__(self, model: Path, *more: str) -> None:
-        command = [sys.executable, "-m", "firstpage", "serve", str(model), "--port", "0", *more]
+    """`code` runs before it."""
+
+    def __init__(self, model: Path, *more: str, code: str = "") -> None:
+        start = f"{code}\nfrom firstpage.cli import main\nmain()"
+        command = [sys.executable, "-c", start, "serve", str(model), "--port", "0", *more]
         self.log = model.parent / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,30 @@ def test_parts_add_up_to_the_score(kind: str, tmp_path: Path) -> None:
             assert all(p["value"] == row[NAMES.index(p["feature"])] for p in why["parts"])
 
 
+def test_parts_of_a_network_are_slopes_times_distances(tmp_path: Path) -> None:
+    """The slope by finite differences, all of it through HTTP."""
+    path = write_model(tmp_path / "model.json", "network")
+    mean = np.array(json.loads(path.read_text())["scorer"]["mean"])
+    X, step = np.asarray(dataset()[5].X, np.float64)[:6], 1e-4
+
+    for client in clients(path):
+        told = client.post("/rank", json=body(X, explain=4)).json()
+        assert told["explained"] == "value x slope"
+        parts = np.zeros(X.shape)
+        for name, why in zip(told["order"], told["explanations"], strict=True):
+            for part in why["parts"]:
+                parts[int(name[1:]), NAMES.index(part["feature"])] = part["part"]
+        for j in range(4):
+            shift = step * np.eye(4)[j]
+            more, less = (
+                loaded(client.post("/rank", content=npy(rows), headers=NPY).content)
+                for rows in (X + shift, X - shift)
+            )
+            slope = (more - less) / (2 * step)
+            np.testing.assert_allclose(parts[:, j], slope * (X[:, j] - mean[j]), atol=1e-6)
+        assert np.abs(parts).max() > 0.1
+
+
 def test_a_batch_is_its_queries_one_by_one(tmp_path: Path) -> None:
     data = dataset()
     few = data[2:5]
@@ -118,8 +143,6 @@ def test_columns_first_and_json_for_a_matrix(client) -> None:
 
 
 def test_the_reader_without_orjson_says_the_same(client, monkeypatch) -> None:
-    import json
-
     from firstpage.serving import json_body
 
     X = np.asarray(dataset()[0].X, np.float64)

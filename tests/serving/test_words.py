@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from firstpage.serving.limits import Limits
-from tests.serving.conftest import ARROW, NAMES, NPY, arrow, body, clients, dataset, npy
+from tests.serving.conftest import (
+    ARROW,
+    NAMES,
+    NPY,
+    arrow,
+    body,
+    clients,
+    dataset,
+    npy,
+    write_model,
+)
 
 X = np.asarray(dataset()[0].X, np.float64)
 ONES = np.ones((3, 4))
@@ -75,6 +85,16 @@ def test_scores_that_are_not_finite_are_refused(client, model) -> None:
     row = (np.sign(weights) * np.finfo(np.float64).max).tolist()
     found = client.post("/rank", json={"candidates": [{"features": row}] * 2})
     assert (found.status_code, "\n" in found.json()["detail"]) == (422, False)
+
+
+def test_features_too_great_to_be_explained(tmp_path: Path) -> None:
+    """XGBoost counts in float32, and would not have them."""
+    for client in clients(write_model(tmp_path / "model.json", "xgboost")):
+        great = {"candidates": [{"features": [1e300] * 4}] * 2, "explain": 2}
+        found = client.post("/rank", json=great)
+        assert (found.status_code, "explained" in found.json()["detail"]) == (422, True)
+        del great["explain"]
+        assert client.post("/rank", json=great).status_code == 200
 
 
 BINARY = {
@@ -184,7 +204,7 @@ def test_lengths_of_a_batch(client) -> None:
 
 
 def test_other_addresses_and_methods(client) -> None:
-    assert client.get("/").status_code == 404
+    assert client.get("/nowhere").status_code == 404
     assert client.get("/rank").status_code == 405
     assert client.get("/rank").headers["allow"] == "POST"
     assert client.post("/health").status_code == 405
@@ -195,7 +215,7 @@ def test_other_addresses_and_methods(client) -> None:
 def test_a_failure_is_one_line_and_the_log_has_the_rest(client, monkeypatch, caplog) -> None:
     from firstpage.serving import app
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise RuntimeError("secret")
 
     monkeypatch.setattr(app, "answer", fails)

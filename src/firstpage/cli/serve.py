@@ -34,6 +34,10 @@ from firstpage.cli import options
     help="Requests at the same time; more are told to come again.",
 )  # fmt: skip
 @click.option(
+    "--max-connections", type=click.IntRange(1), default=1000, show_default=True,
+    help="Open connections; more take the place of silent ones.",
+)  # fmt: skip
+@click.option(
     "--poll", type=click.FloatRange(0.05), default=1.0, show_default=True, metavar="SECONDS",
     help="How often to look for a new model file.",
 )  # fmt: skip
@@ -45,22 +49,25 @@ from firstpage.cli import options
 )  # fmt: skip
 def command(
     model: Path, host: str, port: int, max_candidates: int, max_queries: int, max_bytes: int,
-    max_at_once: int, poll: float, no_reload: bool, wait: bool, token: str | None,
+    max_at_once: int, max_connections: int, poll: float, no_reload: bool, wait: bool,
+    token: str | None,
 ) -> None:  # fmt: skip
     """Serve MODEL over HTTP: POST /rank and /batch; GET /health, /model, /metrics.
 
     A new file in MODEL's place is taken up without a dropped request; a damaged one is refused.
+    GET / shows people how to ask, and /openapi.json machines.
     """
     from firstpage.errors import need
 
     if find_spec("uvicorn") is None:
-        raise need("uvicorn", "web", "firstpage serve")
+        raise need("uvicorn", "serve", "firstpage serve")
     if token is not None and not token.strip():
         raise click.UsageError("--token is empty.")
     from firstpage.serving.limits import Limits
     from firstpage.serving.run import serve
 
     limits = Limits(
-        candidates=max_candidates, queries=max_queries, bytes=max_bytes, at_once=max_at_once
-    )
+        candidates=max_candidates, queries=max_queries, bytes=max_bytes, at_once=max_at_once,
+        connections=max_connections,
+    )  # fmt: skip
     serve(model, host, port, limits, poll=None if no_reload else poll, token=token, wait=wait)

@@ -11,13 +11,19 @@ from firstpage.data.ranking import ranked
 from firstpage.errors import DataError
 from firstpage.serving import arrow_body, json_body, npy_body
 from firstpage.serving.asked import Asked, check_finite
-from firstpage.serving.limits import Limits, Refusal
+from firstpage.serving.limits import Limits, Refusal, check_explained
 from firstpage.serving.served import Served
 from firstpage.types import Floats, Ints
 
 JSON = "application/json"
 FORMS = (JSON, npy_body.MEDIA, arrow_body.MEDIA)
 ANSWERS = ("scores", "order", "json")
+GREAT = "the features are so great that"
+MANY, FEW = 5000, 2000  # candidates, and reasons, up to which others may wait for an answer
+
+
+class Slow(Exception):
+    """More work than others should wait for: it is to be done beside the loop."""
 
 
 class Answer(NamedTuple):
@@ -28,25 +34,41 @@ class Answer(NamedTuple):
 
 
 def answer(
-    served: Served, limits: Limits, media: str, body: bytes, given: Mapping[str, str], batch: bool
-) -> Answer:
-    """Read a body, score it, answer in the same format, or in JSON where ?answer=json asks so."""
+    served: Served, limits: Limits, media: str, body: bytes, given: Mapping[str, str], batch: bool,
+    beside: bool = True,
+) -> Answer:  # fmt: skip
+    """Read a body, score it, answer in the same format, or in JSON where ?answer=json asks so.
+
+    Unless the work is done `beside` the loop, much of it raises Slow.
+    """
     asked = _asked(served, limits, media, body, given, batch)
     form = given.get("answer", "json" if media == JSON else "scores")
     if form not in ANSWERS:
         raise Refusal(422, f"?answer= must be one of {', '.join(ANSWERS)}.")
     if form != "json" and (media == JSON or asked.wishes.explain):
         raise Refusal(422, "explanations, and all answers to JSON, are JSON; ask for ?answer=json.")
+    reasons = _reasons(served, asked, limits) if asked.wishes.explain else 0
+    if not beside and (
+        len(asked.X) > MANY or reasons > FEW or (reasons and served.trees is not None)
+    ):
+        raise Slow
     check_finite(asked, served.names)
     try:
         scores = served.scores(asked.X, asked.offsets)
     except DataError as error:
         raise Refusal(422, str(error)) from None
     if not np.isfinite(scores).all():
-        raise Refusal(422, "the features are so great that a score is not finite.")
+        raise Refusal(422, f"{GREAT} a score is not finite.")
     count = len(asked.offsets) - 1
     written, kind = _written(served, asked, scores, form, media, batch)
     return Answer(written, kind, count, len(scores))
+
+
+def _reasons(served: Served, asked: Asked, limits: Limits) -> int:
+    """Features that will be named, if they are not too many."""
+    found = asked.shown * min(asked.wishes.explain, len(served.names))
+    check_explained(asked.shown, found, limits)
+    return found
 
 
 def _asked(
@@ -106,7 +128,12 @@ def _told(served: Served, asked: Asked, scores: Floats, order: Ints, batch: bool
 def _explain(served: Served, asked: Asked, kept: list[Ints], told: list[dict[str, Any]]) -> str:
     """Add to every query its explanations, in its order; returns what the parts are."""
     rows = np.concatenate(kept)
-    names, parts = served.parts(asked.X, asked.offsets, rows)
+    try:
+        names, parts = served.parts(asked.X, asked.offsets, rows)
+    except DataError:  # a library's words are about itself
+        raise Refusal(422, f"{GREAT} the score cannot be explained.") from None
+    if not np.isfinite(parts.values).all():
+        raise Refusal(422, f"{GREAT} a part of a score is not finite.")
     most = np.argsort(-np.abs(parts.values), axis=1, kind="stable")[:, : asked.wishes.explain]
     weights = np.take_along_axis(parts.values, most, axis=1).tolist()
     by_feature = names is served.names

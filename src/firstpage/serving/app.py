@@ -6,41 +6,28 @@ import asyncio
 import hmac
 import logging
 import time
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from firstpage.serving import arrow_body, npy_body
-from firstpage.serving.answers import FORMS, JSON, answer
+from firstpage.serving import page
+from firstpage.serving.answers import Slow, answer
+from firstpage.serving.description import GETS, POSTS, description
 from firstpage.serving.holder import Holder
 from firstpage.serving.json_body import dumps
 from firstpage.serving.limits import Limits, Refusal, too_many_bytes
 from firstpage.serving.metrics import MEDIA, Metrics
+from firstpage.serving.replies import Headers, Receive, Reply, Scope, Send, media_of, send_reply
 from firstpage.serving.served import Served
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-Headers = dict[bytes, bytes]
 log = logging.getLogger("firstpage.serving")
 LARGE = 1 << 20  # bytes of a body from which on it is worked on beside the loop
 THREADS = 2
-POSTS, GETS = ("/rank", "/batch", "/reload"), ("/health", "/model", "/metrics")
 
 
 class Gone(Exception):
     """The client closed the connection before its request was whole."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    status: int
-    body: bytes
-    media: str = JSON
-    headers: dict[str, str] = field(default_factory=dict)
 
 
 class Serving:
@@ -55,7 +42,8 @@ class Serving:
         token: str | None = None,
     ) -> None:  # fmt: skip
         self.holder, self.limits = holder, limits or Limits()
-        self.poll, self.token = poll, token
+        self.poll = poll
+        self.token = None if token is None else token.encode("utf-8", "surrogateescape")
         self.metrics = Metrics()
         self._threads = ThreadPoolExecutor(THREADS, "score")
         self._loader = ThreadPoolExecutor(1, "load")
@@ -75,8 +63,8 @@ class Serving:
         try:
             reply = await self._reply(scope, receive, path)
             status = reply.status
-            await _send(reply, send)
-        except Gone:
+            await send_reply(reply, send)
+        except (Gone, asyncio.CancelledError):  # they went, or we are told to end
             pass
         finally:
             self.metrics.busy -= 1
@@ -86,6 +74,8 @@ class Serving:
         try:
             return await self._answered(scope, receive, path)
         except Refusal as refusal:
+            if any(name == b"expect" for name, _ in scope["headers"]):
+                refusal.headers["connection"] = "close"  # whether the body comes, nobody knows
             body = dumps({"detail": refusal.detail})
             return Reply(refusal.status, body, headers=refusal.headers)
         except (Gone, asyncio.CancelledError):
@@ -110,6 +100,10 @@ class Serving:
             return Reply(200, self.metrics.text(self.holder).encode(), MEDIA)
         if path == "/health":
             return self._health()
+        if path == "/openapi.json":
+            return Reply(200, dumps(description(self.holder.served, self.limits)))
+        if path == "/":
+            return page.reply(self.holder, scope)
         return Reply(200, dumps(self._model().described()))
 
     # --- ranking
@@ -121,7 +115,7 @@ class Serving:
                 retry_after="1",
             )  # fmt: skip
         headers: Headers = dict(scope["headers"])
-        media = _media(headers)
+        media = media_of(headers)
         given = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if batch and b"x-lengths" in headers:
             given.setdefault("lengths", headers[b"x-lengths"].decode("latin-1").replace(" ", ""))
@@ -129,9 +123,11 @@ class Serving:
         body = await self._body(headers, receive)
         served = self._model()  # of now; a model that comes later is for later requests
         work = (served, self.limits, media, body, given, batch)
-        if len(body) < LARGE and served.quick and not _shapley(served, body, given):
-            found = answer(*work)
-        else:
+        found = None
+        if len(body) < LARGE and served.quick:
+            with suppress(Slow):
+                found = answer(*work, beside=False)
+        if found is None:
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._threads, answer, *work)
         self.metrics.queries += found.queries
@@ -174,7 +170,7 @@ class Serving:
 
     def _health(self) -> Reply:
         held = self.holder
-        told: dict[str, Any] = {"status": "no model", "file": held.path.name}
+        told: dict[str, Any] = {"status": "no model", "file": held.name}
         if held.served is not None:
             told |= {
                 "status": "ok", "model": held.served.model.ranker, "digest": held.served.digest,
@@ -187,7 +183,7 @@ class Serving:
         if self.token is None:
             raise Refusal(403, "this server has no --token, so nobody may ask it to reload.")
         given = headers.get(b"authorization", b"")
-        if not hmac.compare_digest(given, b"Bearer " + self.token.encode()):
+        if not hmac.compare_digest(given, b"Bearer " + self.token):
             raise Refusal(
                 401, "give the server's token: 'Authorization: Bearer TOKEN'.",
                 www_authenticate="Bearer",
@@ -235,31 +231,3 @@ class Serving:
 
         with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up)
-
-
-def _shapley(served: Served, body: bytes, given: dict[str, str]) -> bool:
-    """Whether trees are to be explained, which takes a hundred times longer than their scores."""
-    return served.trees is not None and ("explain" in given or b'"explain"' in body)
-
-
-def _media(headers: Headers) -> str:
-    """The body's format, if we read it."""
-    said = headers.get(b"content-type", JSON.encode()).decode("latin-1")
-    media = said.split(";")[0].strip().lower()
-    if media not in FORMS:
-        raise Refusal(415, f"{media[:60]!r} is not read here; send {', '.join(FORMS)}.")
-    if media == arrow_body.MEDIA and not arrow_body.available():
-        raise Refusal(415, f"this server has no pyarrow; send {JSON} or {npy_body.MEDIA}.")
-    if headers.get(b"content-encoding", b"identity") != b"identity":
-        raise Refusal(415, "compressed bodies are not read here.")
-    return media
-
-
-async def _send(reply: Reply, send: Send) -> None:
-    headers = [
-        (b"content-type", reply.media.encode()),
-        (b"content-length", str(len(reply.body)).encode()),
-        *((name.encode(), value.encode()) for name, value in reply.headers.items()),
-    ]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})

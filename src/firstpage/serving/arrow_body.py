@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -52,14 +52,23 @@ def written(asked: Asked, scores: Floats, ranks: Ints) -> bytes:
     if asked.queries is not None:
         lengths = np.diff(asked.offsets).tolist()
         pairs = zip(asked.queries, lengths, strict=True)
-        columns["query"] = [query for query, length in pairs for _ in range(length)]
+        columns["query"] = _column([query for query, length in pairs for _ in range(length)])
     if asked.ids is not None:
-        columns["id"] = asked.ids
+        columns["id"] = _column(asked.ids)
     table = pa.table({**columns, "score": scores, "rank": ranks})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as out:
         out.write_table(table)
     return bytes(sink.getvalue())
+
+
+def _column(values: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except OverflowError:  # it takes whole numbers for int64 unless told otherwise
+        return pa.array(values, pa.uint64())
 
 
 def _table(body: bytes, limits: Limits) -> Any:
@@ -74,7 +83,7 @@ def _table(body: bytes, limits: Limits) -> Any:
                 raise Refusal(422, "dictionary columns are not taken; send plain ones.")
             if message.type == "record batch":
                 rows += _rows(bytes(message.metadata))
-        if not 0 <= rows <= most:
+        if rows > most:
             raise Refusal(413, f"the table has {rows:,} rows; at most {most:,} are taken.")
         table = pa.ipc.open_stream(pa.BufferReader(body)).read_all()
         table.validate(full=True)
@@ -94,7 +103,10 @@ def _rows(metadata: bytes) -> int:
     if _field(metadata, batch, COMPRESSION):
         raise Refusal(422, "compressed Arrow streams are not taken; send it uncompressed.")
     at = _field(metadata, batch, LENGTH)
-    return int(struct.unpack_from("<q", metadata, at)[0]) if at else 0
+    rows = int(struct.unpack_from("<q", metadata, at)[0]) if at else 0
+    if rows < 0:
+        raise ValueError("a batch of fewer than no rows")
+    return rows
 
 
 def _field(held: bytes, table: int, number: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from reprlib import Repr
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from firstpage.serving.limits import Refusal
 from firstpage.types import Array, Ints
 
 REASONS = 10  # features of an explanation, where no number is asked for
+ALL = 1 << 31  # more than there can be of anything here
+SHORT = Repr()  # of what strangers send: neither long nor deep
+SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 2, 60, 60
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,13 @@ class Asked:
     def bounds(self) -> list[tuple[int, int]]:
         return list(pairwise(self.offsets.tolist()))
 
+    @property
+    def shown(self) -> int:
+        """Candidates in the answer."""
+        lengths = np.diff(self.offsets)
+        top = self.wishes.top
+        return int((lengths if top is None else np.minimum(lengths, top)).sum())
+
 
 def offsets_of(lengths: Sequence[int]) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
@@ -57,7 +68,7 @@ def wishes_of(given: Mapping[str, Any]) -> Wishes:
         raise Refusal(422, "'explain' must be true, false or a number of features.")
     if top is not None and (type(top) is not int or top < 1):
         raise Refusal(422, "'top' must be a number of candidates from 1 on.")
-    return Wishes(explain, top)
+    return Wishes(min(explain, ALL), None if top is None else min(top, ALL))
 
 
 def wishes_of_address(given: Mapping[str, str]) -> Wishes:
@@ -100,5 +111,5 @@ def place(ids: Sequence[Any] | None, queries: Sequence[Any] | None, offsets: Int
 
 def short(value: Any) -> str:
     """A value for a message, of bounded length."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    text = SHORT.repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

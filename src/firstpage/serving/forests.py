@@ -35,7 +35,10 @@ class Flat:
         return int(self.depths.sum())
 
     def predict(self, X: Array) -> Floats:
-        rows = np.ascontiguousarray(X, np.float32) if self.single else X
+        rows = X
+        if self.single:
+            with np.errstate(over="ignore"):  # too great for float32 is greater than any threshold
+                rows = np.ascontiguousarray(X, np.float32)
         out = np.zeros(len(X), self.value.dtype)
         forest_scores(
             rows, self.feature, self.threshold, self.child, self.value, self.roots, self.depths,

@@ -8,10 +8,9 @@ import threading
 from pathlib import Path
 
 from firstpage.errors import FirstpageError
-from firstpage.serving.served import Served, digest, load
+from firstpage.serving.served import Mark, Served, digest, load, mark_of
 
 log = logging.getLogger("firstpage.serving")
-Mark = tuple[int, int, int]
 
 
 class Holder:
@@ -24,6 +23,7 @@ class Holder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self.name = printable(self.path.name)
         self.served: Served | None = None
         self.refused: str | None = None  # why the file that lies there now is not served
         self.reloads = 0
@@ -33,12 +33,14 @@ class Holder:
 
     def changed(self) -> bool:
         """Whether another file lies there than the one looked at last."""
-        return self._now() != self._mark
+        return mark_of(self.path) != self._mark
 
     def look(self) -> bool:
         """Take the file that lies there now; whether it is served afterwards."""
         with self._turn:
-            self._mark = self._now()  # before reading: what is written meanwhile is seen next time
+            self._mark = mark_of(
+                self.path
+            )  # before reading: what is written meanwhile is seen next time
             try:
                 if self.served is not None and digest(self.path) == self.served.digest:
                     self.refused = None
@@ -58,14 +60,12 @@ class Holder:
             return True
 
     def _refuse(self, why: str) -> None:
-        self.refused = why
+        self.refused = printable(why)
         self.refusals += 1
         stays = "" if self.served is None else f" The model {self.served.digest[:12]} stays."
-        log.warning("refused: %s%s", why, stays)
+        log.warning("refused: %s%s", self.refused, stays)
 
-    def _now(self) -> Mark | None:
-        try:
-            found = os.stat(self.path)
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+
+def printable(text: str) -> str:
+    """A name that is no UTF-8 can be neither printed nor told as it is."""
+    return text.encode("utf-8", "backslashreplace").decode()

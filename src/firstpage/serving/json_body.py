@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from operator import itemgetter
@@ -99,7 +100,8 @@ def _ids(ids: list[Any], where: str) -> list[Any] | None:
                 "a text or a whole number, or none of them an id.",
             )
     if len(set(ids)) < len(ids):
-        twice = next(each for number, each in enumerate(ids) if each in ids[:number])
+        counts = Counter(ids)
+        twice = next(each for each in ids if counts[each] > 1)
         raise Refusal(422, f"{where} has two candidates with the id {short(twice)}.")
     return ids
 

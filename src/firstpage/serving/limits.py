@@ -13,6 +13,9 @@ class Limits:
     queries     of one batch
     bytes       of one body
     at_once     requests read or answered at the same time
+    connections open at the same time, silent ones included
+    explained   candidates of one answer that are explained
+    reasons     features named in one answer
     seconds     until a body must have come
     """
 
@@ -20,6 +23,9 @@ class Limits:
     queries: int = 1000
     bytes: int = 8 << 20
     at_once: int = 64
+    connections: int = 1000
+    explained: int = 10_000
+    reasons: int = 200_000
     seconds: float = 10.0
 
 
@@ -50,6 +56,17 @@ def check_candidates(count: int, limits: Limits, where: str) -> None:
         )
     if not count:
         raise Refusal(422, f"{where} has no candidates.")
+
+
+def check_explained(rows: int, reasons: int, limits: Limits) -> None:
+    """Explanations take far more time and room than scores."""
+    if rows > limits.explained or reasons > limits.reasons:
+        raise Refusal(
+            413,
+            f"{rows:,} candidates would be explained by {reasons:,} features, and this server "
+            f"explains {limits.explained:,} by {limits.reasons:,} at once; ask for a smaller 'top' "
+            "or 'explain'.",
+        )
 
 
 def check_queries(count: int, limits: Limits) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.serving.asked import Asked, offsets_of, wishes_of_address
+from firstpage.serving.asked import Asked, offsets_of, short, wishes_of_address
 from firstpage.serving.limits import Limits, Refusal, check_candidates, check_queries
 from firstpage.types import Array
 
@@ -63,17 +63,17 @@ def _matrix(body: bytes, width: int) -> Array:
     shape, columns_first, dtype = _header(body[:start])
     if dtype not in (np.dtype("<f4"), np.dtype("<f8")):
         raise Refusal(
-            422, f"the matrix holds {dtype}; float32 or float64 (little-endian) is taken."
+            422, f"the matrix holds {str(dtype)[:60]}; float32 or float64 (little-endian) is taken."
         )
     if len(shape) != 2:
         raise Refusal(
-            422, f"the array has the shape {shape}; a matrix is taken: one row a candidate."
+            422, f"the array has the shape {short(shape)}; a matrix is taken: one row a candidate."
         )
     if shape[1] != width:
-        raise Refusal(422, f"the matrix has {shape[1]} features, and the model {width}.")
-    if shape[0] < 0 or shape[0] * width * dtype.itemsize != len(body) - start:
+        raise Refusal(422, f"the matrix has {short(shape[1])} features, and the model {width}.")
+    if shape[0] * width * dtype.itemsize != len(body) - start:
         raise Refusal(
-            422, f"the matrix says {shape[0]} x {width}, but the body has another length."
+            422, f"the matrix says {short(shape[0])} x {width}, but the body has another length."
         )
     found: Array = np.frombuffer(body, dtype, offset=start)
     if columns_first:
@@ -89,9 +89,11 @@ def _header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         version = np.lib.format.read_magic(stream)
         if version not in ((1, 0), (2, 0)):
             raise ValueError(f"version {version} is not read")
-        if version == (1, 0):
-            return np.lib.format.read_array_header_1_0(stream, max_header_size=HEADER)
-        return np.lib.format.read_array_header_2_0(stream, max_header_size=HEADER)
+        read = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
+        shape, columns_first, dtype = getattr(np.lib.format, read)(stream, max_header_size=HEADER)
+        if any(type(size) is not int or size < 0 for size in shape):
+            raise ValueError("the shape must be whole numbers from 0 on")
+        return shape, columns_first, dtype
     except Exception as error:  # whatever a made-up header brings the parser to
         said = (str(error).splitlines() or [""])[0][:120]
         raise Refusal(422, f"the header of the .npy body cannot be read ({said}).") from None

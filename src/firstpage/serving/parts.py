@@ -14,6 +14,8 @@ from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import LIBRARIES, TreesScoring, refusals, xgboost_or_error
 from firstpage.types import Array, Floats
 
+ROWS = 1024  # of a network at a time
+
 
 @dataclass(frozen=True, eq=False)
 class Parts:
@@ -29,8 +31,8 @@ class Parts:
 
 def parts_of(scoring: Any, X: Array) -> Parts:
     """Of scaled features.  Linear: weight x value.  Trees: Shapley values, as the libraries
-    compute them.  Stumps: the level that a feature's steps reach.  Networks: value x slope, exact
-    where no hidden unit changes sides."""
+    compute them.  Stumps: the level that a feature's steps reach.  Networks: the slope at this
+    candidate x its distance from the mean of training; the base is what bends leave over."""
     if isinstance(scoring, LinearScoring):
         base = np.full(len(X), scoring.intercept)
         return Parts("weight x value", X * scoring.weights, base)
@@ -68,7 +70,11 @@ def _stumps(scoring: StumpsScoring, X: Array) -> Parts:
 
 
 def _network(scoring: MLPScoring, X: Array) -> Parts:
-    inputs = (X - scoring.mean) / scoring.deviation
-    on = (inputs @ scoring.W + scoring.b > 0) * scoring.v.astype(np.float64)
-    values = inputs * (on @ scoring.W.T.astype(np.float64))
-    return Parts("value x slope", values, np.asarray(on @ scoring.b + scoring.c, np.float64))
+    values, base = np.empty(X.shape), np.empty(len(X))
+    back = scoring.W.T.astype(np.float64)
+    for lo in range(0, len(X), ROWS):
+        inputs = (X[lo : lo + ROWS] - scoring.mean) / scoring.deviation
+        on = (inputs @ scoring.W + scoring.b > 0) * scoring.v.astype(np.float64)
+        values[lo : lo + ROWS] = inputs * (on @ back)
+        base[lo : lo + ROWS] = on @ scoring.b + scoring.c
+    return Parts("value x slope", values, base)

@@ -8,20 +8,22 @@ import os
 import signal
 import sys
 import threading
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstpage.errors import DataError
 from firstpage.serving import arrow_body
 from firstpage.serving.app import Serving
-from firstpage.serving.holder import Holder
+from firstpage.serving.connections import IDLE, guarded, look_at_all
+from firstpage.serving.holder import Holder, printable
 from firstpage.serving.limits import Limits
-from firstpage.serving.sockets import listen, shown
+from firstpage.serving.sockets import BACKLOG, listen, room, shown
 
 if TYPE_CHECKING:
     import uvicorn
 
-IDLE = 75  # seconds that a connection may be silent; longer than clients keep theirs, mostly
 SWITCH = 0.0001  # seconds that a thread which loads a model may keep requests waiting
 LAST = 10  # seconds that requests may take to end once the server is told to stop
 
@@ -44,15 +46,20 @@ def serve(
     threadpool_limits(1)
     sys.setswitchinterval(SWITCH)
     taken = listen(host, port)
+    limits = replace(limits, connections=room(limits.connections))
     config = uvicorn.Config(
-        Serving(holder, limits, poll=poll, token=token), log_level="warning", access_log=False,
-        proxy_headers=False, server_header=False, ws="none", timeout_keep_alive=IDLE,
-        timeout_graceful_shutdown=LAST,
+        Serving(holder, limits, poll=poll, token=token), http=guarded(limits), backlog=BACKLOG,
+        log_level="error", access_log=False, proxy_headers=False, server_header=False, ws="none",
+        timeout_keep_alive=IDLE, timeout_graceful_shutdown=LAST,
     )  # fmt: skip
     server = uvicorn.Server(config)
+    config.callback_notify, config.timeout_notify = lambda: look_at_all(server), 0
     if threading.current_thread() is threading.main_thread():
         _heed_signals(server, holder)
-    print(f"Serving {path} at http://{shown(host)}:{taken.getsockname()[1]}", flush=True)
+    print(
+        f"Serving {printable(str(path))} at http://{shown(host)}:{taken.getsockname()[1]}",
+        flush=True,
+    )
     gc.collect()
     gc.freeze()  # what is loaded stays; looking through it again would take longer than a request
     server.run(sockets=[taken])
@@ -72,7 +79,10 @@ def _heed_signals(server: uvicorn.Server, holder: Holder) -> None:
 
 
 def _log() -> None:
-    """What happens to the model, in lines on standard error."""
+    """What happens to the model, in lines on standard error; nothing that a stranger can cause."""
+    for kind in (RuntimeWarning, SyntaxWarning):  # of numbers too great, of headers made up
+        warnings.simplefilter("ignore", kind)
+    warnings.filterwarnings("ignore", module="numpy")
     log = logging.getLogger("firstpage.serving")
     if not log.handlers:
         handler = logging.StreamHandler(sys.stderr)

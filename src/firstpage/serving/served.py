@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,9 +25,12 @@ from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import TreesScoring
 from firstpage.serving.forests import Flat, flat_of
+from firstpage.serving.json_body import dumps
 from firstpage.serving.parts import Parts, parts_of, votes_of
 from firstpage.types import Array, Floats, Ints
 
+Mark = tuple[int, int, int, int, int]
+LARGEST = 1 << 30  # bytes of a model file
 WIDE = 256  # hidden units up to which a network scores at once
 STEPS = 20_000  # of one row through all trees, up to which they do
 
@@ -109,11 +113,12 @@ def _dataset(X: Array, offsets: Ints) -> Dataset:
 
 def load(path: str | os.PathLike[str]) -> Served:
     """Read a model file and score with it once; what cannot score is not served."""
-    before = digest(path)
+    mark, before = mark_of(path), digest(path)
     model = read_model(path)
-    if digest(path) != before:
+    if digest(path) != before or mark_of(path) != mark:
         raise DataError(f"{os.fspath(path)}: changed while it was read.")
     found = Served(model, before)
+    _check_told(found, os.fspath(path))
     rows = LIGHT // model.n_features + 2  # enough that kernels are compiled now, not in a request
     for kind in (np.float32, np.float64):
         X = np.zeros((rows, model.n_features), kind)
@@ -122,8 +127,30 @@ def load(path: str | os.PathLike[str]) -> Served:
     return found
 
 
+def _check_told(found: Served, name: str) -> None:
+    """Half a letter in a name, or a number without end, could be told to nobody."""
+    try:
+        dumps(found.described())
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name}: what it says of itself is no JSON ({error}).") from None
+
+
+def mark_of(path: str | os.PathLike[str]) -> Mark | None:
+    """What changes when another file comes to lie there, or the same one is written to."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
+
+
 def digest(path: str | os.PathLike[str]) -> str:
     try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):  # a pipe would keep us waiting for ever
+            raise DataError(f"{os.fspath(path)}: is no file.")
+        if found.st_size > LARGEST:
+            raise DataError(f"{os.fspath(path)}: is larger than {LARGEST >> 30} GiB.")
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:
         raise DataError(f"{os.fspath(path)}: cannot be read ({error.strerror}).") from None

@@ -6,6 +6,9 @@ import socket
 
 from firstpage.errors import DataError
 
+BACKLOG = 1024  # connections that may wait to be taken
+OTHERS = 100  # files that are open besides connections
+
 
 def listen(host: str, port: int) -> socket.socket:
     """0 takes any free port."""
@@ -15,13 +18,31 @@ def listen(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
-        found.listen(1024)
+        found.listen(BACKLOG)
     except OSError as error:
         found.close()
         raise DataError(
             f"cannot listen on {host} port {port} ({error.strerror}); choose another --port."
         ) from error
     return found
+
+
+def room(wanted: int) -> int:
+    """How many connections there can be under the system's limit on open files, which is raised as
+    far as it may be; all that wait may be taken at once."""
+    try:
+        import resource
+    except ImportError:  # a system without such a limit
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    need = wanted + BACKLOG + OTHERS
+    if hard != resource.RLIM_INFINITY:
+        need = min(need, hard)
+    if soft == resource.RLIM_INFINITY or soft >= need:
+        need = max(need, soft)
+    else:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))
+    return min(wanted, max(need - BACKLOG - OTHERS, need // 2))
 
 
 def shown(host: str) -> str:
