@@ -49,7 +49,7 @@ def test_mistakes_are_one_line(here: Path, run) -> None:
     for words, said in (
         (("shard", "train.txt", "shards"), "shards: is there already"),
         (("shard", "nothing.txt", "new"), "nothing.txt: no such file"),
-        (("train", "LambdaMART", "shards", "-o", "m.json"), "in memory, not on shards"),
+        (("train", "LambdaMART", "shards", "-o", "m.json"), "LightGBM on a Dask cluster"),
         (("train", "RankNet", "train.txt", "-o", "m.json", "--engine", "threads"), "--engine goes"),
         (("train", "RankNet", "shards", "-o", "m.json", "--engine", "x"), "engine must be"),
         (("evaluate", "shards", "--run", "x.run"), "shards go with --scores"),

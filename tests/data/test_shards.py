@@ -152,3 +152,73 @@ def test_pages_can_be_let_go(tmp_path: Path) -> None:
     opened.release()
     assert opened.data.X.sum() == before
     assert opened.maps
+
+
+def test_files_of_a_folder_count_features_alike(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    whole = ["1 qid:1 0:1 1:2", "0 qid:1 1:3", "1 qid:2 1:4", "0 qid:2 2:5"]
+    (tmp_path / "a.txt").write_text("\n".join(whole))
+    (tmp_path / "d" / "0.txt").write_text("\n".join(whole[:2]))
+    (tmp_path / "d" / "1.txt").write_text("\n".join(whole[2:]))  # no feature 0 here
+    data = fp.read_letor(tmp_path / "a.txt")
+    same(stacked(list(fp.read_shards(tmp_path / "d"))), data)
+    same(stacked(list(fp.write_shards(tmp_path / "d", tmp_path / "s", rows=2))), data)
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "0.txt").write_text("\n".join(whole[2:]))
+    (tmp_path / "e" / "1.txt").write_text("\n".join(whole[:2]))
+    assert fp.read_shards(tmp_path / "e").n_features == 3
+    with pytest.raises(DataError, match="feature 0 comes late"):
+        fp.write_shards(tmp_path / "e", tmp_path / "t", rows=2)
+
+
+def test_parts_of_a_fold_in_several_files_are_not_joined(tmp_path: Path) -> None:
+    for name in ("train-0", "train-1", "test_0"):
+        fp.write_letor(DATA[:3], tmp_path / f"{name}.txt")
+    assert not is_shards(tmp_path)
+
+
+def test_files_with_and_without_zeros_are_read_alike(tmp_path: Path) -> None:
+    fp.write_letor(DATA[:3], tmp_path / "0.txt")
+    thin = [f"{i % 2} qid:x{i // 300} {i % 3 + 1}:1 30000:{i}" for i in range(900)]
+    (tmp_path / "1.txt").write_text("\n".join(thin))
+    with pytest.raises(DataError, match="too many for a dense array"):
+        fp.write_shards(tmp_path, tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_arrays_of_the_right_size_that_were_changed_are_refused(tmp_path: Path, kind: str) -> None:
+    made = fp.Synthetic(queries=9, docs=10, features=4).dataset()
+    data = made if kind == "dense" else made.with_features(csr_array(made.X))
+    model = fp.ListNet().fit(data)
+    for name in ("y", "X" if kind == "dense" else "data"):
+        shards = fp.write_shards(data, tmp_path / name, rows=10)
+        one, other = (tmp_path / name / s / f"{name}.npy" for s in ("00000", "00001"))
+        assert one.stat().st_size == other.stat().st_size
+        one.write_bytes(other.read_bytes())
+        for use in (fp.ListNet().fit, model.predict, model.score):
+            with pytest.raises(DataError, match="00000: changed since it was written"):
+                use(shards)
+    shards = fp.write_shards(data, tmp_path / "s")
+    file = tmp_path / "s" / "00000" / ("X.npy" if kind == "dense" else "indices.npy")
+    raw = bytearray(file.read_bytes())
+    file.write_bytes(raw[:-2] + b"\xff\x7f")  # a column that is not there; NaN
+    with pytest.raises(DataError, match=r"changed since|contains NaN or inf"):
+        fp.ListNet().fit(shards)
+    file.write_bytes(b"x" * len(raw))
+    with pytest.raises(DataError, match=r"npy: holds no array: half-written"):
+        shards[0]
+    file.write_bytes(raw)
+    (tmp_path / "s").rename(tmp_path / "moved")
+    with pytest.raises(DataError, match=r"s: no such folder of shards on this machine"):
+        shards[0]
+    fp.ListNet().fit(fp.read_shards(tmp_path / "moved"))
+    (tmp_path / "moved" / "shards.json").unlink()
+    assert is_shards(tmp_path / "moved")  # meant as such, and `read_shards` says what is amiss
+
+
+def test_labels_must_be_finite(tmp_path: Path) -> None:
+    y = DATA.y.copy()
+    y[3] = np.nan
+    with pytest.raises(DataError, match="a label is not a finite number"):
+        fp.write_shards(DATA.with_labels(y), tmp_path / "s")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import warnings
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageWarning
+from firstpage.rankers.checkpoint import _packed, _unpacked
 from tests.engine.conftest import DATA
 
 
@@ -98,3 +101,72 @@ def test_it_is_written_every_so_often(tmp_path: Path, monkeypatch) -> None:
     assert seen[0] is False
     assert all(seen[1:])
     assert len(seen) > 3
+
+
+def test_what_a_fit_began_with_belongs_to_it(tmp_path: Path) -> None:
+    file = tmp_path / "fit.ckpt"
+    ranker = fp.RankBoost(rounds=3, warm_start=True).fit(DATA)
+    with pytest.raises(Break):
+        ranker.set_params(rounds=8).fit(DATA, checkpoint=file, callback=breaking(4))
+    with pytest.raises(DataError, match="its warm start differ"):
+        fp.RankBoost(rounds=8).fit(DATA, checkpoint=file)
+    with pytest.warns(FirstpageWarning, match="going on"):
+        ranker.fit(DATA, checkpoint=file)
+    held = fp.RankBoost(rounds=3, warm_start=True).fit(DATA).set_params(rounds=8).fit(DATA)
+    assert np.array_equal(ranker.predict(DATA), held.predict(DATA))
+
+
+def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, monkeypatch) -> None:
+    file = tmp_path / "fit.ckpt"
+    with monkeypatch.context() as patch:
+        patch.setattr("firstpage.rankers.checkpoint.versions", lambda: {"firstpage": "0.0.1"})
+        with pytest.raises(Break):
+            fp.ListNet().fit(DATA, checkpoint=file, callback=breaking(3))
+    with pytest.raises(DataError, match="was left by another version of Firstpage"):
+        fp.ListNet().fit(DATA, checkpoint=file)
+
+
+@pytest.mark.parametrize("valid", [None, DATA[:15]])
+def test_a_descent_that_was_all_but_done_is_done(tmp_path: Path, monkeypatch, valid) -> None:
+    """Killed after its last step, which must not be taken twice."""
+    file, name = tmp_path / "fit.ckpt", "ListNet(solver='gd(max_iter=9, rate=5)')"
+    whole = fp.ranker(name).fit(DATA, valid=valid)
+    monkeypatch.setattr("firstpage.rankers.checkpoint.EVERY", -1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr("firstpage.rankers.checkpoint.Checkpoint.done", lambda self: None)
+        fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
+    with pytest.warns(FirstpageWarning, match="where 9 iterations"):
+        again = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
+    assert np.array_equal(again.coef_, whole.coef_)
+    assert (again.n_iter_, again.objective_) == (whole.n_iter_, whole.objective_)
+    assert again.best_iteration_ == whole.best_iteration_
+
+
+def test_a_full_disk_ends_no_fit(tmp_path: Path, monkeypatch) -> None:
+    def full(held, path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("firstpage.rankers.checkpoint.EVERY", -1.0)
+    monkeypatch.setattr("firstpage.rankers.checkpoint.write_json", full)
+    with pytest.warns(FirstpageWarning, match=r"cannot be written \(No space left") as said:
+        found = fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")
+    assert len(said) == 1  # not in every iteration
+    assert found.converged_
+    with pytest.warns(FirstpageWarning, match="cannot be written"), pytest.raises(Break):
+        fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt", callback=breaking(3))
+
+
+def test_a_place_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, monkeypatch) -> None:
+    def none(dir: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("firstpage.rankers.checkpoint.tempfile.TemporaryFile", none)
+    with pytest.raises(DataError, match=r"cannot be written there \(Read-only file system\)"):
+        fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")
+
+
+def test_numbers_that_are_none_are_kept_too() -> None:
+    state = {"losses": [1.0, np.inf, -np.inf], "x": np.float64(2), "w": np.arange(3.0)}
+    again = _unpacked(json.loads(json.dumps(_packed(state), allow_nan=False)))
+    assert again["losses"] == state["losses"]
+    assert np.array_equal(again["w"], state["w"])

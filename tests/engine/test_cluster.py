@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -103,6 +104,25 @@ def test_a_job_that_is_done_leaves_nothing(machines, shards) -> None:
     assert sum(seen[0]) == len(shards)  # every part was with one worker
     assert max(seen[0]) <= -(-len(shards) // 2)  # and they shared
     assert machines.ask(held) == [0, 0]
+
+
+def test_all_workers_that_die_at_once_are_made_up_for(machines, shards, local, monkeypatch) -> None:
+    """Others come in the middle of a call, when nobody of the old ones is left."""
+    monkeypatch.setattr("firstpage.engine.cluster.GLANCE", 0.2)
+    machines.need(2)
+    after: list[Thread] = []
+
+    def kill(step) -> None:
+        if step.iteration == 2:
+            while machines.workers:
+                machines.kill_worker()
+            after.append(Thread(target=machines.need, args=(1,)))
+            after[0].start()
+
+    name = "RankNet(k=5)"
+    far = fp.ranker(name).fit(shards, engine=machines.engine, callback=kill)
+    after[0].join()
+    assert np.array_equal(far.coef_, local[name].coef_)
 
 
 def test_one_worker_is_as_one_machine(machines, shards, local) -> None:

@@ -173,7 +173,7 @@ def test_queries_without_documents(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Path) -> None:
-    for name in ("LambdaMART", "TopRank", "RankNet(scorer=trees)", "RankNet(scorer=mlp)"):
+    for name in ("TopRank", "RankNet(scorer=mlp)"):
         with pytest.raises(DataError, match="in memory, not on shards"):
             fp.ranker(name).fit(shards)
     for solver in ("sgd", "n-slack"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +14,18 @@ from firstpage.data.stacked import stacked
 from firstpage.errors import DataError
 
 
-def letor_blocks(path: Path, rows: int, progress: Progress | None = None) -> Iterator[Dataset]:
+def letor_blocks(
+    path: Path, rows: int, progress: Progress | None = None, sparse: bool | None = None,
+    first: int | None = None,
+) -> Generator[Dataset, None, int]:  # fmt: skip
     """Datasets of about so many rows; the query at a block's end is kept for the next.
 
-    Whether features are sparse is decided by the first block, and later ones are read alike.  A
-    block has the features that were seen so far: later ones may have more.
+    Whether features are sparse, and whether they count from 0 or 1 (`first`), is decided by the
+    first block, or by the file before; later ones are read alike.  A block has the features that
+    were seen so far: later ones may have more.  At the end the number of the first feature is told.
     """
-    reader = LetorReader(path, np.dtype("float32"), None, None, None)
+    reader = LetorReader(path, np.dtype("float32"), sparse, None, True if first == 0 else None)
     rest: Dataset | None = None
-    first = None  # the number of the first feature, when the first block was taken
     for _ in reader.chunks(progress):
         if reader.rows < rows or len(reader.segments) < 2:
             continue
@@ -36,10 +39,11 @@ def letor_blocks(path: Path, rows: int, progress: Progress | None = None) -> Ite
         reader.sparse = block.is_sparse
     if reader.rows:
         rest = _taken(reader, rest)
-        _same_first(reader, first)
-    if rest is None:
+        first = _same_first(reader, first)
+    if rest is None or first is None:
         raise DataError(f"{path}: there is no document in it.")
     yield rest
+    return first
 
 
 def _taken(reader: LetorReader, rest: Dataset | None) -> Dataset:

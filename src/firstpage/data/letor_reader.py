@@ -33,6 +33,10 @@ SAYS = {
 }
 
 
+class FeatureZero(DataError):
+    """There is a feature 0 where features count from 1."""
+
+
 @dataclass
 class _Buffers:
     """Room for what one chunk of text can hold at most."""
@@ -173,6 +177,7 @@ class LetorReader:
                     size,
                     int(np.argmin(b.indices[:values])),
                     "there is a feature 0, and zero_based=False says that they count from 1.",
+                    kind=FeatureZero,
                 )
             self.sink.shift()  # what was read counted from 1: feature 0 comes in front
             self.first = 0
@@ -266,8 +271,9 @@ class LetorReader:
         raise AssertionError("the row is in the chunk")
 
     def _raise_value(
-        self, b: _Buffers, size: int, value: int, says: str, last: bool = False
-    ) -> NoReturn:
+        self, b: _Buffers, size: int, value: int, says: str, last: bool = False,
+        kind: type[DataError] = DataError,
+    ) -> NoReturn:  # fmt: skip
         """Fail at the value-th feature of the chunk; `last`: where its number stands last."""
         rows = int(self.state[kernel.ROWS])
         row = int(np.searchsorted(b.row_ends[:rows], value, side="right"))
@@ -275,7 +281,7 @@ class LetorReader:
         raw = bytes(b.text[start:size]).split(b"\n", 1)[0].split(b"#", 1)[0]
         found = list(re.finditer(rb"(?<=\s)0*%d:" % int(b.indices[value]), raw))
         column = found[-1 if last else 0].start() + 1 if found else 1
-        raise DataError(f"{at(self.path, line, column)}: {says}")
+        raise kind(f"{at(self.path, line, column)}: {says}")
 
     def _fail(self, code: int, text: Bytes, size: int) -> NoReturn:
         pos, start = int(self.state[kernel.TROUBLE]), int(self.state[kernel.USED])

@@ -1,8 +1,9 @@
-"""What shards are checked for: that no query is in two of them, and a hash of what they hold."""
+"""What shards are checked for: no query in two of them, and arrays that are those written."""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
-from firstpage.types import Words
+from firstpage.types import Array, Words
 
 SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
+AGAIN = "half-written, or damaged; write the shards again."
 
 
 class Once:
@@ -48,3 +50,38 @@ def hash_of(data: Dataset) -> str:
     step = max(1, -(-X.nbytes // SAMPLED))
     found.update(np.ascontiguousarray(X[::step]).tobytes())
     return found.hexdigest()
+
+
+def has_arrays(folder: Path) -> bool:
+    """Whether features lie there as in shards, be there a table or not."""
+    return any(folder.glob("[0-9]*/X.npy")) or any(folder.glob("[0-9]*/indptr.npy"))
+
+
+def mapped(file: Path, size: int) -> Array:
+    """An array of a shard, mapped; a file that is missing, cut short or no array is refused."""
+    found = file.stat().st_size if file.is_file() else None
+    if found != size:
+        what = "is missing" if found is None else f"has {found} bytes instead of {size}"
+        raise DataError(f"{file}: {what}: {AGAIN}")
+    try:
+        array: Array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError):
+        raise DataError(f"{file}: holds no array: {AGAIN}") from None
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror}).") from error
+    return array
+
+
+def check_same(data: Dataset, sha256: str) -> None:
+    """Refuse arrays of the right size that are not those which were written.
+
+    Labels and queries are looked at whole, of features what the hash looks at; and that sparse
+    ones lie in the matrix, for kernels trust them.
+    """
+    same = hash_of(data) == sha256
+    if same and not isinstance(data.X, np.ndarray):
+        ends, columns = data.X.indptr, data.X.indices
+        same = bool(ends[0] == 0 and ends[-1] == len(columns) and (np.diff(ends) >= 0).all())
+        same &= not len(columns) or (columns.min() >= 0 and columns.max() < data.n_features)
+    if not same:
+        raise DataError(f"{data.source}: changed since it was written; write the shards again.")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.drafts import appearing
 from firstpage.data.files import Progress
 from firstpage.data.formats import format_of, read
 from firstpage.data.letor import to_arrays
@@ -41,22 +41,11 @@ def write_shards(
     place = Path(folder)
     if rows < 1:
         raise DataError(f"rows must be at least 1; got {rows}.")
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise DataError(f"{place}: is there already; remove it, or name another folder.")
-    place.absolute().parent.mkdir(parents=True, exist_ok=True)
-    # Beside the place and renamed: who is killed leaves nothing that looks like shards.
-    draft = Path(tempfile.mkdtemp(dir=place.absolute().parent, prefix=f".{place.name}-"))
-    try:
-        draft.chmod(0o755)
+    with appearing(place) as draft:
         writer = _Writer(draft)
         for block in _cut(_blocks(data, rows, progress), rows):
             writer.add(block)
         writer.finish()
-        os.replace(draft, place)
-    except OSError as error:
-        raise DataError(f"{place}: cannot be written ({error.strerror}).") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return read_shards(place)
 
 
@@ -68,14 +57,30 @@ def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset
         files = data_files(path) if path.is_dir() else [path]
         if not files:
             raise DataError(f"{path}: has no LETOR or Parquet files that belong together.")
+        sparse = first = None  # all files are read as the first one
         for file in files:
             if format_of(file) == "letor":
-                yield from letor_blocks(file, rows, progress)
+                blocks = letor_blocks(file, rows, progress, sparse, first)
+                sparse, first = yield from _told(blocks)
             else:
                 yield _featured(read(file), file)
     else:
         for number, block in enumerate(data):
             yield _featured(block, f"block {number}")
+
+
+def _told(
+    blocks: Generator[Dataset, None, int],
+) -> Generator[Dataset, None, tuple[bool, int]]:
+    """The same blocks; at the end, whether they are sparse and the number of the first feature."""
+    sparse = False
+    while True:
+        try:
+            block = next(blocks)
+        except StopIteration as end:
+            return sparse, end.value
+        sparse = block.is_sparse
+        yield block
 
 
 def _featured(data: Any, name: object) -> Dataset:
@@ -117,6 +122,8 @@ class _Writer:
             self.first = replace(data[:0], docids=None)
         if data.feature_names != self.first.feature_names or data.X.dtype != self.first.X.dtype:
             raise DataError(f"{data.source}: its features or their type are not those before.")
+        if not np.isfinite(data.y).all():
+            raise DataError(f"{data.source}: a label is not a finite number.")
         if data.is_sparse != self.first.is_sparse:
             raise DataError(f"{data.source}: sparse features after dense ones, or the reverse.")
         name = f"{len(self.shards):05d}"
@@ -162,7 +169,8 @@ class _Writer:
         assert self.first is not None
         shard, names = self.shards[number], self.first.feature_names
         kind, sparse = str(self.first.X.dtype), self.first.is_sparse
-        now = Shards(self.folder, (shard,), width, kind, sparse, names, (self.low, self.high))[0]
+        was, labels = self.widths[number], (self.low, self.high)
+        now = Shards(self.folder, (shard,), was, kind, sparse, names, labels)[0]
         new = self._write(replace(now, X=widened(now.X, width)), f"{shard.name}-wide")
         shutil.rmtree(self.folder / shard.name)
         os.replace(self.folder / new.name, self.folder / shard.name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,9 +24,9 @@ from firstpage.data.files import suffix_of
 from firstpage.data.formats import SUFFIXES, read
 from firstpage.data.json_files import Kind, digest
 from firstpage.data.letor import from_arrays
-from firstpage.data.shard_checks import Once, hash_of
+from firstpage.data.letor_reader import FeatureZero
+from firstpage.data.shard_checks import AGAIN, Once, check_same, has_arrays, hash_of, mapped
 from firstpage.errors import DataError
-from firstpage.types import Array
 
 FILE = Kind("firstpage-shards", 1, "table of shards")
 TABLE = "shards.json"
@@ -58,6 +59,7 @@ class Shards:
     is_sparse: bool
     feature_names: tuple[str, ...] | None
     labels: tuple[float, float]
+    zero_based: bool = False  # of LETOR files that are taken as they are
 
     def __len__(self) -> int:
         """The number of shards."""
@@ -92,25 +94,31 @@ class Shards:
         """One shard, as if there were no others, by its full path: what is sent to machines."""
         return replace(self, folder=self.folder.resolve(), shards=(self.shards[number],))
 
-    def open(self, number: int) -> Opened:
-        """A shard, and a way to let go of its pages."""
+    def open(self, number: int, check: bool = False) -> Opened:
+        """A shard, and a way to let go of its pages; `check` that it is the one written."""
         shard = self.shards[number]
         place = self.folder / shard.name
+        if not self.folder.is_dir():
+            raise DataError(f"{self.folder}: no such folder of shards on this machine.")
         if not shard.sizes:
             return Opened(self._file(place))
-        arrays: dict[str, Array] = {}
-        for name, size in shard.sizes.items():
-            file = place / f"{name}.npy"
-            _check_size(file, size)
-            arrays[name] = np.load(file, mmap_mode="r", allow_pickle=False)
+        arrays = {name: mapped(place / f"{name}.npy", n) for name, n in shard.sizes.items()}
         maps = [a._mmap for a in arrays.values() if isinstance(a, np.memmap) and a.size]  # type: ignore[attr-defined]
-        data = from_arrays(arrays, str(place))
-        return Opened(replace(data, feature_names=self.feature_names), maps)
+        try:
+            data = replace(from_arrays(arrays, str(place)), feature_names=self.feature_names)
+        except (ValueError, TypeError, IndexError):
+            raise DataError(f"{place}: its arrays do not fit together: {AGAIN}") from None
+        if (data.n_features, str(data.X.dtype)) != (self.n_features, self.dtype):
+            raise DataError(f"{place}: its features are not those of the table: {AGAIN}")
+        if check:
+            check_same(data, shard.sha256)
+        return Opened(data, maps)
 
     def _file(self, path: Path) -> Dataset:
         options: dict[str, Any] = {"dtype": self.dtype}
         if _kind(path) == "letor":
             options |= {"sparse": self.is_sparse, "n_features": self.n_features}
+            options["zero_based"] = self.zero_based
         return _dataset(path, **options)
 
     @cached_property
@@ -157,7 +165,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     files = data_files(place)
     if files:
         return _files(place, files)
-    if any(place.glob("*/*.npy")):
+    if has_arrays(place):
         raise DataError(f"{place}: {TABLE} is missing: half-written, or damaged; write it again.")
     raise DataError(
         f"{place}: no folder of shards: neither {TABLE} nor LETOR or Parquet files that belong "
@@ -169,27 +177,22 @@ NO_FOLDER = "%s: is a file, not a folder of shards; `firstpage shard` makes one 
 
 
 def is_shards(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a folder of shards: one with a table, or with data files side by side."""
+    """Whether this is meant as one: with a table, arrays, or data files side by side."""
     place = Path(path)
-    return place.is_dir() and ((place / TABLE).is_file() or bool(data_files(place)))
+    return place.is_dir() and (
+        (place / TABLE).is_file() or bool(data_files(place)) or has_arrays(place)
+    )
 
 
 def data_files(folder: Path) -> list[Path]:
     """LETOR and Parquet files, by name; those of one fold are not taken for shards."""
     found = sorted(f for f in folder.iterdir() if f.is_file() and _kind(f) in AS_THEY_ARE)
-    parts = {f.name.split(".")[0].lower() for f in found} & FOLD
+    parts = {re.split(r"[^a-z]", f.name.lower())[0] for f in found} & FOLD
     return found if len(parts) < 2 else []
 
 
 def _kind(path: Path) -> str | None:
     return None if path.name.startswith(".") else SUFFIXES.get(suffix_of(path)[0])
-
-
-def _check_size(file: Path, size: int) -> None:
-    found = file.stat().st_size if file.is_file() else None
-    if found != size:
-        what = "is missing" if found is None else f"has {found} bytes instead of {size}"
-        raise DataError(f"{file}: {what}: half-written, or damaged; write the shards again.")
 
 
 def _table(place: Path) -> Shards:
@@ -218,12 +221,23 @@ def _dataset(path: Path, **options: Any) -> Dataset:
 
 
 def _files(place: Path, files: list[Path]) -> Shards:
+    """Features count from 0 in all files where one of them has a feature 0, else from 1."""
+    try:
+        return _looked(place, files, False)
+    except FeatureZero:
+        return _looked(place, files, True)
+
+
+def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
     """Every file is read once, to know what there is; the readers' cache makes the next cheap."""
     found, names, dtype, sparse = [], None, "float32", False
     width, low, high = 0, np.inf, -np.inf
     once = Once()
     for number, path in enumerate(files):
-        data = _dataset(path)
+        options = {"zero_based": zero_based} if _kind(path) == "letor" else {}
+        data = _dataset(path, **options)
+        if not data.n_docs:
+            raise DataError(f"{path}: there is no document in it.")
         once.add(data, path.name)
         if number and data.feature_names != names:
             raise DataError(f"{path}: its features are not those of {files[0].name}.")
@@ -231,4 +245,4 @@ def _files(place: Path, files: list[Path]) -> Shards:
         width = max(width, data.n_features)
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
         found.append(Shard(path.name, data.n_docs, len(data), hash_of(data)))
-    return Shards(place, tuple(found), width, dtype, sparse, names, (low, high))
+    return Shards(place, tuple(found), width, dtype, sparse, names, (low, high), zero_based)

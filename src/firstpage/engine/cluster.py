@@ -155,15 +155,20 @@ class DaskParts:
         """
         if time.monotonic() - self._looked > NEWCOMERS:
             self._assign()
-        groups = self._groups(list(calls))
-        futures = [self._submit(worker, group, calls) for worker, group in groups]
-        self._wait(futures)
+        groups, futures = self._given(calls)
+        while not self._wait(futures):
+            self._assign()
+            groups, futures = self._given(calls)
         try:
             found = self._client.gather(futures)
         except library().KilledWorker as error:
             raise self._killed() from error
         numbers = [n for _, group in groups for n in group]
         return dict(zip(numbers, (one for answer in found for one in answer), strict=True))
+
+    def _given(self, calls: dict[int, tuple[Any, ...]]) -> tuple[list[Any], list[Any]]:
+        groups = self._groups(list(calls))
+        return groups, [self._submit(worker, group, calls) for worker, group in groups]
 
     def _groups(self, numbers: list[int]) -> list[tuple[str, list[int]]]:
         """Parts by worker, dealt to its threads.
@@ -188,16 +193,21 @@ class DaskParts:
                 allow_other_workers=True, pure=False, key=f"firstpage-{uuid4().hex}",
             )  # fmt: skip
 
-    def _wait(self, futures: list[Any]) -> None:
-        """For all; but not for ever for workers that do not come."""
+    def _wait(self, futures: list[Any]) -> bool:
+        """For all; but not for ever for workers that do not come.
+
+        False where nobody is left of those who were there: tasks that Dask has found no worker
+        for wait for one of the old address for ever, whoever else comes.
+        """
         distributed = library()
         while True:
             try:
                 with self._client.as_current():
                     distributed.wait(futures, timeout=GLANCE)
-                return
+                return True
             except (TimeoutError, distributed.TimeoutError):
-                self._present()
+                if not self._workers.keys() & self._present().keys():
+                    return False
 
     def _assign(self) -> None:
         """Every part to a worker that is there; who has one keeps it, unless others have less."""

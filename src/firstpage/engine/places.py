@@ -37,6 +37,8 @@ def engine_of(given: Any, threads: int | None = None) -> Engine:
     if hasattr(given, "scheduler_info") and hasattr(given, "submit"):
         from firstpage.engine.cluster import DaskEngine
 
+        if given.status != "running":
+            raise DataError(f"the Dask Client is {given.status}; give one that is connected.")
         return DaskEngine(given)
     if hasattr(given, "parts"):
         found: Engine = given

@@ -33,7 +33,7 @@ class Scratch:
                 held = mmap.mmap(file.fileno(), size)
         except OSError as error:
             raise DataError(
-                f"{tempfile.gettempdir()}: no room for {size / 2**30:.1f} GB of scratch "
+                f"{tempfile.gettempdir()}: no room for {size / 2**20:.0f} MB of scratch "
                 f"({error.strerror}); set TMPDIR to a folder with more."
             ) from error
         self.maps.append(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from importlib import import_module
 from threading import Lock
 from typing import Any
@@ -19,6 +20,7 @@ Asked = tuple[int, Any, tuple[Any, ...]]
 _kept = Kept(0)
 _lock = Lock()
 _busy: dict[tuple[str, int], Lock] = {}
+_done: deque[str] = deque(maxlen=1000)  # jobs of which nobody wants to know more
 
 
 def version() -> str:
@@ -30,7 +32,12 @@ def call(job: str, make: Make, keep: int | None, asked: list[Asked]) -> list[Any
     """What parts answer, one after the other."""
     with _lock:
         _kept.limit = _room() if keep is None else keep
-    return [_call((job, number), make, spec, given) for number, spec, given in asked]
+    found = []
+    for number, spec, given in asked:
+        if job in _done:  # it was broken off, and this task is still on its way
+            break
+        found.append(_call((job, number), make, spec, given))
+    return found
 
 
 def _call(key: tuple[str, int], make: Make, spec: Any, given: tuple[Any, ...]) -> Any:
@@ -48,13 +55,17 @@ def _call(key: tuple[str, int], make: Make, spec: Any, given: tuple[Any, ...]) -
             raise DataError(f"on the worker {_address()}: {error}") from error
         part.release()
         with _lock:
-            _kept.offer(key, part)
+            if key[0] in _done:
+                _busy.pop(key, None)
+            else:
+                _kept.offer(key, part)
     return found
 
 
 def drop(job: str) -> None:
     """A job is done: let go of its parts."""
     with _lock:
+        _done.append(job)
         _kept.drop(job)
         for key in [k for k in _busy if k[0] == job]:
             del _busy[key]

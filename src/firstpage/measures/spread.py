@@ -38,7 +38,7 @@ class Measured:
     nbytes = 0
 
     def __init__(self, asked: Asked, threads: int) -> None:
-        self._opened, self._asked = asked.shards.open(0), asked
+        self._opened, self._asked = asked.shards.open(0, check=True), asked
 
     def release(self) -> None:
         self._opened.release()

@@ -188,7 +188,8 @@ class Ranker(Given):
             self._keep(self._learn(job))
             return
         weights = [getattr(training, name, None) for name in ("weights", "query_weights")]
-        kept = Checkpoint(checkpoint, belongs(self, training.fingerprint(), weights, job.valid))
+        mine = belongs(self, training.fingerprint(), weights, job.valid, job.start)
+        kept = Checkpoint(checkpoint, mine)
         with kept:
             found = self._learn(replace(job, checkpoint=kept))
             self._keep(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -215,9 +215,13 @@ def _resumed(checkpoint: Checkpoint | None) -> Boosted:
     )  # fmt: skip
 
 
-def _state_of(found: Boosted) -> dict[str, Any]:
-    return {"iterations": len(found.chosen), "chosen": found.chosen, "losses": found.losses,
-            "before": found.before, "aside": found.aside, "vain": found.vain}  # fmt: skip
+def _state_of(found: Boosted) -> Callable[[], dict[str, Any]]:
+    """Where it stands now, told later: the next round may break off in the middle."""
+    done, aside, vain = len(found.chosen), found.aside, found.vain
+    return lambda: {
+        "iterations": done, "chosen": found.chosen[:done], "losses": found.losses[:done],
+        "before": found.before, "aside": aside, "vain": vain,
+    }  # fmt: skip
 
 
 def _watched(job: Job, state: State, rules: Rules, found: Boosted) -> Fitted:
@@ -233,8 +237,8 @@ def _watched(job: Job, state: State, rules: Rules, found: Boosted) -> Fitted:
         if valid is not None:
             valid[:] += step * pool.values(chosen, X)
         stop = watcher(at, loss, at)
-        if job.checkpoint is not None and len(found.chosen) == at:
-            job.checkpoint.keep(lambda: _state_of(found))
+        if job.checkpoint is not None and len(found.chosen) == at and not stop:
+            job.checkpoint.keep(_state_of(found))
         return stop
 
     for at, ((chosen, step), loss) in enumerate(zip(found.chosen, found.losses, strict=True), 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.json_files import Kind, digest, write_json
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.record import fingerprint
+from firstpage.rankers.record import fingerprint, versions
 
 FILE = Kind("firstpage-checkpoint", 1, "checkpoint")
 EVERY = 10.0  # seconds between writings
@@ -34,8 +35,8 @@ class Checkpoint:
         self._last: Callable[[], State] | None = None
         self._written = time.monotonic()
         self.state: State | None = None
-        if self.path.is_dir() or not self.path.absolute().parent.is_dir():
-            raise DataError(f"{self.path}: a checkpoint cannot be written there.")
+        self._mute = False
+        self._check_place()
         if self.path.exists():
             self.state = self._read()
             warnings.warn(
@@ -43,12 +44,30 @@ class Checkpoint:
                 "done.", FirstpageWarning, stacklevel=5,
             )  # fmt: skip
 
+    def _check_place(self) -> None:
+        """Now, not when hours of work are to be kept."""
+        folder = self.path.absolute().parent
+        if self.path.is_dir() or not folder.is_dir():
+            raise DataError(f"{self.path}: a checkpoint cannot be written there.")
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise DataError(
+                f"{self.path}: a checkpoint cannot be written there ({error.strerror})."
+            ) from error
+
     def _read(self) -> State:
         held = FILE.read(self.path)
         parts = {key: held.get(key) for key in ("belongs", "state")}
         if digest(parts) != held.get("sha256"):
             raise DataError(f"{self.path}: damaged: its contents do not match its checksum.")
         for key, mine in self._belongs.items():
+            if held["belongs"].get(key) != mine and key == "version":
+                raise DataError(
+                    f"{self.path}: was left by another version of Firstpage; remove it, or name "
+                    "another file."
+                )
             if held["belongs"].get(key) != mine:
                 raise DataError(
                     f"{self.path}: is the checkpoint of another fit (its {key} differ); remove "
@@ -64,16 +83,29 @@ class Checkpoint:
             self.write()
 
     def write(self) -> None:
-        """The last state, if there is any."""
-        if self._last is not None:
-            held = {"belongs": self._belongs, "state": _packed(self._last())}
+        """The last state, if there is any.  A disk that is full shall not end the fit."""
+        if self._last is None:
+            return
+        held = {"belongs": self._belongs, "state": _packed(self._last())}
+        self._written = time.monotonic()
+        try:
             write_json(FILE.marked(held), self.path)
-            self._written = time.monotonic()
+        except (OSError, DataError) as error:
+            self._warn(f"{self.path}: the checkpoint cannot be written ({_why(error)}).")
 
     def done(self) -> None:
         """Nothing is left to go on with."""
         self._last = None
-        self.path.unlink(missing_ok=True)
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            self._warn(f"{self.path}: the fit is done; remove it ({_why(error)}).")
+
+    def _warn(self, text: str) -> None:
+        """Once: the next time it will be no other."""
+        if not self._mute:
+            warnings.warn(text, FirstpageWarning, stacklevel=2)
+        self._mute = True
 
     def __enter__(self) -> Checkpoint:
         return self
@@ -83,15 +115,23 @@ class Checkpoint:
         self.write()
 
 
-def belongs(ranker: Any, data: dict[str, Any], weights: list[Any], valid: Dataset | None) -> State:
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def belongs(
+    ranker: Any, data: dict[str, Any], weights: list[Any], valid: Dataset | None, start: Any = None
+) -> State:
     """What a checkpoint must have been made with."""
     from firstpage.rankers.files import plain_parameter
 
     given = ranker.get_params(deep=False).items()
     return {
+        "version": versions()["firstpage"],
         "ranker": type(ranker).__name__,
         "parameters": {k: plain_parameter(v) for k, v in given if k not in INDIFFERENT},
         "data": [data["sha256"], *[digest({"w": w.tolist()}) for w in weights if w is not None]],
+        "warm start": None if start is None else digest({"w": np.asarray(start).tolist()}),
         "validation data": None if valid is None else fingerprint(valid)["sha256"],
     }
 
@@ -105,13 +145,18 @@ def _packed(value: Any) -> Any:
         return {key: _packed(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_packed(one) for one in value]
+    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        return _packed(np.asarray(value))  # which JSON has no word for
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _unpacked(value: Any) -> Any:
     if isinstance(value, dict) and set(value) == {"float64", "shape"}:
         raw = base64.b64decode(value["float64"])
-        return np.frombuffer(raw, np.float64).reshape(value["shape"]).copy()
+        array = np.frombuffer(raw, np.float64).reshape(value["shape"]).copy()
+        return array if array.ndim else float(array)
     if isinstance(value, dict):
         return {key: _unpacked(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_unpacked(one) for one in value]
     return value

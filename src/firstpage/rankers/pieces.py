@@ -61,7 +61,7 @@ class Surveyor:
     nbytes = 0
 
     def __init__(self, spec: Spec, threads: int) -> None:
-        self._opened = spec.shards.open(0)
+        self._opened = spec.shards.open(0, check=True)
 
     def release(self) -> None:
         self._opened.release()

@@ -24,7 +24,10 @@ def minimized(
     if checkpoint is not None:
         if solver.batch is not None:
             raise DataError(f"{type(solver).__name__} leaves no checkpoints.")
+        most = solver.max_iter if solver.path else None
         solver, start, watch = _resumed(checkpoint, solver, start, watcher, more)
+        if checkpoint.state is not None and checkpoint.state["iterations"] == most:
+            return Found(start, objective(start)[0], most, "all iterations done", False)
     found: Found = solver.minimize(objective, start, watch, **more)
     state = None if checkpoint is None else checkpoint.state
     return (
@@ -55,7 +58,7 @@ def _resumed(
         best = None if watcher.best is None else list(vars(watcher.best).values())
         now = {"iterations": done + iteration, "params": params.copy(), "best": best,
                "best_params": watcher.best_params}  # fmt: skip
-        if np.isfinite(params).all():
+        if np.isfinite(params).all() and not told:
             checkpoint.keep(lambda: {**now, **{key: tell() for key, tell in inner.items()}})
         return told
 

@@ -25,7 +25,7 @@ class Scorer:
     nbytes = 0
 
     def __init__(self, spec: ToScore, threads: int) -> None:
-        self._opened, self._stage = spec.shards.open(0), spec.stage
+        self._opened, self._stage = spec.shards.open(0, check=True), spec.stage
 
     def release(self) -> None:
         self._opened.release()

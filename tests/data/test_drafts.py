@@ -1,0 +1,68 @@
+"""Folders appear whole or not at all, and what killed processes left goes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import firstpage as fp
+from firstpage.errors import DataError
+
+DATA = fp.Synthetic(queries=30, docs=10, features=4).dataset()
+KILLED = """
+import os, sys, firstpage as fp
+data = fp.Synthetic(queries=30, docs=10, features=4).dataset()
+def blocks():
+    yield data[:20]
+    os.kill(os.getpid(), 9)
+fp.write_shards(blocks(), sys.argv[1], rows=50)
+"""
+
+
+def test_a_killed_process_leaves_no_shards_and_the_next_removes_its_draft(
+    tmp_path: Path, monkeypatch
+) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "s"], check=False)
+    assert done.returncode == -9
+    left = [p.name for p in tmp_path.iterdir()]
+    assert len(left) == 1
+    assert left[0].startswith(".s-")
+    (tmp_path / ".s-mine").mkdir()
+    (tmp_path / ".s-mine" / "notes").write_text("not a draft")
+    monkeypatch.setattr("firstpage.data.drafts.YOUNG", -1.0)
+
+    def blocks():  # a second writer does not touch the draft of one at work
+        yield DATA[:20]
+        fp.write_shards(DATA, tmp_path / "s", rows=50)
+        yield DATA[20:]
+
+    with pytest.raises(DataError, match="cannot be written"):  # the other was first
+        fp.write_shards(blocks(), tmp_path / "s", rows=50)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".s-mine", "s"]
+    assert fp.read_shards(tmp_path / "s").n_queries == 30
+
+
+def test_a_full_disk_and_bad_places_are_one_line(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"cannot be written \("):
+        fp.write_shards(DATA, tmp_path / "file" / "s")
+    (tmp_path / "file").unlink()
+
+    def full(*args: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("numpy.save", full)
+        with pytest.raises(DataError, match=r"s: cannot be written \(No space left on device\)"):
+            fp.write_shards(DATA, tmp_path / "s")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    fp.write_shards(DATA, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert fp.read_shards(tmp_path / "empty").n_docs == DATA.n_docs
