@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import firstpage as fp
+from tests.engine.machines import Machines
 
 DATA = fp.Synthetic(queries=80, docs="uniform(4, 30)", features=7, seed=3).dataset()
 
@@ -20,3 +22,12 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> fp.Shards:
 def text(tmp_path: Path) -> Path:
     fp.write_letor(DATA, tmp_path / "train.txt")
     return tmp_path / "train.txt"
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """A scheduler; workers come as tests need them."""
+    made = Machines(tmp_path_factory.mktemp("machines"))
+    made.start()
+    yield made
+    made.close()

@@ -14,18 +14,9 @@ from firstpage.engine.worker import held
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import random_preferences
 from tests.engine.conftest import DATA
-from tests.engine.machines import Machines
 
 pytest.importorskip("distributed")
 RANKERS = ["RankNet(k=5)", "RankSVM(k=5)", "Regression(normalize=minmax)", "RankBoost(rounds=8)"]
-
-
-@pytest.fixture(scope="module")
-def machines(tmp_path_factory):
-    made = Machines(tmp_path_factory.mktemp("machines"))
-    made.start()
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")

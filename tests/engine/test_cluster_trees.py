@@ -30,14 +30,6 @@ RANKERS = {
 
 
 @pytest.fixture(scope="module")
-def machines(tmp_path_factory):
-    made = Machines(tmp_path_factory.mktemp("machines"))
-    made.start()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def one_query_is_flat() -> fp.Dataset:
     y = TRAIN.y.copy()
     y[TRAIN.offsets[7] : TRAIN.offsets[8]] = 2.0

@@ -14,7 +14,7 @@ import numpy as np
 from firstpage.errors import DataError, need
 from firstpage.exporting.forest import Forest
 from firstpage.exporting.grown import forest_of
-from firstpage.exporting.subject import Files, Subject, note_sums, single_leaves
+from firstpage.exporting.subject import Files, Subject, single_leaves
 
 HOW = """The input `features` has one row for each candidate of ONE query, the output `scores` one
 number each:
@@ -134,16 +134,25 @@ def _scores(graph: _Graph, at: str, subject: Subject) -> None:
     else:
         forest = forest_of(scoring, subject.source)
         single_leaves(forest, subject.source)  # the sum is handed out as float32
-        note_sums(forest, False)
         if forest.single and not graph.single:  # XGBoost looks at float32 numbers
             rounded = graph.node("Cast", [at], to=graph.float)
             at = graph.node("Cast", [rounded], to=graph.double)
-        summed = _forest(graph, at, forest)
+        summed = _summed(graph, _forest(graph, at, forest), forest)
         wide = graph.node("Cast", [summed], to=graph.double)
         graph.node("Squeeze", [wide, graph.constant([1], np.int64)], "scores")
 
 
+def _summed(graph: _Graph, found: str, forest: Forest) -> str:
+    """A column of sums.  The runtime adds trees up in float64; XGBoost in float32, one after the
+    other, and with hundreds of trees that shows: so they come one by one, and are added so."""
+    if not forest.single:
+        return found
+    sums = graph.node("CumSum", [found, graph.constant(1, np.int64)])
+    return graph.node("Gather", [sums, graph.constant([len(forest.trees) - 1], np.int64)], axis=1)
+
+
 def _forest(graph: _Graph, at: str, forest: Forest) -> str:
+    """The sum of all trees; where leaves are added in float32, a column a tree."""
     helper, double = graph.onnx.helper, graph.double
     columns: dict[str, list[Any]] = {
         n: [] for n in (
@@ -165,9 +174,11 @@ def _forest(graph: _Graph, at: str, forest: Forest) -> str:
         columns["target_nodeids"] += np.flatnonzero(leaf).tolist()
         values += tree.threshold.tolist()
         weights += tree.value[leaf].tolist()
-    targets, given = [0] * len(weights), dict[str, Any](columns)
+    given = dict[str, Any](columns)
+    targets = given["target_treeids"] if forest.single else [0] * len(weights)
     return graph.node(
-        "TreeEnsembleRegressor", [at], domain="ai.onnx.ml", n_targets=1,
+        "TreeEnsembleRegressor", [at], domain="ai.onnx.ml",
+        n_targets=len(forest.trees) if forest.single else 1,
         aggregate_function="SUM", post_transform="NONE", target_ids=targets,
         nodes_values_as_tensor=helper.make_tensor("v", double, [len(values)], values),
         target_weights_as_tensor=helper.make_tensor("w", double, [len(weights)], weights),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from firstpage.data.transforms import MinMax, Standardize
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.exporting.features import Features
 from firstpage.exporting.floats import MOST, floor32, unscaled
-from firstpage.exporting.forest import Forest
+from firstpage.exporting.forest import Forest, Tree
 from firstpage.exporting.grown import forest_of
 from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.files import Model
@@ -98,13 +99,12 @@ class Subject:
     def forest32(self) -> Forest:
         """Trees whose thresholds are float32 numbers and split those as the model does.
 
-        The last come first where the model adds in float64: they are the smallest, and float32 sums
-        lose least that way.
+        The smallest come first where the model adds in float64: float32 sums lose least that way.
         """
         found = self.forest().with_thresholds(_single)
         single_leaves(found, self.source)
         note_sums(found, True)
-        return found if found.single else replace(found, trees=found.trees[::-1])
+        return found if found.single else replace(found, trees=_smallest_first(found.trees))
 
     def _scaling(self) -> tuple[Floats, Floats]:
         assert self.transform is not None
@@ -176,6 +176,10 @@ def _single(_: Ints, threshold: Floats) -> Floats:
     return np.where(threshold >= MOST, np.inf, floor32(threshold).astype(np.float64))
 
 
+def _smallest_first(trees: Sequence[Tree]) -> tuple[Tree, ...]:
+    return tuple(sorted(trees, key=lambda t: float(np.abs(t.value[t.feature < 0]).mean())))
+
+
 def note_sums(forest: Forest, single: bool) -> None:
     """Say where a target adds many trees up in another type than the model does."""
     if forest.single == single or len(forest.trees) <= MANY:
@@ -183,7 +187,7 @@ def note_sums(forest: Forest, single: bool) -> None:
     there, here = ("float32", "float64") if single else ("float64", "float32")
     warnings.warn(
         f"{len(forest.trees)} trees are added up in {there} there, and in {here} by predict: "
-        "scores may be off by some millionths.",
+        "scores may be off by a millionth or two.",
         FirstpageWarning,
         stacklevel=5,
     )
