@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.data.ids import Ids
 from firstpage.engine.base import EngineError
 from firstpage.errors import DataError
+from firstpage.scorers.trees import Trees
 from tests.engine.machines import Machines
 
 pytest.importorskip("distributed")
@@ -93,6 +95,18 @@ def test_sparse_shards(machines, tmp_path: Path) -> None:
     far = fp.ranker(RANKERS["listwise"]).fit(sparse, engine=machines.engine)
     near = fp.ranker(RANKERS["listwise"]).fit(replace(TRAIN, X=X))
     assert agreeing(far.predict(replace(TRAIN, X=X)), near.predict(replace(TRAIN, X=X))) > 0.97
+
+
+def test_parameters_as_lightgbm_calls_them_and_a_shard_without_documents(
+    machines, tmp_path: Path
+) -> None:
+    machines.need(2)
+    none = replace(TRAIN[:0], offsets=np.zeros(4, int), queries=Ids.of(["x", "y", "z"]))
+    cut = fp.write_shards(iter([TRAIN, none]), tmp_path / "s", rows=TRAIN.n_docs)
+    assert [shard.rows for shard in cut.shards] == [TRAIN.n_docs, 0]
+    trees = Trees(count=5, options={"verbosity": -1, "max_depth": 1, "deterministic": False})
+    far = fp.ListMLE(scorer=trees).fit(cut, engine=machines.engine)
+    assert far.model_.text.count("num_leaves=2\n") == 5
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ on without one of them, and which worker has which shard shows in the last digit
 
 from __future__ import annotations
 
-import operator
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from io import StringIO
 from typing import Any
@@ -18,21 +17,17 @@ from typing import Any
 import numpy as np
 
 from firstpage.engine.base import EngineError
-from firstpage.engine.cluster import LOST, DaskEngine, library
+from firstpage.engine.cluster import LOST, DaskEngine
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
+from firstpage.rankers.cluster_columns import Check, Columns
 from firstpage.rankers.fitting import Fitted, Job
-from firstpage.rankers.pieces import Piece, Spec
 from firstpage.rankers.spread import Spread
 from firstpage.rankers.tree_fitting import fit_boosted
 from firstpage.rankers.tree_objective import Objective, as_it_is
 from firstpage.scorers.trees import Grown, Trees, lightgbm_or_error, refusals
-from firstpage.types import Array, Floats
 
-PATIENCE = 10.0  # seconds for workers to notice that another is gone
-NAMES = {"leaves": "num_leaves", "rate": "learning_rate", "min_docs": "min_child_samples"}
-Check = Callable[[Floats, Array], None]
-"""(labels, lengths of lists) -> nothing, or an error that says what cannot be learned from."""
+PATIENCE = 60.0  # seconds for workers to let go of one that is gone
 
 
 def fit_cluster_trees(
@@ -71,6 +66,11 @@ def _losses(place: DaskEngine) -> Iterator[None]:
         yield
     except LOST as error:
         raise place.lost() from error
+    except ImportError as error:
+        raise EngineError(
+            f"a worker of {place.address} lacks what trees need ({error}); install "
+            "firstpage[trees] there."
+        ) from error
     except lightgbm_or_error().basic.LightGBMError as error:
         _disconnect(place)
         if "socket" not in str(error).lower():
@@ -84,13 +84,18 @@ def _losses(place: DaskEngine) -> Iterator[None]:
 def _disconnect(place: DaskEngine) -> None:
     """Threads whose LightGBM failed keep its connections, and would fail again: as many tasks as a
     worker has threads, at the same time, tell them to let go."""
+    client = place.client
     with suppress(Exception):  # there is an error already to be told
         told = [
-            place.client.submit(_let_go, n, workers=[worker], pure=False)
-            for worker, threads in place.client.nthreads().items()
+            (worker, client.submit(_let_go, n, workers=[worker], pure=False))
+            for worker, threads in client.nthreads().items()
             for n in range(threads)
         ]
-        library().wait(told, timeout=PATIENCE)
+        until = time.monotonic() + PATIENCE
+        while told and time.monotonic() < until:
+            time.sleep(0.1)
+            there = client.nthreads()  # who went away in the meantime is not waited for
+            told = [(w, one) for w, one in told if w in there and not one.done()]
 
 
 def _let_go(number: int) -> None:
@@ -120,96 +125,18 @@ def _grown(
 ) -> Any:  # fmt: skip
     """The booster of all shards."""
     lightgbm = lightgbm_or_error()
-    named = {theirs: getattr(trees, ours) for ours, theirs in NAMES.items()}
-    ranker = lightgbm.DaskLGBMRanker(
-        client=place.client, objective=objective, n_estimators=trees.count, random_state=seed,
-        deterministic=True, force_row_wise=True, verbosity=-1, **named, **options, **trees.options,
-    )  # fmt: skip
-    held = _Held(place, training, isinstance(objective, str), check)
-    weight = held.column(3) if training.flat else None
+    asked = {
+        "n_estimators": trees.count, "num_leaves": trees.leaves, "learning_rate": trees.rate,
+        "min_child_samples": trees.min_docs, "random_state": seed, "deterministic": True,
+        "force_row_wise": True, "verbosity": -1, **options, **trees.options,
+    }  # fmt: skip
+    ranker = lightgbm.DaskLGBMRanker(client=place.client, objective=objective, **asked)
+    held = Columns(place, training, isinstance(objective, str), check)
+    weight = held.column("weights") if training.flat else None
     with warnings.catch_warnings(), redirect_stdout(StringIO()):  # it prints what it does
-        warnings.filterwarnings(
-            "ignore", "Parameter n_jobs will be ignored"
-        )  # a default of its own
-        ranker.fit(held.features(), held.column(1), group=held.column(2), sample_weight=weight)
+        warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")  # nobody gave one
+        ranker.fit(
+            held.features(), held.column("labels"), group=held.column("lengths"),
+            sample_weight=weight,
+        )  # fmt: skip
     return ranker.booster_
-
-
-class _Held:
-    """Shards in the memory of the workers, as columns that Dask knows."""
-
-    def __init__(
-        self, place: DaskEngine, training: Spread, plain: bool, check: Check | None
-    ) -> None:
-        self._client, self._training = place.client, training
-        workers = place.workers()
-        self._loaded = [
-            self._client.submit(
-                loaded, spec, plain, check, workers=[workers[n % len(workers)]],
-                allow_other_workers=True, pure=False,
-            )
-            for n, spec in enumerate(training.specs())
-        ]  # fmt: skip
-        library().wait(self._loaded)
-        self._sizes = self._client.gather(self._client.map(sizes, self._loaded, pure=False))
-
-    def features(self) -> Any:
-        """A row a document."""
-        import dask.array as da
-
-        shape, kind = self._training.n_features, self._training.shards.dtype
-        return da.concatenate([
-            da.from_delayed(part, (rows, shape), kind)
-            for (rows, _), part in zip(self._sizes, self._field(0), strict=True)
-        ])  # fmt: skip
-
-    def column(self, number: int) -> Any:
-        """Labels (1), lengths of lists (2) or weights (3)."""
-        import dask.array as da
-
-        which = 1 if number == 2 else 0
-        return da.concatenate([
-            da.from_delayed(part, (size[which],), np.int64 if number == 2 else np.float64)
-            for size, part in zip(self._sizes, self._field(number), strict=True)
-        ])  # fmt: skip
-
-    def _field(self, number: int) -> list[Any]:
-        import dask
-
-        found = self._client.map(operator.itemgetter(number), self._loaded, pure=False)
-        return [dask.delayed(one) for one in found]
-
-
-Loaded = tuple[Any, Floats, Array, Floats]
-
-
-def loaded(spec: Spec, plain: bool, check: Check | None) -> Loaded:
-    """A shard in memory: features, labels, lengths of lists, weights of documents.
-
-    plain   labels as they are, and not as the ranker reads them
-    """
-    piece = Piece(spec, 1)
-    labels = piece.data.y if plain else piece.truth.labels
-    if len(np.unique(labels)) != len(np.unique(labels.astype(np.float32))):
-        raise DataError(
-            f"{piece.data.source}: LightGBM keeps labels in 32 bits, and some of these would be "
-            "alike; take coarser ones."
-        )
-    if check is not None:
-        check(labels, piece.data.lengths)
-    X: Any = piece.data.X
-    if isinstance(X, np.ndarray):
-        X = np.array(X)  # not a view of what is mapped
-    else:
-        from scipy.sparse import csr_matrix
-
-        X = csr_matrix(X)
-    weights = np.repeat(piece.shares, piece.data.lengths)
-    found = X, np.array(labels), np.asarray(piece.data.lengths), weights
-    piece.release()
-    return found
-
-
-def sizes(shard: Loaded) -> tuple[int, int]:
-    """Documents and queries."""
-    return len(shard[1]), len(shard[2])
