@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from threading import Thread
 
@@ -118,6 +120,23 @@ def test_all_workers_that_die_at_once_are_made_up_for(machines, shards, local, m
 
 def test_one_worker_is_as_one_machine(machines, shards, local) -> None:
     check(machines, shards, local, 1)
+
+
+def test_a_cluster_by_the_command_line(machines, shards, local, tmp_path: Path) -> None:
+    machines.need(1)
+    model = tmp_path / "far.json"
+    for words in (
+        ("train", "RankNet(k=5)", shards.folder, "-o", model),
+        ("evaluate", shards.folder, "--model", model, "-m", "NDCG@5"),
+        ("rank", model, shards.folder, "-o", tmp_path / "scores.txt"),
+    ):
+        asked = [sys.executable, "-m", "firstpage", *map(str, words), "--engine", machines.engine]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "distributed" not in done.stderr  # whose log nobody asked for
+    near = local["RankNet(k=5)"]
+    assert np.array_equal(fp.load(model).predict(DATA), near.predict(DATA))
+    assert np.loadtxt(tmp_path / "scores.txt") == pytest.approx(near.predict(DATA))
 
 
 def test_workers_have_folders_of_their_own_at_hand(machines, shards, local, monkeypatch) -> None:
