@@ -33,6 +33,20 @@ engine = click.option(
     help="For a folder of shards or files: threads, or dask://host:port.  [default: threads]",
 )  # fmt: skip
 
+
+def address(port: int) -> Callable[[Any], Any]:
+    """Where a server listens."""
+    return together(
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
+        ),
+        click.option(
+            "--port", type=click.IntRange(0, 65535), default=port, show_default=True,
+            help="0 takes any free port.",
+        ),
+    )  # fmt: skip
+
+
 truth = together(
     click.argument("data", required=False, type=FILE),
     click.option("--qrels", type=FILE, help="Judgments in TREC form, instead of DATA."),

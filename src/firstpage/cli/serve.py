@@ -12,11 +12,7 @@ from firstpage.cli import options
 
 @click.command("serve")
 @click.argument("model", type=options.FILE)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8220, show_default=True,
-    help="0 takes any free port.",
-)  # fmt: skip
+@options.address(8220)
 @click.option(
     "--max-candidates", type=click.IntRange(1), default=1000, show_default=True,
     help="Candidates of one query.",

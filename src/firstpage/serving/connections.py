@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from firstpage.serving.limits import Limits
@@ -57,15 +58,8 @@ def guarded(limits: Limits) -> type[asyncio.Protocol]:
             return self.cycle is None or self.cycle.response_complete
 
         def make_room(self) -> None:
-            """Whoever has been silent longest goes; who never asked anything, ten times as soon."""
-            now = self.loop.time()
-
-            def patience(one: Any) -> float:
-                waited = float(now - one.since)
-                return 10 * waited if one.cycle is None else waited - USED
-
             others = [one for one in self.connections if one.silent and one is not self]
-            max(others, key=patience, default=self).end()
+            longest_silent(others, self.loop.time(), self).end()
 
         def look(self, now: float) -> None:
             most = FIRST if self.cycle is None else IDLE + FIRST
@@ -78,6 +72,16 @@ def guarded(limits: Limits) -> type[asyncio.Protocol]:
             self.transport.abort()
 
     return Guarded
+
+
+def longest_silent(connections: Iterable[Any], now: float, other: Any) -> Any:
+    """Whoever has been silent longest; who never asked anything counts ten times as long."""
+
+    def silence(one: Any) -> float:
+        waited = float(now - one.since)
+        return 10 * waited if one.cycle is None else waited - USED
+
+    return max(connections, key=silence, default=other)
 
 
 async def look_at_all(server: uvicorn.Server) -> None:

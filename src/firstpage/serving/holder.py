@@ -38,9 +38,7 @@ class Holder:
     def look(self) -> bool:
         """Take the file that lies there now; whether it is served afterwards."""
         with self._turn:
-            self._mark = mark_of(
-                self.path
-            )  # before reading: what is written meanwhile is seen next time
+            self._mark = mark_of(self.path)  # what is written from now on is seen next time
             try:
                 if self.served is not None and digest(self.path) == self.served.digest:
                     self.refused = None

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import click
 
+from firstpage.cli import options
+
 
 @click.command("serve")
 @click.argument("project")
 @click.option("--open", "alone", is_flag=True, help="For you alone on this machine: no accounts.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8210, show_default=True,
-    help="0 takes any free port.",
-)  # fmt: skip
+@options.address(8210)
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME",
     help="A name under which people reach the server; may be given several times.",
