@@ -17,6 +17,7 @@ from firstpage.data.ranking import ranked
 from firstpage.data.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, MinMax, Per, Standardize
 from firstpage.data.truth import Truth
+from firstpage.engine.base import Engine
 from firstpage.engine.places import working
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
@@ -94,6 +95,9 @@ class Ranker(Given):
     def _follow(self, other: Ranker) -> None:
         """Before a fit: begin with what `other`, fitted on the same data, has found out."""
 
+    def _check_place(self, place: Engine) -> None:
+        """Before shards are looked through: whether it can learn there."""
+
     def _truth(self, truth: Truth) -> Truth:
         """The truth to train on; a random order breaks ties only if asked to."""
         return truth.top_k(self.k, self.seed) if self._breaks_ties() and self.k else truth
@@ -167,9 +171,10 @@ class Ranker(Given):
         self._check_features(shards, reset=True)
         if hasattr(self, "transform_"):
             del self.transform_
-        if self.normalize not in (None, "none"):
-            self.transform_ = self._normalizer().fit(shards)
         with working(engine, self.threads) as place:
+            self._check_place(place)
+            if self.normalize not in (None, "none"):
+                self.transform_ = self._normalizer().fit(shards)
             training = Spread.of(
                 shards, place, getattr(self, "transform_", None), clone(self)._truth, self._prefers
             )

@@ -41,11 +41,7 @@ def fit_cluster_trees(
         objective = Objective(str(objective), objective, as_it_is)
     training = job.training
     assert isinstance(training, Spread)
-    if not isinstance(training.engine, DaskEngine) or trees.library != "lightgbm":
-        raise DataError(
-            "over shards trees are grown by LightGBM on a Dask cluster (engine='dask://..'); on "
-            "one machine, or by XGBoost, they grow in memory: read the data with fp.read."
-        )
+    assert isinstance(training.engine, DaskEngine)  # see `check_trees`
     if job.checkpoint is not None:
         raise DataError("LightGBM leaves no checkpoint of a cluster; leave checkpoint out.")
     place = training.engine

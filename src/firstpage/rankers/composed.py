@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from firstpage.engine.base import Engine
 from firstpage.losses.base import Loss
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.fitting import Fitted, Job, Parts, fit_parts
+from firstpage.rankers.spread import check_trees
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.solvers.parts import solver as solver_of
 
@@ -44,6 +46,11 @@ class Composed(Ranker):
 
     def _learn(self, job: Job) -> Fitted:
         return fit_parts(job, self._parts())
+
+    def _check_place(self, place: Engine) -> None:
+        scorer = scorer_of(self.scorer)
+        if scorer.additive:
+            check_trees(place, scorer)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -11,11 +11,12 @@ import numpy as np
 
 from firstpage.data.source import Source
 from firstpage.data.utility import Utility
+from firstpage.engine.base import Engine
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.rankers.base import Ranker
 from firstpage.rankers.fitting import Fitted, Job
-from firstpage.rankers.spread import Spread
+from firstpage.rankers.spread import Spread, check_trees
 from firstpage.rankers.tree_fitting import fit_boosted
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, refusals
@@ -48,6 +49,9 @@ class LambdaMART(Ranker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         gains_of(self.gain)
+
+    def _check_place(self, place: Engine) -> None:
+        check_trees(place, scorer_of(self.scorer))
 
     def _params(self, trees: Trees, job: Job, gains: list[float] | None) -> dict[str, Any]:
         return {

@@ -21,6 +21,10 @@ from firstpage.scorers.linear import Linear
 from firstpage.solvers.spread import SpreadObjective
 from firstpage.types import Floats
 
+ON_A_CLUSTER = (
+    "over shards trees are grown by LightGBM on a Dask cluster (engine='dask://..'); on one "
+    "machine, or by XGBoost, they grow in memory: read the data with fp.read."
+)
 IN_MEMORY = "{} trains on data in memory, not on shards; read them with fp.read, or take {}."
 
 
@@ -139,3 +143,9 @@ class Spread:
     def spread(self, objective: Any, fitting: Any, params: Floats) -> tuple[float, float]:
         found: tuple[float, float] = objective.spread(params)
         return found
+
+
+def check_trees(engine: Engine, trees: Any) -> None:
+    """Trees are grown from shards by a library that has a way of its own, on a cluster."""
+    if not hasattr(engine, "client") or getattr(trees, "library", "lightgbm") != "lightgbm":
+        raise DataError(ON_A_CLUSTER)
