@@ -39,9 +39,9 @@ def delta(pairs: Pairs) -> np.ndarray:
     return out
 
 
-def objective(pairs: Pairs, w: np.ndarray, costs, margins, centre=0.0) -> float:
-    """|w - centre|^2 + sum of cost * weight * lack^2, as the paper writes it."""
-    total = float(((w - centre) ** 2).sum())
+def objective(pairs: Pairs, w: np.ndarray, costs, margins, center=0.0) -> float:
+    """|w - center|^2 + sum of cost * weight * lack^2, as the paper writes it."""
+    total = float(((w - center) ** 2).sum())
     for row, kind, weight in zip(delta(pairs), pairs.kind, pairs.weight, strict=True):
         z = float(row @ w)
         lack = margins[kind] - z if kind else abs(z) - margins[0]
@@ -49,13 +49,13 @@ def objective(pairs: Pairs, w: np.ndarray, costs, margins, centre=0.0) -> float:
     return total
 
 
-def clarabel_optimum(pairs: Pairs, costs, margins, order, centre=None) -> tuple[float, np.ndarray]:
+def clarabel_optimum(pairs: Pairs, costs, margins, order, center=None) -> tuple[float, np.ndarray]:
     """The program with all its constraints: weights w, a slack a pair, order @ w >= 0."""
     import clarabel
     from scipy.sparse import block_diag, csc_matrix, diags_array, eye_array, hstack, vstack
 
     x, size, n = pairs.sparse(), pairs.places * pairs.levels, len(pairs)
-    middle = np.zeros(size) if centre is None else centre
+    middle = np.zeros(size) if center is None else center
     tied = pairs.kind == 0
     signs = np.where(tied, -1.0, 1.0)
     aim = signs * np.asarray(margins)[pairs.kind]

@@ -8,6 +8,7 @@ wish about order is a map, and the learning problem has no other constraint than
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,11 +29,16 @@ class Cone:
     table: Floats
     weights: Floats
 
-    @property
+    @cached_property
     def metric(self) -> Floats:
-        """The penalty as a form of the steps."""
-        found: Floats = self.weights.T @ self.weights
-        return found
+        """The penalty as a quadratic form of the steps."""
+        form: Floats = self.weights.T @ self.weights
+        return form
+
+    @cached_property
+    def smallest_eigenvalue(self) -> float:
+        """Of the metric: how much the penalty curves in its flattest direction."""
+        return float(np.linalg.eigvalsh(self.metric)[0])
 
 
 def cone(places: int, levels: int, nonnegative: bool = False, decreasing: bool = False) -> Cone:

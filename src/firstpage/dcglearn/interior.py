@@ -18,13 +18,13 @@ ROUNDS = 20  # of adding pairs that were overlooked
 NEAR = 2.0  # margins
 
 
-def interior(sums: AnySums, cone: Cone, centre: Floats) -> Floats | None:
+def interior(sums: AnySums, cone: Cone, center: Floats) -> Floats | None:
     """Steps near the optimum, or None where too many pairs matter; looks around the point."""
     chosen = sums.lacking(NEAR)
     for _ in range(ROUNDS):
         if chosen.sum() > LARGEST:
             return None
-        found = _solved(sums, cone, centre, chosen)
+        found = _solved(sums, cone, center, chosen)
         if found is None:
             return None
         sums.move_to(cone.table @ found)
@@ -35,7 +35,7 @@ def interior(sums: AnySums, cone: Cone, centre: Floats) -> Floats | None:
     return None
 
 
-def _solved(sums: AnySums, cone: Cone, centre: Floats, chosen: Bools) -> Floats | None:
+def _solved(sums: AnySums, cone: Cone, center: Floats, chosen: Bools) -> Floats | None:
     import piqp
     from scipy.sparse import block_diag, csc_matrix, diags_array, hstack
 
@@ -51,7 +51,7 @@ def _solved(sums: AnySums, cone: Cone, centre: Floats, chosen: Bools) -> Floats 
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
     solver.setup(
         P=csc_matrix(block_diag([2.0 * cone.metric, diags_array(np.full(count, 2.0))])),
-        c=np.concatenate([-2.0 * cone.weights.T @ centre, np.zeros(count)]),
+        c=np.concatenate([-2.0 * cone.weights.T @ center, np.zeros(count)]),
         G=csc_matrix(hstack([csc_matrix(x), diags_array(slack)])),
         h_l=aim,
         x_l=np.concatenate([np.zeros(size), np.full(count, -np.inf)]),

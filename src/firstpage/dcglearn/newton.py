@@ -1,12 +1,15 @@
-"""The learning problem of Zhou et al. (2013) to its optimum, with a certificate.
+"""The learning problem of Zhou et al. (2013), solved to its optimum with a certificate.
 
-    min  |w - centre|^2 + sum of cost * (what the margin lacks)^2     over the weights of a cone
+    min  |w - center|^2 + sum of cost * shortfall^2     over the weights of a cone
 
-is smooth, convex and quadratic in pieces: on the pairs that lack something it is least squares.
-A step solves that least-squares problem over the cone exactly (the weights are images of steps
->= 0), then goes along the line to it as far as is best.  When no pair changes sides, it is the
-optimum.  The cost of a step is one look at the pairs, and the pairs that changed sides; what is
-solved has as many unknowns as there are places times grades, however many pairs.
+is convex, smooth and piecewise quadratic: the shortfall of a pair is what its margin lacks, and on
+the pairs that lack something the problem is least squares.  A Newton step solves that
+least-squares problem over the cone exactly (weights are images of steps >= 0) and then searches
+the line to its solution.  Where no pair changes sides, that is the optimum.  A step costs one pass
+over the pairs, plus work for the pairs that changed sides; the system that is solved has as many
+unknowns as there are positions times grades, whatever the number of pairs.
+
+Rounding can end the steps early, so the solver does not trust them: it stops at a certified gap.
 """
 
 from __future__ import annotations
@@ -15,29 +18,30 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.optimize import lsq_linear, nnls
 
 from firstpage.dcglearn.cone import Cone
 from firstpage.dcglearn.interior import interior
+from firstpage.dcglearn.nonnegative import minimize_nonnegative
 from firstpage.dcglearn.sums import AnySums
 from firstpage.engine.threads import quiet_blas
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import FirstpageWarning
 from firstpage.types import Floats
 
-STEPS = 200
-PATIENCE = 30  # steps after which the few pairs that matter are found otherwise
-LOOKS = 40  # along one line
-LOOSE = 1e-5  # a gap, of the objective, that a person should know of
-ENOUGH = 1e-16  # of the objective: a step that promises less is rounding
-FLAT = 1e-9  # a slope along the line, relative to that at its start, that is level
+MAX_STEPS = 200
+PATIENCE = 30  # Newton steps before the interior-point method looks for the few pairs that matter
+LINE_SEARCH_STEPS = 40
+GAP_TOLERANCE = 1e-10  # of the objective: the solver goes on until the gap is certified to be less
+LOOSE_GAP = 1e-8  # of the objective: a gap that the user is warned of
+ROUNDING_EPS = 1e-16  # of the objective: a predicted decrease below it is rounding error
+FLAT = 1e-9  # of the derivative where the line search starts
+CENTER_ROUNDING = 1e-28  # of |center|^2: the squared rounding error where the optimum is the center
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """weights: w as it is penalised; table: the same less the worst grade's, place by place.
+    """weights: w as it is penalized; table: the same less the worst grade's, position by position.
 
-    The true optimum is not better than `objective - gap`.
+    The true optimum is not lower than `objective - gap`.
     """
 
     steps: Floats
@@ -50,120 +54,107 @@ class Optimum:
 
 def solve(
     sums: AnySums, cone: Cone, costs: Floats, start: Floats | None = None,
-    centre: Floats | None = None,
+    center: Floats | None = None,
 ) -> Optimum:  # fmt: skip
-    """The optimum for these costs; `start` are steps to begin with, from a problem alike."""
-    middle = np.zeros(len(cone.weights)) if centre is None else centre
+    """Return the optimum for these costs; `start` are steps to begin with, of a similar problem."""
+    middle = np.zeros(len(cone.weights)) if center is None else center
     d = np.zeros(cone.table.shape[1]) if start is None else start
     with quiet_blas():
         return _Problem(sums, cone, costs, middle).solve(d)
 
 
 class _Problem:
-    def __init__(self, sums: AnySums, cone: Cone, costs: Floats, centre: Floats) -> None:
-        self.sums, self.cone, self.centre = sums, cone, centre
+    def __init__(self, sums: AnySums, cone: Cone, costs: Floats, center: Floats) -> None:
+        self.sums, self.cone, self.center = sums, cone, center
         sums.costs[:] = costs
-        self.metric, self.wish = cone.metric, cone.weights.T @ centre
+        self.metric, self.pull_to_center = cone.metric, cone.weights.T @ center
 
     def solve(self, d: Floats) -> Optimum:
-        self.sums.move_to(self.cone.table @ d)
-        self.sums.regroup()
-        rounds = 0
-        while rounds < STEPS:
-            if rounds == PATIENCE:
-                d = self._rescued(d)
+        best = self._newton(d, PATIENCE, 0)
+        if best.gap > self._tolerance(best, GAP_TOLERANCE):
+            start = interior(self.sums, self.cone, self.center)
+            polished = self._newton(best.steps if start is None else start, MAX_STEPS, best.rounds)
+            best = min(best, polished, key=lambda optimum: optimum.gap)
+            if best is not polished:
+                self._move_to(best.steps)
+        if best.gap > self._tolerance(best, LOOSE_GAP):
+            warnings.warn(
+                f"DCGLearn stopped after {best.rounds} steps with a certified gap of "
+                f"{best.gap / best.objective:.1g} of the objective: the weights of the pairs, or "
+                "C, are too unequal.",
+                FirstpageWarning,
+                stacklevel=4,
+            )
+        return best
+
+    def _tolerance(self, optimum: Optimum, fraction: float) -> float:
+        return fraction * optimum.objective + CENTER_ROUNDING * float(self.center @ self.center)
+
+    def _newton(self, d: Floats, limit: int, rounds: int) -> Optimum:
+        """Newton steps from `d`, until none is left, or `limit` in all."""
+        self._move_to(d)
+        while rounds < limit:
             rounds += 1
-            aim = self._least_squares()
-            far = self._along(d, aim)
-            d = aim if far == 1.0 else np.maximum(d + far * (aim - d), 0.0)  # but for rounding
-            self.sums.move_to(self.cone.table @ d)
-            changed = self.sums.regroup()
-            if far == 0.0 or (changed == 0 and far == 1.0):
+            target = self._least_squares(d)
+            t = self._line_search(d, target)
+            if t == 0.0:
+                break
+            d = target if t == 1.0 else np.maximum(d + t * (target - d), 0.0)  # but for rounding
+            changed = self._move_to(d)
+            if changed == 0 and t == 1.0:
                 break
         return self._certified(d, rounds)
 
-    def _rescued(self, d: Floats) -> Floats:
-        found = interior(self.sums, self.cone, self.centre)
-        best = d if found is None else found
-        self.sums.move_to(self.cone.table @ best)
-        self.sums.regroup()
-        return best
+    def _move_to(self, d: Floats) -> int:
+        self.sums.move_to(self.cone.table @ d)
+        return self.sums.regroup()
 
-    def _least_squares(self) -> Floats:
-        """The best steps >= 0, if the pairs that lack something were all there are."""
+    def _least_squares(self, d: Floats) -> Floats:
+        """The optimal steps >= 0 if the pairs that lack something were all there are."""
         square, aims = self.sums.normal()
         table = self.cone.table
-        left = self.metric + table.T @ square @ table
-        return bounded(left, self.wish + table.T @ aims)
+        hessian = self.metric + table.T @ square @ table
+        return minimize_nonnegative(hessian, self.pull_to_center + table.T @ aims, d)
 
-    def _along(self, d: Floats, aim: Floats) -> float:
-        """How far to go towards the aim, 1 being there; 0 where going promises only rounding."""
-        way = aim - d
-        self.sums.aim(self.cone.table @ way)
-        first = float(way @ (self.metric @ d - self.wish))
-        second = float(way @ self.metric @ way)
+    def _line_search(self, d: Floats, target: Floats) -> float:
+        """The best step size towards the target, 1 being there; 0 where only rounding is gained."""
+        direction = target - d
+        self.sums.aim(self.cone.table @ direction)
+        first = float(direction @ (self.metric @ d - self.pull_to_center))
+        second = float(direction @ self.metric @ direction)
         at_start, _, cost = self.sums.slope_at(0.0)
         begin = first + at_start
-        if -begin <= ENOUGH * (cost + float(d @ self.metric @ d)):
+        if -begin <= ROUNDING_EPS * (cost + float(d @ self.metric @ d)):
             return 0.0
-        back = way < 0.0
-        end = float((d[back] / -way[back]).min(initial=np.inf))  # where a step would fall below 0
-        low, high, t = 0.0, max(end, 1.0), 1.0
-        for _ in range(LOOKS):  # the slope is linear in pieces: Newton's steps end soon
+        falling = direction < 0.0
+        boundary = float((d[falling] / -direction[falling]).min(initial=np.inf))
+        low, high, t = 0.0, max(boundary, 1.0), 1.0
+        for _ in range(LINE_SEARCH_STEPS):  # the derivative is piecewise linear: Newton ends soon
             a, b, _ = self.sums.slope_at(t)
-            value, bend = first + t * second + a, second + b
-            if abs(value) <= FLAT * -begin or (value < 0.0 and t == high):
+            derivative, curvature = first + t * second + a, second + b
+            if abs(derivative) <= FLAT * -begin or (derivative < 0.0 and t == high):
                 break
-            low, high = (t, high) if value < 0.0 else (low, t)
-            newton = min(t - value / bend, high)
+            low, high = (t, high) if derivative < 0.0 else (low, t)
+            newton = min(t - derivative / curvature, high)
             t = newton if low < newton else 0.5 * (low + high)
         return t
 
     def _certified(self, d: Floats, rounds: int) -> Optimum:
-        """With a lower bound: the value of the dual problem at the forces of this solution."""
-        cost, dual = self.sums.cost()
+        """The solution with its gap: how far it is from the optimum under its own forces.
+
+        The forces that the pairs exert here are a dual solution.  Its value is the minimum of
+        q(x) = |W x - center|^2 - 2 force' x over x >= 0 plus what cancels against the cost here, so
+        the gap is q(d) - min q: as a distance from the minimum, without cancellation.  What
+        rounding leaves of the minimum's conditions is bounded by the curvature of q, and added.
+        """
+        cost, _ = self.sums.cost()
         weights, table = self.cone.weights @ d, self.cone.table @ d
-        off = weights - self.centre
-        objective = float(off @ off) + cost
-        force = self.cone.table.T @ self.sums.pull()  # in steps, half the slope
-        best = bounded(self.metric, self.wish + force)  # of |w|^2 - 2 w.(force + centre)
-        near = self.cone.weights @ best
-        bound = dual + float(self.centre @ self.centre) - float(near @ near)
-        gap = max(objective - bound, 0.0)
-        if gap > LOOSE * objective:
-            warnings.warn(
-                f"DCGLearn stopped after {rounds} steps; the objective is known to be within "
-                f"{gap / objective:.1g} of the optimum only: weights or C are too unequal.",
-                FirstpageWarning,
-                stacklevel=2,
-            )
-        return Optimum(d, weights, table, objective, gap, rounds)
-
-
-def bounded(square: Floats, wish: Floats) -> Floats:
-    """The d >= 0 that makes d'(square)d - 2 wish'd least; `square` is positive definite."""
-    root = _root(square)
-    aim = solve_triangular(root, wish, trans="T", check_finite=False)
-    try:
-        return np.asarray(nnls(root, aim)[0])
-    except RuntimeError:  # it turned in circles, by rounding
-        found = lsq_linear(root, aim, (0.0, np.inf), method="bvls", tol=1e-14)
-        return np.maximum(np.asarray(found.x), 0.0)
-
-
-def _root(square: Floats) -> Floats:
-    """An upper triangle with root'root = square; what rounding took is given back."""
-    size = float(np.trace(square)) / len(square)
-    if not np.isfinite(square).all():
-        size = np.nan
-    for little in (0.0, 1e-15, 1e-13, 1e-11) if np.isfinite(size) else ():
-        try:
-            return np.asarray(
-                cholesky(square + little * size * np.eye(len(square)), check_finite=False)
-            )
-        except LinAlgError:
-            continue
-    raise DataError(
-        "the weights of the pairs, or C, are so large or unequal that numbers do not suffice; "
-        "bring them nearer to each other."
-    )
+        off = weights - self.center
+        linear = self.pull_to_center + self.cone.table.T @ self.sums.pull()
+        x = minimize_nonnegative(self.metric, linear, d)
+        gradient = self.metric @ x - linear  # half of it, at the minimum
+        decrease = np.minimum(gradient / self.cone.smallest_eigenvalue, x)  # x can still move by
+        inexact = decrease @ (2.0 * gradient - self.cone.smallest_eigenvalue * decrease)
+        apart = d - x
+        gap = float(apart @ self.metric @ apart + 2.0 * gradient @ apart + inexact)
+        return Optimum(d, weights, table, float(off @ off) + cost, max(gap, 0.0), rounds)

@@ -66,7 +66,7 @@ class _Drawn:
     pooling: float
 
     def fit(self, pairs: Pairs, pooled: Optimum) -> Optimum:
-        drawn = replace(self.recipe, centre=self.pooling * pooled.weights)
+        drawn = replace(self.recipe, center=self.pooling * pooled.weights)
         return drawn.fit(drawn.sums(pairs), self.c, pooled)
 
 

@@ -106,7 +106,7 @@ class Recipe:
     margins: Floats
     tie_cost: float | None = None
     threads: int | None = None
-    centre: Floats | None = None
+    center: Floats | None = None
 
     def costs(self, c: float) -> Floats:
         return np.array([c if self.tie_cost is None else self.tie_cost, c, c])
@@ -116,7 +116,7 @@ class Recipe:
 
     def fit(self, sums: AnySums, c: float, start: Optimum | None = None) -> Optimum:
         begin = None if start is None else start.steps
-        return solve(sums, self.cone, self.costs(c), begin, self.centre)
+        return solve(sums, self.cone, self.costs(c), begin, self.center)
 
     def path(self, pairs: Pairs, grid: Sequence[float]) -> list[Optimum]:
         """The optimum for each C."""

@@ -1,0 +1,52 @@
+"""DCGLearn ends at a certified optimum, however degenerate the problem and whatever the start.
+
+`python -m tests.dcglearn.test_certified_gap 10000` runs as many fits as one likes.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from firstpage.dcglearn.newton import CENTER_ROUNDING
+from firstpage.errors import FirstpageWarning
+from tests.dcglearn.problems import fits
+
+GAP = 1e-8  # of the objective
+
+
+def loose_fits(seed: int) -> list[str]:
+    """The fits of one random problem whose gap is not certified, one line each."""
+    return [
+        f"problem {seed}, {how}: gap {optimum.gap:.2g} of {optimum.objective:.2g}"
+        for how, optimum, center in fits(np.random.default_rng(seed))
+        if not optimum.gap <= GAP * optimum.objective + CENTER_ROUNDING * center
+    ]
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_the_gap_is_certified_from_every_start(first):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FirstpageWarning)
+        assert [line for seed in range(first, first + 50) for line in loose_fits(seed)] == []
+
+
+def main(count: int) -> None:
+    total, loose, worst, seed = 0, 0, 0.0, 1000
+    while total < count:
+        for how, optimum, center in fits(np.random.default_rng(seed)):
+            total += 1
+            relative = optimum.gap / (optimum.objective + CENTER_ROUNDING / GAP * center)
+            worst = max(worst, relative)
+            if not relative <= GAP:
+                loose += 1
+                print(f"problem {seed}, {how}: gap {relative:.2g} of the objective", flush=True)
+        seed += 1
+    print(f"{total} fits of {seed - 1000} problems: {loose} loose, worst relative gap {worst:.2g}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
