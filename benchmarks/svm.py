@@ -5,11 +5,8 @@
 RankSVM is compared at the same objective, in CPU time:
 - with dlib's linear RankSVM (C++; built here if its headers and a compiler are there), which knows
   relevant and not relevant alone, on labels cut so;
-- with scikit-learn's LinearSVC on the differences of all pairs, on MQ2008;
-- with recorded figures of SVMrank and of liblinear's RankSVM, loading included, from another
-  machine where scikit-learn's Ridge took 0.11 s (MQ2008) and 0.41 s (synthetic).  Ours is then
-  timed with reading the text.  Ridge is a poor clock (its threads change its CPU time tenfold), so
-  the figures stand unscaled; Ridge's time here, in one thread, is shown beside.
+- with scikit-learn's LinearSVC on the differences of all pairs, on MQ2008.
+SVMrank and liblinear's RankSVM come from no package registry, and are not compared.
 """
 
 from __future__ import annotations
@@ -27,14 +24,9 @@ import numpy as np
 import firstpage as fp
 from common import cpu_seconds, seconds, show, versions
 from train import real_data
-from train_peers import ridge_cpu
 
 QUICK = "--quick" in sys.argv
 LIBRARIES = ["-ldlib", "-l:libblas.so.3", "-lpthread"]
-RECORDED = {  # CPU seconds of SVMrank, liblinear and Ridge
-    "MQ2008 Fold1": (0.36, 0.24, 0.11),
-    "600 x 100 x 46": (4.4, 0.97, 0.41),
-}
 
 
 def synthetic(queries: int, docs: Any = 100) -> fp.Dataset:
@@ -125,24 +117,6 @@ def against_liblinear(train: fp.Dataset) -> list[list[str]]:
     return rows
 
 
-def against_recorded(found: dict[str, Any], folder: Path) -> list[list[str]]:
-    rows = []
-    for name, (train, valid) in found.items():
-        svmrank, liblinear, then = RECORDED[name]
-        file = folder / "train.txt"
-        fp.write_letor(train, file)
-        for C in (0.1, 1.0):
-            ranker = fp.RankSVM(C=C)
-            cpu = cpu_seconds(lambda r=ranker, f=file: r.fit(fp.read_letor(f, cache=False)))
-            fit = cpu_seconds(lambda r=ranker, t=train: r.fit(t))
-            ridge = ridge_cpu((np.asarray(train.X), train.y, train.lengths))
-            rows.append([name, f"{C:g}", f"{svmrank:g} s", f"{liblinear:g} s", seconds(cpu),
-                         f"{min(svmrank, liblinear) / cpu:.1f}x", seconds(fit),
-                         f"{ranker.score(valid):.4f}", f"{ranker.gap_:.1e}",
-                         f"{seconds(ridge)} ({then:g} s)"])  # fmt: skip
-    return rows
-
-
 def growth() -> list[list[str]]:
     rows = []
     for times in (1, 10) if QUICK else (1, 10, 100):
@@ -162,10 +136,6 @@ def main() -> None:
     found = collections()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        head = ["data", "C", "SVMrank", "liblinear", "ours, read and fit", "ratio", "fit alone",
-                "NDCG@10", "gap", "Ridge here (there)"]  # fmt: skip
-        show("RankSVM against recorded figures, loading included", head,
-             against_recorded(found, folder))  # fmt: skip
         built = dlib_trainer(folder)
         if built is None:
             print("dlib (libdlib-dev) or g++ is not here: not compared.")
