@@ -4,9 +4,10 @@ VENV := .venv
 # PyTorch is large, so networks are tested only where it is asked for: make test TORCH=torch==2.13.0
 TORCH ?=
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n auto
 
 
-.PHONY: help demo test system check format bench soak docs clean
+.PHONY: help demo test quick system lint check format coverage stress emulated bench soak docs clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -23,18 +24,35 @@ demo: $(VENV)/.ready  ## label, train, compare, learn a measure, aggregate: the 
 	$(BIN)/firstpage demo
 
 test: $(VENV)/.ready system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST)
+
+quick: $(VENV)/.ready  ## the inner loop: no browser, cluster, database server, real data, PyTorch or slow test
+	$(PYTEST) -m "not (browser or cluster or postgres or data or slow or torch)"
 
 system:  # a browser and a database server for the tests, where they may be installed
 	@sh tests/system.sh
 
-check: $(VENV)/.ready system  ## format, lint, types, import contract, tests
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
+lint: $(VENV)/.ready  ## format, lint, types, import contract: checks, and rewrites nothing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
-	$(BIN)/python -m pytest -n auto
+
+check: lint test  ## everything that a submission must pass
+
+format: $(VENV)/.ready  ## format, and fix what the linter can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+coverage: $(VENV)/.ready system  ## all tests, with the lines that they run
+	$(PYTEST) --cov=firstpage --cov-report=term:skip-covered
+
+stress: $(VENV)/.ready system  ## all tests three times in random order, while two busy loops run beside them
+	sh tests/stress.sh $(PYTEST)
+
+emulated: $(VENV)/.ready  ## the numeric packages on the other architecture, by user-mode emulation (root, Debian)
+	sh tests/emulated.sh
 
 bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
@@ -59,4 +77,4 @@ docs: $(VENV)/.ready  ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage

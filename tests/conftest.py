@@ -33,6 +33,27 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["FIRSTPAGE_CACHE"] = str(config.cache.mkdir("firstpage"))
 
 
+MARKED_BY_FIXTURE = {
+    "browser": "browser",
+    "machines": "cluster",
+    "postgres_server": "postgres",
+    "real_data": "data",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures they use; `slow`, `torch` and the rest stand in the tests."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if marker := MARKED_BY_FIXTURE.get(fixture):
+                item.add_marker(marker)
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if "postgresql" in parameters.values():
+            item.add_marker("postgres")
+        if item.get_closest_marker("torch") and find_spec("torch") is None:
+            item.add_marker(pytest.mark.skip(reason="no PyTorch: make test TORCH=torch==2.13.0"))
+
+
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests mean the machine code; those of the interpreter say so."""

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from tests.patience import PATIENCE
 
 
 def firstpage(*args: object, **options) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "firstpage", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
 INTERLEAVED = "2 qid:1 1:1\n0 qid:2 1:0\n1 qid:1 1:0\n3 qid:2 1:1\n0 qid:1 1:3\n"
@@ -46,7 +47,7 @@ def test_resampling_is_compiled_even_for_small_data(tmp_path: Path) -> None:
         "fp.compare({'a': [1, 2] * 30, 'b': [2, 1] * 30}, [0, 1] * 30, qid=sorted([*range(30)] * 2))"
         ".differences\n"
     )
-    subprocess.run([sys.executable, "-c", script], env=env, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", script], env=env, check=True, timeout=PATIENCE)
     made = {file.name.split("-")[0] for file in (tmp_path / "kernels").iterdir()}
     assert {"flip_signs", "tukey_ranges", "bootstrap_means"} <= made
 
@@ -143,7 +144,7 @@ def test_terminals_without_unicode_and_without_output() -> None:
     done = firstpage("measures", env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     command = f'"{sys.executable}" -m firstpage measures >&-'
-    closed = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    closed = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=PATIENCE)
     assert "Traceback" not in closed.stderr
 
 
@@ -228,7 +229,12 @@ def test_pipes_can_be_read(tmp_path: Path) -> None:
     command = f'cat x.txt | "{sys.executable}" -m firstpage describe /dev/stdin'
     for more, code in ((" --from letor", 0), ("", 1)):
         done = subprocess.run(
-            command + more, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60
+            command + more,
+            shell=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=PATIENCE,
         )
         assert done.returncode == code, done.stderr
     assert "name its format (--from)" in done.stderr

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from tests.patience import PATIENCE
 
 MADE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3).dataset()
 RECIPE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3)
@@ -249,7 +250,7 @@ def test_mistakes_are_one_clear_line(run, files, monkeypatch, name) -> None:
 
 def firstpage(*args: str, **options) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "firstpage", *args]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
 def test_the_real_program(files) -> None:
@@ -264,7 +265,7 @@ def test_the_real_program(files) -> None:
 def test_a_closed_pipe_is_no_error(files) -> None:
     command = f'"{sys.executable}" -m firstpage convert data.txt - --to letor | head -1'
     done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, cwd=files, timeout=120
+        command, shell=True, capture_output=True, text=True, cwd=files, timeout=PATIENCE
     )
     assert done.stdout.startswith("0 qid:1 ") or done.stdout[1:].startswith(" qid:1 ")
     assert done.stderr == ""
@@ -287,7 +288,7 @@ except AttributeError:
     print("fine")
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.stdout.strip() == "fine", done.stderr
 
@@ -313,7 +314,7 @@ finally:
         text=True,
         cwd=files,
         env=env,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.stderr.strip() == "[]"
     again = fp.evaluate(range(8), fp.read_letor(files / "data.txt"))

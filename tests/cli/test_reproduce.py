@@ -14,6 +14,7 @@ import pytest
 
 from firstpage.folders import cache_folder
 from firstpage.studies import keep
+from tests.patience import PATIENCE
 from tests.studies.folders import letor
 
 ONE = ("reproduce", "zhou2013/figure1", "--seeds", 2, "--jobs", 1)
@@ -99,7 +100,7 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, run) -> None:
         [sys.executable, "-m", "firstpage", *args, "--jobs", "2"], env=env,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while len(kept := list(home.rglob("studies/zhou2013/*/*.json"))) < 3:
         assert first.poll() is None
         assert time.monotonic() < until
@@ -109,7 +110,7 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, run) -> None:
     times = {path: path.stat().st_mtime_ns for path in kept}
     done = subprocess.run(
         [sys.executable, "-m", "firstpage", *args, "--jobs", "1"], env=env, capture_output=True,
-        text=True, check=True, timeout=120,
+        text=True, check=True, timeout=PATIENCE,
     )  # fmt: skip
     assert {path: path.stat().st_mtime_ns for path in kept} == times  # not done again
     assert done.stdout == run(*args, "--jobs", "1").stdout  # as if never killed

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from tests.patience import PATIENCE
 
 RECIPE = fp.Synthetic(queries=40, docs=12, features=5, grades=3, seed=5)
 
@@ -261,7 +262,7 @@ def test_an_interrupt_writes_the_best_model(files: Path, run) -> None:
     while "loss" not in process.stderr.readline():  # it has begun
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, said
     assert "interrupted" in said
     assert fp.load("m.json").training_["interrupted"] is True

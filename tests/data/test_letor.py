@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data import letor, letor_reader
+from tests.patience import PATIENCE
 
 PLAIN = """\
 2 qid:10 1:0.03 2:0.2 3:-1e3 # docid = GX001-1
@@ -311,7 +312,7 @@ def test_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
         os.utime(path)  # a new entry each time
         command = [sys.executable, "-c", script, str(path)]
         started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-        printed = {p.communicate(timeout=120)[0] for p in started}
+        printed = {p.communicate(timeout=PATIENCE)[0] for p in started}
         assert len(printed) == 1
         assert float(printed.pop()) == pytest.approx(3 * float(made.X.sum()), rel=1e-4)
         assert len([p for p in cached.iterdir() if not p.name.startswith(".")]) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +109,7 @@ def test_a_port_that_is_taken_is_told_first(tmp_path: Path, run) -> None:
 def test_a_server_stops_when_its_work_is_done(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(served, "LOOK", 0.05)
     monkeypatch.setattr(served, "LINGER", 0.05)
-    began, asked = time.monotonic(), []
+    asked = []
 
     def until() -> bool:
         asked.append(threading.current_thread().name)
@@ -118,5 +117,4 @@ def test_a_server_stops_when_its_work_is_done(tmp_path: Path, monkeypatch, capsy
 
     served.serve(tmp_path, "127.0.0.1", 0, ServeSettings(open=True), until)
     assert len(asked) == 6
-    assert time.monotonic() - began < 20
     assert "/open?token=" in capsys.readouterr().out

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.device.objective import HostLoss, _even, device_objective, uploaded
 from firstpage.errors import DataError
 from firstpage.losses.focused import focused_net, focused_svm
 from firstpage.losses.listwise import PlackettLuce
@@ -19,8 +20,7 @@ from firstpage.losses.terms import terms_of
 from firstpage.scorers.linear import Linear
 from firstpage.solvers.objective import Objective, whole_queries
 
-pytest.importorskip("torch", reason="no PyTorch: devices are not tested (TORCH=..)")
-from firstpage.device.objective import HostLoss, _even, device_objective, uploaded
+pytestmark = pytest.mark.torch
 
 ROOT = Path(__file__).parents[2]
 DATA = fp.Synthetic(queries=60, docs="uniform(2, 30)", features=6, grades=3, seed=1).dataset()

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
+
 SRC = Path(__file__).parents[2] / "src"
 
 
@@ -35,7 +37,7 @@ class Machines:
             "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port),
             "--no-dashboard", "--scheduler-file", str(file), "--no-show",
         )  # fmt: skip
-        until = time.time() + 60
+        until = time.time() + PATIENCE
         while not file.exists() or not file.read_text().endswith("}"):
             assert time.time() < until
             assert self.scheduler.poll() is None, (self.folder / "log").read_text()
@@ -65,7 +67,7 @@ class Machines:
                 )
             )  # fmt: skip
         with Client(f"tcp://127.0.0.1:{self.port}", set_as_default=False) as client:
-            until = time.time() + 60
+            until = time.time() + PATIENCE
             while len(client.nthreads()) != count:
                 assert time.time() < until, (self.folder / "log").read_text()
                 time.sleep(0.05)

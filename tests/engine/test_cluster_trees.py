@@ -16,6 +16,7 @@ from firstpage.engine.base import EngineError
 from firstpage.errors import DataError
 from firstpage.scorers.trees import Trees
 from tests.engine.machines import Machines
+from tests.patience import PATIENCE
 
 pytest.importorskip("distributed")
 pytest.importorskip("lightgbm")
@@ -138,7 +139,7 @@ def kill_in_mid_fit(machines: Machines) -> None:
     from distributed import Client
 
     with Client(f"tcp://127.0.0.1:{machines.port}", set_as_default=False) as client:
-        until = time.time() + 60
+        until = time.time() + PATIENCE
         while sum("_train_part" in str(keys) for keys in client.processing().values()) < 2:
             assert time.time() < until
             time.sleep(0.1)

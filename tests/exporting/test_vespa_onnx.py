@@ -89,8 +89,8 @@ def test_networks(dtype: str) -> None:
         fp.export(network("minmax"), "vespa")
 
 
+@pytest.mark.torch
 def test_a_trained_network() -> None:
-    pytest.importorskip("torch")
     data = dataset()
     fitted = fp.RankNet(scorer="mlp(hidden=8)", solver="sgd(max_iter=2)").fit(data)
     found = Vespa(fp.export(fitted, "vespa-onnx")).score(columns(NAMES, data.X))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import combinations
 
 import numpy as np
@@ -181,14 +180,3 @@ def test_few_candidates_are_as_good_as_all(monkeypatch: pytest.MonkeyPatch) -> N
     chosen, gain = pair_gains(belief, 10)
     assert len(chosen) == 40
     assert gain.max() >= 0.95 * everything
-
-
-@pytest.mark.parametrize(("n", "limit"), [(50, 0.05), (1000, 0.5)])
-def test_the_next_question_comes_in_time(n: int, limit: float) -> None:
-    belief, everyone = prior(n).after(0, 1, 1), np.arange(n)
-    fastest = np.inf
-    for _ in range(3):  # the fastest, as other work goes on beside
-        start = time.perf_counter()
-        next_pair(belief, 10, everyone, everyone)
-        fastest = min(fastest, time.perf_counter() - start)
-    assert fastest < limit

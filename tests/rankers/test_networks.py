@@ -10,7 +10,7 @@ from firstpage.losses.listwise import PlackettLuce
 from firstpage.scorers.mlp import MLP
 from firstpage.solvers.objective import Objective
 
-torch = pytest.importorskip("torch", reason="no PyTorch: networks are not tested (TORCH=..)")
+pytestmark = pytest.mark.torch
 
 DATA = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, seed=1).dataset()
 TRAIN, TEST = DATA[:60], DATA[60:]

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from firstpage.serving.served import load
+from tests.patience import PATIENCE
 from tests.serving.conftest import NPY, dataset, loaded, npy, write_model
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -41,11 +42,11 @@ class Server:
         self.port = int(line.rsplit(":", 1)[1])
 
     def line(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def server(model: Path) -> Iterator[Server]:
 
 
 def wait_for(done, what: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not done():
         assert time.monotonic() < end, what
         time.sleep(0.02)
@@ -127,7 +128,7 @@ def test_sigterm_lets_a_request_end(server: Server) -> None:
         f"POST /rank HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-npy\r\n"
         f"Content-Length: {len(content)}\r\n\r\n"
     ).encode()
-    with socket.create_connection(("127.0.0.1", server.port), 20) as line:
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as line:
         line.sendall(head + content[:50])
         time.sleep(0.3)
         server.process.send_signal(signal.SIGTERM)
@@ -138,7 +139,7 @@ def test_sigterm_lets_a_request_end(server: Server) -> None:
             answer += part
     assert answer.startswith(b"HTTP/1.1 200")
     assert len(loaded(answer.split(b"\r\n\r\n", 1)[1])) == len(X)
-    assert server.process.wait(20) == 0
+    assert server.process.wait(PATIENCE) == 0
     assert "Traceback" not in server.log.read_text()
 
 
@@ -155,7 +156,7 @@ def test_sigint_and_hangup(server: Server, model: Path) -> None:
     server.process.send_signal(signal.SIGHUP)
     wait_for(lambda: "RankBoost" in server.log.read_text(), "the new model")
     server.process.send_signal(signal.SIGINT)
-    assert server.process.wait(20) == 0
+    assert server.process.wait(PATIENCE) == 0
     assert "Traceback" not in server.log.read_text()
 
 
@@ -165,7 +166,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, server: Server) -> No
     for path, more in ((bad, ()), (tmp_path / "none.json", ()), (tmp_path / "model.json", ("--port", str(server.port)))):  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-m", "firstpage", "serve", str(path), *more],
-            capture_output=True, text=True, timeout=30,
+            capture_output=True, text=True, timeout=PATIENCE,
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
         )  # fmt: skip
         assert done.returncode == 1

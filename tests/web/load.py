@@ -24,6 +24,7 @@ from firstpage.web.store import log, logins, people, projects, tasks, texts
 from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import events
 from firstpage.web.store.texts import Document, Query
+from tests.patience import PATIENCE
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -40,7 +41,7 @@ class Worker:
     def client(self, address: str) -> httpx.Client:
         return httpx.Client(
             base_url=address, cookies={COOKIE: self.cookie},
-            headers={"X-CSRF-Token": self.csrf}, timeout=30,
+            headers={"X-CSRF-Token": self.csrf}, timeout=PATIENCE,
         )  # fmt: skip
 
 
@@ -123,7 +124,7 @@ class Server:
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=PATIENCE)
 
 
 @dataclass

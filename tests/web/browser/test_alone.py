@@ -9,6 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
+from tests.patience import PATIENCE
 from tests.web.browser.hands import answer
 from tests.web.browser.test_lead import texts
 
@@ -43,4 +44,4 @@ def test_alone_from_nothing_to_a_judgment(browser: Browser, tmp_path: Path) -> N
     finally:
         context.close()
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=PATIENCE)
