@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if marker := MARKED_BY_FIXTURE.get(fixture):
                 item.add_marker(marker)
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if "postgresql" in parameters.values():
+        if any(isinstance(value, str) and value == "postgresql" for value in parameters.values()):
             item.add_marker("postgres")
         if item.get_closest_marker("torch") and find_spec("torch") is None:
             item.add_marker(pytest.mark.skip(reason="no PyTorch: make test TORCH=torch==2.13.0"))
