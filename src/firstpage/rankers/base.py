@@ -31,6 +31,7 @@ from firstpage.rankers.shard_scores import scores_of_shards
 from firstpage.rankers.spread import IN_MEMORY, Spread
 from firstpage.rankers.training import (
     Training,
+    check_has_features,
     grouped,
     labels_of,
     restored,
@@ -145,7 +146,9 @@ class Ranker(Given):
 
     def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any, *then: Any) -> Self:
         self._check_parameters()
-        training = with_weights(self._dataset(X, y, qid, reset=True), sample_weight)
+        data = self._dataset(X, y, qid, reset=True)
+        check_has_features(data)
+        training = with_weights(data, sample_weight)
         if self._copies:
             training = with_copies(training, type(self).__name__)
         training = without_empty(training)
@@ -168,6 +171,7 @@ class Ranker(Given):
             raise DataError(IN_MEMORY.format(name, "a ranker with linear weights"))
         if any(given is not None for given in (y, qid, sample_weight)):
             raise DataError("Shards have labels and queries of their own, which all weigh alike.")
+        check_has_features(shards)
         self._check_features(shards, reset=True)
         if hasattr(self, "transform_"):
             del self.transform_

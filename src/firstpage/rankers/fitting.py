@@ -149,11 +149,7 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
     if watcher.best is not None and (watcher.keep or interrupted):
         params, gap = watcher.best_params, None  # whose gap nobody has looked at
-    if (
-        fitting.parallel
-        and not degenerate
-        and _all_alike(objective, fitting, params, job, iterations)
-    ):
+    if not degenerate and _all_alike(objective, fitting, params, job, iterations):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     done = fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
                   interrupted)  # fmt: skip
@@ -161,6 +157,14 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
     if degenerate:
         done.record["degenerate"] = True
     return replace(done, gap=gap, memory=memory)
+
+
+def warn_if_constant(job: Job) -> bool:
+    """Warn where no feature differs between documents of a query: nothing can be learned."""
+    constant = not job.training.varies()
+    if constant:
+        warnings.warn(NOTHING, FirstpageWarning, stacklevel=5)
+    return constant
 
 
 def _placed(objective: Any, scorer: Any, solver: Any, job: Job) -> Any:
@@ -185,9 +189,9 @@ def _all_alike(objective: Any, fitting: Any, params: Floats, job: Job, iteration
     Weights of features that tell nothing apart may be rounding instead of 0; a solver is done with
     such in no time.
     """
-    if not params.any():
+    if not params.any() or not job.training.varies():
         return True
-    if iterations > 3:
+    if iterations > 3 or not fitting.parallel:
         return False
     wide, greatest = job.training.spread(objective, fitting, params)
     return wide <= 1e-9 * greatest

@@ -39,7 +39,7 @@ class Given(BaseEstimator):  # type: ignore[misc]
             )
         checked = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-            ensure_all_finite=False,
+            ensure_all_finite=False, ensure_min_features=0,
         )  # fmt: skip
         if not isinstance(checked, np.ndarray):
             from scipy.sparse import csr_array
