@@ -32,7 +32,7 @@ def fit_least_squares(job: Job, k: int | None, l2: float) -> Fitted:
     value = 0.5 * error + l2 / 2 * float(params @ params)
     watcher = watcher_of(job, lambda p, X: LinearFitting(X).predict(p, X), False)
     watcher(1, value, params)
-    return fitted(job, watcher, model, params, 1, value, True, False)
+    return fitted(job, watcher, model, 1, value, True, False)
 
 
 def _ridge_error(

@@ -61,4 +61,4 @@ def fit_boosted(
     kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
     model = scorer.scoring(booster, kept, job.training.n_features)
     value = watcher.history[-1].loss
-    return fitted(job, watcher, model, None, count, value, not interrupted, interrupted)
+    return fitted(job, watcher, model, count, value, not interrupted, interrupted)
