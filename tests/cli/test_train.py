@@ -128,6 +128,27 @@ def test_the_same_command_writes_the_same_bytes(files: Path, run) -> None:
     assert Path("a.json").read_bytes() != Path("c.json").read_bytes()
 
 
+def test_no_features_is_one_line(tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for fold in ("Fold1", "Fold2"):
+        Path("folds", fold).mkdir(parents=True)
+        for name in ("train", "vali", "test"):
+            Path("folds", fold, f"{name}.txt").write_text(f"1 qid:{fold[-1]}\n0 qid:{fold[-1]}\n")
+    file, valid = "folds/Fold1/train.txt", "folds/Fold1/vali.txt"
+    assert run("shard", file, "shards").returncode == 0
+    for args in (
+        ("train", "RankNet", file, "-o", "m.json"),
+        ("train", "RankSVM", file, "--valid", valid, "--tune", "-o", "m.json"),
+        ("train", "RankBoost", "shards", "-o", "m.json"),
+        ("crossval", "folds", "AdaRank"),
+    ):
+        done = run(*args)
+        assert (done.returncode, done.stdout) == (1, ""), args
+        assert "has no features to learn from" in done.stderr, args
+        assert done.stderr.count("\n") == 1, args
+    assert not Path("m.json").exists()
+
+
 def test_explain_shows_weights(files: Path, run) -> None:
     run("train", "listnet", "train.txt", "--valid", "vali.txt", "-o", "m.json")
     done = run("explain", "m.json", "--top", "3")

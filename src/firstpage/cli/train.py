@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -169,21 +170,21 @@ def _report(ranker: Ranker, seconds: float, output: Path, as_json: bool) -> None
     print(
         f"  {record['data']['queries']} queries, {record['data']['documents']} documents, "
         f"{record['data']['features']} features; {record['iterations']} iterations, "
-        f"{seconds:.2f} s{_objective(record)}"
+        f"{seconds:.2f} s{_objective(ranker)}"
     )
-    if record["score"] is not None:
-        best = f" (iteration {record['best_iteration']})" if record["best_iteration"] else ""
-        print(f"  {record['measure']} on validation data: {record['score']:.4f}{best}")
+    if ranker.best_score_ is not None:
+        best = f" (iteration {ranker.best_iteration_})" if ranker.best_iteration_ else ""
+        print(f"  {record['measure']} on validation data: {ranker.best_score_:.4f}{best}")
     print(f"wrote {output}", file=sys.stderr)
 
 
-def _objective(record: dict[str, Any]) -> str:
+def _objective(ranker: Ranker) -> str:
     """Its value, and how near the optimum it is known to be."""
-    if record["objective"] is None:
+    if math.isnan(ranker.objective_):
         return ""
-    gap = record.get("gap")
+    gap = ranker.gap_
     near = "" if gap is None else f" (within {100 * gap:.2g} % of the optimum)"
-    return f"; objective {record['objective']:.6g}{near}"
+    return f"; objective {ranker.objective_:.6g}{near}"
 
 
 def _write_trials(tuned: Tuned, path: Path) -> None:

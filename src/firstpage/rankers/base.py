@@ -26,11 +26,13 @@ from firstpage.names import lookup, number
 from firstpage.rankers.checkpoint import Checkpoint, belongs
 from firstpage.rankers.fitting import Fitted, Job
 from firstpage.rankers.given import Given
+from firstpage.rankers.record import ATTRIBUTES, fitted_attributes
 from firstpage.rankers.scorings import Stage, scores_of
 from firstpage.rankers.shard_scores import scores_of_shards
 from firstpage.rankers.spread import IN_MEMORY, Spread
 from firstpage.rankers.training import (
     Training,
+    check_has_features,
     grouped,
     labels_of,
     restored,
@@ -40,6 +42,7 @@ from firstpage.rankers.training import (
     without_flat,
 )
 from firstpage.rankers.watcher import Step
+from firstpage.scorers.base import Scoring
 from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
@@ -145,7 +148,9 @@ class Ranker(Given):
 
     def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any, *then: Any) -> Self:
         self._check_parameters()
-        training = with_weights(self._dataset(X, y, qid, reset=True), sample_weight)
+        data = self._dataset(X, y, qid, reset=True)
+        check_has_features(data)
+        training = with_weights(data, sample_weight)
         if self._copies:
             training = with_copies(training, type(self).__name__)
         training = without_empty(training)
@@ -168,6 +173,7 @@ class Ranker(Given):
             raise DataError(IN_MEMORY.format(name, "a ranker with linear weights"))
         if any(given is not None for given in (y, qid, sample_weight)):
             raise DataError("Shards have labels and queries of their own, which all weigh alike.")
+        check_has_features(shards)
         self._check_features(shards, reset=True)
         if hasattr(self, "transform_"):
             del self.transform_
@@ -196,9 +202,8 @@ class Ranker(Given):
         mine = belongs(self, training.fingerprint(), weights, job.valid, job.start)
         kept = Checkpoint(checkpoint, mine)
         with kept:
-            found = self._learn(replace(job, checkpoint=kept))
-            self._keep(found)
-            if not found.interrupted:
+            self._keep(self._learn(replace(job, checkpoint=kept)))
+            if not self.interrupted_:
                 kept.done()
 
     def _job(self, training: Training | Spread, truth: Truth, valid: Any, callback: Any) -> Job:
@@ -310,27 +315,31 @@ class Ranker(Given):
         return None if isinstance(X, Dataset) else data.row_order
 
     def _keep(self, found: Fitted) -> None:
-        self.model_ = found.model
-        self.params_ = found.params
-        self.n_iter_ = found.iterations
-        self.objective_ = found.objective
-        self.converged_ = found.converged
-        self.history_ = found.history
-        self.best_iteration_ = found.best_iteration
-        self.best_score_ = found.best_score
-        self.interrupted_ = found.interrupted
-        self.gap_ = found.gap
+        """Take over what a fit found."""
+        self._set_fitted(found.model, found.record)
         self._memory = found.memory
-        self.training_ = found.record
-        for name in ("coef_", "intercept_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if found.coefficients is not None:
-            self.coef_, self.intercept_ = found.coefficients
-        if found.interrupted:
+        if self.interrupted_:
             warnings.warn(
                 f"training was interrupted; the best model so far is kept (iteration "
-                f"{found.best_iteration or found.iterations}).",
+                f"{self.best_iteration_ or self.n_iter_}).",
                 FirstpageWarning,
                 stacklevel=3,
             )
+
+    def _set_fitted(self, model: Scoring, record: dict[str, Any]) -> None:
+        """Set the fitted attributes, of a fit and of a model file alike."""
+        for name in (*ATTRIBUTES, "coef_", "intercept_"):
+            self.__dict__.pop(name, None)
+        self.model_, self.training_ = model, record
+        self.params_: Floats | None = getattr(model, "params", None)
+        if model.coefficients is not None:
+            self.coef_, self.intercept_ = model.coefficients
+        self.__dict__.update(fitted_attributes(record))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ATTRIBUTES and "model_" in self.__dict__:
+            raise AttributeError(
+                f"{name} is not in the model file, which an older Firstpage or another program "
+                "wrote; fit again to have it."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -255,6 +255,4 @@ def _watched(job: Job, state: State, rules: Rules, found: Boosted) -> Fitted:
     loss = found.losses[kept - 1] if kept else found.before
     if not found.chosen and job.start is None:
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
-    return fitted(
-        job, watcher, model, model.params, len(watcher.history), loss, found.finished, interrupted
-    )
+    return fitted(job, watcher, model, len(watcher.history), loss, found.finished, interrupted)

@@ -173,18 +173,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = read_model(path)
     given = {key: _restored(value, model.source) for key, value in model.parameters.items()}
     found: Any = ranker(model.ranker, **given)
-    found.model_ = model.scoring
-    found.params_ = getattr(model.scoring, "params", None)
-    found.training_ = model.training
-    found.n_features_in_ = model.n_features
-    record = model.training
-    found.n_iter_, found.best_score_ = record.get("iterations"), record.get("score")
-    found.best_iteration_, found.objective_ = record.get("best_iteration"), record.get("objective")
-    found.converged_, found.interrupted_ = record.get("converged"), record.get("interrupted")
-    if model.feature_names is not None:
-        found.feature_names_in_ = np.array(model.feature_names, object)
+    found._check_features(model, reset=True)
     if model.transform is not None:
         found.transform_ = model.transform
-    if model.scoring.coefficients is not None:
-        found.coef_, found.intercept_ = model.scoring.coefficients
+    try:
+        found._set_fitted(model.scoring, model.training)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{model.source}: damaged: its training record ({error}).") from None
     return found

@@ -16,7 +16,7 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.base import Loss
 from firstpage.measures.base import Measure
 from firstpage.rankers.checkpoint import Checkpoint
-from firstpage.rankers.record import fingerprint, versions
+from firstpage.rankers.record import fingerprint, fit_record, versions
 from firstpage.rankers.resuming import minimized
 from firstpage.rankers.spread import IN_MEMORY, Spread
 from firstpage.rankers.training import Training
@@ -74,24 +74,16 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What fitting found."""
+    """What fitting found: a model, and the training record that model files carry."""
 
     model: Scoring
-    params: Floats | None
-    iterations: int
-    objective: float
-    converged: bool
-    history: list[Step]
-    best_iteration: int | None
-    best_score: float | None
-    interrupted: bool
     record: dict[str, Any]
-    gap: float | None = None
     memory: Any = None
 
     @property
-    def coefficients(self) -> tuple[Floats, float] | None:
-        return self.model.coefficients
+    def params(self) -> Floats | None:
+        """What a fit can go on from."""
+        return getattr(self.model, "params", None)
 
 
 def in_memory(job: Job, who: str, instead: str = "a ranker with linear weights") -> Training:
@@ -149,18 +141,22 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
     if watcher.best is not None and (watcher.keep or interrupted):
         params, gap = watcher.best_params, None  # whose gap nobody has looked at
-    if (
-        fitting.parallel
-        and not degenerate
-        and _all_alike(objective, fitting, params, job, iterations)
-    ):
+    if not degenerate and _all_alike(objective, fitting, params, job, iterations):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
-    done = fitted(job, watcher, fitting.scoring(params), params, iterations, value, converged,
-                  interrupted)  # fmt: skip
-    done.record["gap"] = gap
+    done = fitted(
+        job, watcher, fitting.scoring(params), iterations, value, converged, interrupted, gap
+    )
     if degenerate:
         done.record["degenerate"] = True
-    return replace(done, gap=gap, memory=memory)
+    return replace(done, memory=memory)
+
+
+def warn_if_constant(job: Job) -> bool:
+    """Warn where no feature differs between documents of a query: nothing can be learned."""
+    constant = not job.training.varies()
+    if constant:
+        warnings.warn(NOTHING, FirstpageWarning, stacklevel=5)
+    return constant
 
 
 def _placed(objective: Any, scorer: Any, solver: Any, job: Job) -> Any:
@@ -185,9 +181,9 @@ def _all_alike(objective: Any, fitting: Any, params: Floats, job: Job, iteration
     Weights of features that tell nothing apart may be rounding instead of 0; a solver is done with
     such in no time.
     """
-    if not params.any():
+    if not params.any() or not job.training.varies():
         return True
-    if iterations > 3:
+    if iterations > 3 or not fitting.parallel:
         return False
     wide, greatest = job.training.spread(objective, fitting, params)
     return wide <= 1e-9 * greatest
@@ -237,33 +233,20 @@ def fitted(
     job: Job,
     watcher: Watcher,
     model: Scoring,
-    params: Floats | None,
     iterations: int,
     value: float,
     converged: bool,
     interrupted: bool,
+    gap: float | None = None,
 ) -> Fitted:
+    """Return the model with the record of its training."""
     best = watcher.best if watcher.keep or interrupted else None
-    last = watcher.history[-1] if watcher.history else None
-    score = best.measure if best else (last.measure if last else None)
     record = {
         "data": job.training.fingerprint(),
         "validation": None if job.valid is None else fingerprint(job.valid),
         "measure": str(job.measure),
-        "score": score,
-        "iterations": iterations,
-        "best_iteration": best.iteration if best else None,
-        "objective": value if np.isfinite(value) else None,
-        "converged": converged,
-        "interrupted": interrupted,
+        **fit_record(iterations, value, converged, interrupted, best, watcher.history, gap),
         "seed": job.seed,
-        "curve": [
-            [s.iteration, s.loss if np.isfinite(s.loss) else None, s.measure]
-            for s in watcher.history
-        ],
         "versions": dict(versions()),
     }
-    return Fitted(
-        model, params, iterations, value, converged, watcher.history,
-        best.iteration if best else None, score, interrupted, record,
-    )  # fmt: skip
+    return Fitted(model, record)

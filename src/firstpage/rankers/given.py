@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.training import check_finite, grouped, labels_of
 
@@ -39,7 +38,7 @@ class Given(BaseEstimator):  # type: ignore[misc]
             )
         checked = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-            ensure_all_finite=False,
+            ensure_all_finite=False, ensure_min_features=0,
         )  # fmt: skip
         if not isinstance(checked, np.ndarray):
             from scipy.sparse import csr_array
@@ -57,7 +56,7 @@ class Given(BaseEstimator):  # type: ignore[misc]
         check_finite(data)
         return data
 
-    def _check_features(self, data: Dataset | Shards, reset: bool) -> None:
+    def _check_features(self, data: Any, reset: bool) -> None:
         if reset:
             self.n_features_in_ = data.n_features
             if data.feature_names is not None:

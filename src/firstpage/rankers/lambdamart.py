@@ -101,7 +101,7 @@ class LambdaMART(Ranker):
                 booster = lightgbm.Booster(params, full)
                 return LightGBM.boost(booster, full, valid, trees.count, grown, {})
 
-        return fit_boosted(job, trees, grow, lambda: 0.0)  # lambdarank has no loss to show
+        return fit_boosted(job, trees, grow, lambda: np.nan)  # lambdarank has no loss
 
 
 def gains_of(gain: Any) -> list[float] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from firstpage.losses.base import safe_inverse
 from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import relevance
-from firstpage.rankers.fitting import Fitted, Job, fitted, watcher_of
+from firstpage.rankers.fitting import Fitted, Job, fitted, warn_if_constant, watcher_of
 from firstpage.rankers.moments import moments, rows_sum, solved, spread_ridge
 from firstpage.rankers.spread import Spread
 from firstpage.rankers.training import Training
@@ -23,6 +23,7 @@ def fit_least_squares(job: Job, k: int | None, l2: float) -> Fitted:
     Normal equations of centred features in units of their spread; of several optima, as when
     features depend on each other, the least.
     """
+    warn_if_constant(job)
     if isinstance(job.training, Spread):
         params, intercept, error = spread_ridge(job.training, k, l2)
     else:
@@ -31,7 +32,7 @@ def fit_least_squares(job: Job, k: int | None, l2: float) -> Fitted:
     value = 0.5 * error + l2 / 2 * float(params @ params)
     watcher = watcher_of(job, lambda p, X: LinearFitting(X).predict(p, X), False)
     watcher(1, value, params)
-    return fitted(job, watcher, model, params, 1, value, True, False)
+    return fitted(job, watcher, model, 1, value, True, False)
 
 
 def _ridge_error(

@@ -16,7 +16,7 @@ from firstpage.data.truth import Truth
 from firstpage.engine.scratch import Scratch
 from firstpage.errors import FirstpageWarning
 from firstpage.losses.base import Loss
-from firstpage.rankers.training import Training, check_finite, row_bytes, without_empty
+from firstpage.rankers.training import Training, check_finite, row_bytes, varies, without_empty
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.spread_part import SpreadPart
 from firstpage.types import Floats
@@ -47,12 +47,16 @@ class Spec:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a shard has: queries with documents, documents; of these in queries that tell."""
+    """What a shard has: queries with documents, documents; of these in queries that tell.
+
+    varies    whether any feature differs between two documents of a query
+    """
 
     queries: int
     documents: int
     telling: int
     telling_documents: int
+    varies: bool
 
 
 class Surveyor:
@@ -70,7 +74,8 @@ class Surveyor:
         check_finite(self._opened.data)
         data = without_empty(Training(self._opened.data, None, None)).data
         telling = tells(data)
-        return Survey(len(data), data.n_docs, int(telling.sum()), int(data.lengths[telling].sum()))
+        documents = int(data.lengths[telling].sum())
+        return Survey(len(data), data.n_docs, int(telling.sum()), documents, varies(data))
 
 
 def tells(data: Dataset) -> Any:

@@ -150,10 +150,11 @@ class RankCosine(Smooth):
     def _learn(self, job: Job) -> Fitted:
         """The length of linear weights means nothing to a cosine: it is set to 1."""
         found = super()._learn(job)
-        if found.coefficients is None or found.params is None:
+        if found.model.coefficients is None:
             return found
-        params = found.params / (float(np.linalg.norm(found.params)) or 1.0)
-        return replace(found, model=LinearScoring(params), params=params)
+        weights = found.model.coefficients[0]
+        unit = weights / (float(np.linalg.norm(weights)) or 1.0)
+        return replace(found, model=LinearScoring(unit))
 
 
 @dataclass(eq=False, repr=False)

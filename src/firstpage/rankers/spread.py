@@ -84,6 +84,9 @@ class Spread:
         """The same, with queries that weigh by the number of their documents."""
         return replace(self, by_docs=True)
 
+    def varies(self) -> bool:
+        return any(survey.varies for survey in self.surveys)
+
     def fingerprint(self) -> dict[str, Any]:
         return self.shards.fingerprint()
 

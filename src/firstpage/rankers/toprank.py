@@ -122,7 +122,7 @@ class TopRank(Ranker):
             last = Step(len(stages), float("nan"), value, True, time.perf_counter() - start)
             watcher.history = [*steps[:-1], last]
         whole = len(stages) == len(parts)
-        found = fitted(job, watcher, model, None, len(stages), float("nan"), whole, False)
+        found = fitted(job, watcher, model, len(stages), float("nan"), whole, False)
         found.record["voters"] = [
             [stage.name, weight] for stage, weight in zip(stages[1:], weights.tolist(), strict=True)
         ]

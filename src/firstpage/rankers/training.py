@@ -11,6 +11,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
+from firstpage.data.shards import Shards
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.linear import zero_sum
@@ -21,6 +22,7 @@ from firstpage.solvers.objective import Objective
 from firstpage.types import Floats, Ints
 
 MANY_COPIES = 1000  # a document on average
+CHUNK = 1 << 10  # documents compared at a time
 EXACT = 2**53  # whole numbers beyond it are no longer told apart
 
 
@@ -48,6 +50,9 @@ class Training:
 
     def close(self) -> None:
         """Nothing is held elsewhere."""
+
+    def varies(self) -> bool:
+        return varies(self.data)
 
     # --- what fitting asks for
 
@@ -117,6 +122,18 @@ def grouped(X: Any, y: Floats, qid: Any, names: tuple[str, ...] | None) -> Datas
     return Dataset(X, y, offsets, queries, None, names, "X", order)
 
 
+def check_has_features(data: Dataset | Shards) -> None:
+    """Refuse training data without features.
+
+    The middle of the line is scikit-learn's own, which its checks of estimators look for.
+    """
+    if not data.n_features:
+        raise DataError(
+            f"{data.source} has no features to learn from: 0 feature(s) (shape=({data.n_docs}, 0)) "
+            "while a minimum of 1 is required. Give every document at least one feature."
+        )
+
+
 def check_finite(data: Dataset) -> None:
     """Refuse missing and infinite features, and say where they are."""
     if isinstance(data.X, np.ndarray):
@@ -138,6 +155,19 @@ def check_finite(data: Dataset) -> None:
         f"{data.source} contains NaN or inf: {name} of row {place + 1} (query {query!r}) is "
         f"{value}. Fill or drop such values first."
     )
+
+
+def varies(data: Dataset) -> bool:
+    """Return whether any feature differs between two documents of a query."""
+    for lo in range(0, data.n_docs - 1, CHUNK):
+        rows: Any = data.X[lo : lo + CHUNK + 1]
+        differs = rows[1:] != rows[:-1]
+        changed = differs.any(axis=1) if isinstance(rows, np.ndarray) else np.diff(differs.indptr)
+        rows_changed = lo + 1 + np.flatnonzero(changed)
+        starts = data.offsets[np.searchsorted(data.offsets, rows_changed)]
+        if (starts != rows_changed).any():  # not where a query begins
+            return True
+    return False
 
 
 def with_weights(data: Dataset, given: Any) -> Training:

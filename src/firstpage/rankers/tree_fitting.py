@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from firstpage.engine.threads import resolve
+from firstpage.errors import FirstpageWarning
 from firstpage.losses.base import Loss
-from firstpage.rankers.fitting import Fitted, Job, fitted, in_memory, watcher_of
+from firstpage.rankers.fitting import Fitted, Job, fitted, in_memory, warn_if_constant, watcher_of
 from firstpage.rankers.slopes import Slopes
-from firstpage.scorers.trees import Grown
+from firstpage.scorers.trees import NO_SPLIT, Grown
 from firstpage.types import Floats
 
 
@@ -38,6 +40,7 @@ def fit_boosted(
     loss: Callable[[], float],
 ) -> Fitted:
     """Watch trees grow, and keep as many as measure best."""
+    constant = warn_if_constant(job)
     boosters: list[Any] = []
     scores: list[Any] = []
     watcher = watcher_of(job, lambda params, X: scores[0], True)
@@ -53,7 +56,9 @@ def fit_boosted(
         if not boosters:
             raise
         interrupted, booster, count = True, boosters[0], len(watcher.history)
+    if not constant and not scorer.splits(booster):
+        warnings.warn(f"all scores are alike: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
     kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
     model = scorer.scoring(booster, kept, job.training.n_features)
     value = watcher.history[-1].loss
-    return fitted(job, watcher, model, None, count, value, not interrupted, interrupted)
+    return fitted(job, watcher, model, count, value, not interrupted, interrupted)

@@ -21,13 +21,19 @@ PATIENCE = 50
 
 @dataclass(frozen=True)
 class Step:
-    """Where training stands; what a callback gets.  It may return something true to stop."""
+    """Where training stands; what a callback gets.  It may return something true to stop.
+
+    loss      NaN where none is known (TopRank, LambdaMART)
+    measure   on the validation data; None without
+    best      whether no step before measured better
+    seconds   since training began; None in `history_`, which is the same whenever it is fitted
+    """
 
     iteration: int
     loss: float
     measure: float | None
     best: bool
-    seconds: float
+    seconds: float | None = field(default=None, compare=False)
 
 
 @dataclass(eq=False)

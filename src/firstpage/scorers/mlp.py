@@ -134,6 +134,11 @@ class MLPScoring:
     def n_features(self) -> int:
         return len(self.mean)
 
+    @property
+    def params(self) -> Floats:
+        """What a fit can go on from, as `layers` reads it."""
+        return np.concatenate([self.W.ravel(), self.b, self.v, [self.c]]).astype(np.float64)
+
     def predict(self, X: Any) -> Floats:
         out = np.empty(X.shape[0])
         for lo in range(0, X.shape[0], ROWS):

@@ -17,6 +17,10 @@ from firstpage.types import Floats
 
 Slopes = Callable[[Floats], tuple[Floats, Floats]]
 """Scores of all training documents -> slope and curvature of the loss by each."""
+NO_SPLIT = (
+    "the trees have no split. Each feature is constant, or there are too few documents for two "
+    "leaves; lower min_docs, as in scorer='trees(min_docs=5)'."
+)
 Grown = Callable[[int, Any, Floats | None], bool]
 """(number of trees, the booster, scores of the validation documents) -> whether to stop."""
 
@@ -68,6 +72,10 @@ class Trees:
         found: dict[str, Any] = LIBRARIES[self.library].params(self, seed, threads)
         return found
 
+    def splits(self, booster: Any) -> bool:
+        """Return whether any tree has more than one leaf."""
+        return bool(LIBRARIES[self.library].splits(booster))
+
     def scoring(self, booster: Any, count: int, n_features: int) -> TreesScoring:
         text = LIBRARIES[self.library].text(booster, count)
         return TreesScoring(self.library, text, n_features)
@@ -111,6 +119,10 @@ class LightGBM:
             if grown(tree, booster, None if valid is None else _valid_scores(booster)) or done:
                 return booster, tree
         return booster, count
+
+    @staticmethod
+    def splits(booster: Any) -> bool:
+        return bool(booster.feature_importance("split").any())
 
     @staticmethod
     def text(booster: Any, count: int) -> str:
@@ -172,6 +184,10 @@ class XGBoost:
         return booster, trees.count
 
     @staticmethod
+    def splits(booster: Any) -> bool:
+        return bool(booster.get_score(importance_type="weight"))
+
+    @staticmethod
     def text(booster: Any, count: int) -> str:
         return bytes(booster[:count].save_raw("json")).decode()
 
@@ -224,6 +240,8 @@ def refusals(library: str) -> Iterator[None]:
         yield
     except LIBRARIES[library].error() as error:
         said = (str(error).strip().splitlines() or ["it does not say why"])[0].rstrip(".")
+        if "num_features()) > (0)" in said:  # LightGBM drops features that it cannot split
+            raise DataError(f"{library} refuses: {NO_SPLIT}") from error
         raise DataError(f"{library} refuses: {said}.") from error
 
 

@@ -1,0 +1,191 @@
+"""A loaded model is the fitted one: all fitted attributes survive `save` and `load`."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from dataclasses import astuple, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import firstpage as fp
+from firstpage.data.json_files import digest
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.rankers.files import HELD
+from firstpage.rankers.names import RANKERS
+from firstpage.rankers.record import ATTRIBUTES, fit_record, fitted_attributes
+from firstpage.rankers.watcher import Step
+
+DATA = fp.Synthetic(queries=40, docs="uniform(2, 12)", features=4, grades=3, seed=3).dataset()
+TRAIN, VALID = DATA[:28], DATA[28:]
+TREES = "trees(count=8, leaves=4)"
+SMALL = {"RankBoost": {"rounds": 9}, "FocusedBoost": {"rounds": 9}, "LambdaMART": {"scorer": TREES}}
+MADE = [
+    *(cls(**SMALL.get(name, {})) for name, cls in RANKERS.items()),
+    fp.ListMLE(k=5, normalize="minmax"),
+    fp.Regression(normalize="global standard"),
+    fp.RankNet(solver="gd(rate=0.01, max_iter=30)", patience=3),
+    fp.ListNet(solver="sgd(rate=0.01, max_iter=5)"),
+    fp.ListNet(scorer="mlp(hidden=3)", solver="adam(rate=0.05, max_iter=6)"),
+    fp.ListNet(patience=2),
+    fp.FocusedNet(k=5, scorer=TREES, patience=2),
+    fp.ListMLE(scorer="trees(count=8, leaves=4, library=xgboost)"),
+    fp.RankSVM(solver="n-slack"),
+    fp.RankSVM(solver="n-slack(max_iter=1)"),
+    fp.TopMargin(reference="fixed", C=1e-9),
+    fp.AdaRank(weak="stumps", rounds=9),
+    fp.TopRank(k=5, depth=3, voters="RankNet + ListMLE", normalize="minmax"),
+]  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """A fitted attribute as texts and lists, in which every bit of a float shows."""
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, plain(value.tolist())
+    if hasattr(value, "to_dict"):
+        return type(value).__name__, plain(value.to_dict())
+    if is_dataclass(value):
+        return type(value).__name__, plain(astuple(value))
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return type(value).__name__, repr(value)
+
+
+def fitted(ranker: Any) -> dict[str, Any]:
+    names = [n for n in dir(ranker) if n.endswith("_") and not n.startswith("_")]
+    return {name: plain(getattr(ranker, name)) for name in names}
+
+
+def check_survives(ranker: Any, path: Any) -> Any:
+    ranker.save(path)
+    again = fp.load(path)
+    assert set(ATTRIBUTES) <= fitted(ranker).keys()
+    for other in (again, pickle.loads(pickle.dumps(ranker)), copy.deepcopy(ranker)):
+        assert fitted(other) == fitted(ranker)
+        assert other.predict(VALID).tolist() == ranker.predict(VALID).tolist()
+    assert not fitted(clone(ranker))
+    return again
+
+
+@pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+@pytest.mark.parametrize("valid", [None, VALID], ids=["alone", "valid"])
+@pytest.mark.parametrize("made", MADE, ids=str)
+def test_all_fitted_attributes_survive_save_and_load(made, valid, tmp_path) -> None:
+    ranker = clone(made).fit(TRAIN, valid=valid)
+    again = check_survives(ranker, tmp_path / "m.json")
+    assert len(again.history_) == len(ranker.history_)
+    if valid is not None and again.history_:
+        assert again.best_score_ is not None
+    again.save(tmp_path / "n.json")
+    assert (tmp_path / "n.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+
+
+def test_frames_shards_checkpoints_interrupts_and_tuning_survive(tmp_path) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(TRAIN.X, columns=list("abcd"))
+    by_frame = fp.ListNet().fit(frame, TRAIN.y, qid=TRAIN.qid)
+    by_frame.save(tmp_path / "frame.json")
+    assert fitted(fp.load(tmp_path / "frame.json")) == fitted(by_frame)
+    fp.write_shards(TRAIN, tmp_path / "shards", 40)
+    shards = fp.read_shards(tmp_path / "shards")
+    for made in (fp.ListMLE(normalize="global minmax"), fp.RankSVM(), fp.RankBoost(rounds=5)):
+        check_survives(made.fit(shards, valid=VALID), tmp_path / "m.json")
+    tuned = fp.tune(fp.RankSVM(), TRAIN, VALID, {"C": [0.1, 1.0]})
+    assert check_survives(tuned.best, tmp_path / "m.json").gap_ <= 1e-3
+
+    def stop(step: Step) -> None:
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.warns(FirstpageWarning, match="interrupted"):
+        broken = fp.RankNet().fit(TRAIN, callback=stop, checkpoint=tmp_path / "c.json")
+    assert check_survives(broken, tmp_path / "m.json").interrupted_
+    with pytest.warns(FirstpageWarning, match="going on"):
+        whole = fp.RankNet().fit(TRAIN, checkpoint=tmp_path / "c.json")
+    check_survives(whole, tmp_path / "m.json")
+
+
+def test_history_is_what_the_callback_saw_and_repeats() -> None:
+    seen: list[Step] = []
+    ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=20)")
+    one = ranker.fit(TRAIN, valid=VALID, callback=seen.append).history_
+    assert one == seen == clone(ranker).fit(TRAIN, valid=VALID).history_
+    assert [step.best for step in one] == [
+        all(step.measure > before.measure for before in one[:at]) for at, step in enumerate(one)
+    ]
+    assert all(step.seconds >= 0 for step in seen)
+    assert all(step.seconds is None for step in one)
+
+
+@pytest.mark.parametrize("made", [fp.ListNet(scorer="mlp(hidden=3)"), fp.RankNet(), fp.AdaRank()])
+def test_a_loaded_model_goes_on_where_the_fitted_one_does(made, tmp_path) -> None:
+    ranker = clone(made).set_params(warm_start=True)
+    ranker.fit(TRAIN, callback=lambda step: step.iteration == 2)
+    ranker.save(tmp_path / "m.json")
+    again = fp.load(tmp_path / "m.json").fit(TRAIN, callback=lambda step: step.iteration == 2)
+    assert fitted(again) == fitted(ranker.fit(TRAIN, callback=lambda step: step.iteration == 2))
+
+
+def test_numbers_that_json_lacks_survive() -> None:
+    steps = [
+        Step(1, math.inf, None, False),
+        Step(2, math.nan, math.nan, True),
+        Step(3, 0.1 + 0.2, -math.inf, True),
+    ]
+    for gap in (None, math.nan, math.inf, 1e-17):
+        record = fit_record(3, -math.inf, np.bool_(True), False, steps[2], steps, gap)
+        held = json.loads(json.dumps(record, allow_nan=False))
+        assert held == record
+        read = fitted_attributes(held)
+        assert plain(read["history_"]) == plain(steps)
+        assert plain(read["gap_"]) == plain(gap)
+        assert (read["objective_"], read["best_score_"]) == (-math.inf, -math.inf)
+        assert read["converged_"] is True
+    record = fit_record(0, math.nan, False, False, None, [], None)
+    assert record["objective"] is None  # as ever
+    assert math.isnan(fitted_attributes(record)["objective_"])
+
+
+def older(path, **changes: Any) -> None:
+    """Rewrite a model file with another training record, and sign it."""
+    held = json.loads(path.read_text())
+    held["training"] = {k: v for k, v in {**held["training"], **changes}.items() if v is not ...}
+    held["sha256"] = digest({name: held[name] for name in HELD})
+    path.write_text(json.dumps(held))
+
+
+def test_files_of_old_and_of_others_say_what_they_lack(tmp_path) -> None:
+    ranker, path = fp.ListNet().fit(TRAIN), tmp_path / "m.json"
+    ranker.save(path)
+    older(path, improved=..., gap=...)  # before both were written
+    old = fp.load(path)
+    assert (old.n_iter_, old.objective_) == (ranker.n_iter_, ranker.objective_)
+    for name in ("history_", "gap_"):
+        assert not hasattr(old, name)
+        with pytest.raises(AttributeError, match=f"{name} is not in the model file, .* fit again"):
+            getattr(old, name)
+    assert old.fit(TRAIN).history_ == ranker.history_
+    with pytest.raises(AttributeError, match="'ListNet' object has no attribute 'history_'"):
+        fp.ListNet().history_  # noqa: B018
+    older(path, curve=[[1, 2]], improved=[])
+    with pytest.raises(DataError, match=r"m\.json: damaged: its training record"):
+        fp.load(path)
+
+    text = tmp_path / "ranklib.txt"
+    text.write_text("## Coordinate Ascent\n1:0.5 2:-1 3:0 4:2\n")
+    model = fp.read_ranklib(text)
+    path.write_text(json.dumps(model.to_dict()))
+    other = fp.load(path)
+    assert other.predict(VALID).tolist() == model.predict(VALID).tolist()
+    assert not any(hasattr(other, name) for name in ATTRIBUTES)
+    assert other.coef_.tolist() == [0.5, -1, 0, 2]
+    other.save(path)
+    assert fitted(fp.load(path)) == fitted(other)
