@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from unittest import mock
@@ -16,13 +17,21 @@ import firstpage as fp
 from firstpage.data.trec import run_of
 from firstpage.dcglearn.worlds import world
 from firstpage.demo import loop
+from tests.demo import small
 from tests.demo.small import small_collection
+
+whole_collection = cache(fp.stdlib_collection)
 
 
 @contextmanager
 def page_folder(folder: Path) -> Iterator[None]:
     """Work in a folder, where the demo takes a small collection."""
-    with chdir(folder), mock.patch.object(loop, "stdlib_collection", small_collection):
+    with (
+        chdir(folder),
+        mock.patch.object(loop, "stdlib_collection", small_collection),
+        mock.patch.object(small, "stdlib_collection", whole_collection),
+        mock.patch.object(fp, "stdlib_collection", whole_collection),
+    ):
         yield
     sys.modules.pop("taste", None)  # a file of this folder
 

@@ -147,15 +147,29 @@ def _run_command(block: Block, command: str, shown: str) -> Outcome:
     return Outcome(command, shown, printed, problem)
 
 
+def _resolve(args: list[str]) -> tuple[click.Context, list[str]]:
+    """Return the context of the command that a command line names, and the words after it."""
+    context = click.Context(app, info_name="firstpage", **app.context_settings)
+    while isinstance(context.command, click.Group) and args:
+        name, child, args = context.command.resolve_command(context, list(args))
+        assert child is not None
+        context = click.Context(child, context, name)
+    return context, args
+
+
+def unknown_options(args: list[str]) -> list[str]:
+    """Return the options of a command line, whole or not, that its command does not have."""
+    context, words = _resolve(args)
+    known = {option for p in context.command.get_params(context) for option in p.opts}
+    named = [word.partition("=")[0] for word in words if re.match(r"-\w$|--\w", word)]
+    return [option for option in named if option not in known]
+
+
 def parse(args: list[str]) -> Path | None:
     """Return the file after ``-o``; a UsageError where a command line does not fit its command."""
-    command: click.Command = app
-    context = click.Context(app, info_name="firstpage", **app.context_settings)
-    while isinstance(command, click.Group):
-        name, child, args = command.resolve_command(context, list(args))
-        assert child is not None
-        command, context = child, click.Context(child, context, name)
-    command.parse_args(context, list(args))
+    context, words = _resolve(args)
+    command = context.command
+    command.parse_args(context, list(words))
     outputs = [p.name for p in command.params if "-o" in p.opts and p.name]
     return next((Path(context.params[name]) for name in outputs if context.params[name]), None)
 

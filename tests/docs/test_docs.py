@@ -11,7 +11,7 @@ import click
 import pytest
 
 from tests.docs.examples import page_folder, write_examples
-from tests.docs.pages import ROOT, blocks, outcomes
+from tests.docs.pages import ROOT, blocks, outcomes, unknown_options
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
@@ -34,6 +34,12 @@ def test_blocks_do_what_the_page_shows(page: Path, examples: Path, tmp_path: Pat
             if each.problem
         ]
     assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_options_in_prose_exist(page: Path) -> None:
+    for command in re.findall(r"`firstpage ([a-z][^`]*)`", page.read_text()):
+        assert unknown_options(command.split()) == [], command
 
 
 def test_generated_pages_are_current(monkeypatch: pytest.MonkeyPatch) -> None:

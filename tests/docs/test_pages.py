@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import blocks, difference, outcomes
+from tests.docs.pages import blocks, difference, outcomes, unknown_options
 from tests.docs.refresh import refreshed
 
 
@@ -106,6 +106,11 @@ def test_a_page_that_is_wrong(
 )
 def test_words_are_exact_and_numbers_within_bounds(shown: str, printed: str, same: bool) -> None:
     assert (difference(shown, printed) == "") is same
+
+
+def test_a_command_line_in_prose() -> None:
+    assert unknown_options(["label", "serve", "--open", "--prt", "0"]) == ["--prt"]
+    assert unknown_options(["label", "serve"]) == unknown_options(["label"]) == []
 
 
 def test_output_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
