@@ -8,7 +8,8 @@ it, the default, is another aim); local search at BioConsert's cost, 20 times fa
 
 Lists are noisy views of one truth: a document's score is its utility plus the ranker's error,
 both standard normal.  On such lists of 100 BioConsert's cost is 1.108 and 1.014 of the lower bound
-(the lesser side of every pair) with 3 and 10 rankers; on random permutations it is 1.14 and 1.035.  Base order is one more such ranker, who does not vote.
+(the lesser side of every pair) with 3 and 10 rankers; on random permutations it is 1.14 and 1.035.
+Base order is one more such ranker, which does not vote.
 
 corankco is compared where it is installed, here or in an environment that PEER_PYTHONS names.
 """

@@ -1,0 +1,119 @@
+"""The files that the pages speak of, and a folder for the blocks of one page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from functools import cache
+from itertools import combinations, product
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+import firstpage as fp
+from firstpage.data.trec import run_of
+from firstpage.dcglearn.worlds import world
+from firstpage.demo import loop
+from tests.demo import small
+from tests.demo.small import small_collection
+
+whole_collection = cache(fp.stdlib_collection)
+
+
+@contextmanager
+def page_folder(folder: Path) -> Iterator[None]:
+    """Work in a folder, where the demo takes a small collection."""
+    with (
+        chdir(folder),
+        mock.patch.object(loop, "stdlib_collection", small_collection),
+        mock.patch.object(small, "stdlib_collection", whole_collection),
+        mock.patch.object(fp, "stdlib_collection", whole_collection),
+    ):
+        yield
+    sys.modules.pop("taste", None)  # a file of this folder
+
+
+def write_examples(folder: Path) -> None:
+    """Write data sets, scores, runs and judgments, and what the functions below add."""
+    recipe = fp.Synthetic(queries=15, docs=12, features=4, grades=3)
+    data = recipe.dataset()
+    fp.write_letor(data, folder / "test.txt")
+    fp.write_letor(data[:9], folder / "train.txt")
+    fp.write_letor(data[9:], folder / "vali.txt")
+    fp.write_folds(data, folder / "letor", 3)
+    fp.write_qrels(data, folder / "test.qrels")
+    good = recipe.true_utility(data.X)
+    other = np.random.default_rng(0).random(data.n_docs)
+    for name, scores in (("ours", good), ("theirs", other)):
+        fp.write_scores(scores, folder / f"{name}.scores")
+    fp.write_scores(good, folder / "scores.txt")
+    fp.write_run(run_of(data, good, "ours"), folder / "ours.run")
+    fp.write_run(run_of(data, other, "bm25"), folder / "bm25.run")
+    fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
+    for_labeling(folder)
+    for_dcglearn(folder)
+    for_import(folder)
+
+
+def for_labeling(folder: Path) -> None:
+    """Queries, documents and votes."""
+    texts = [f"document {i} " + "word " * i for i in range(5)]
+    queries = [{"query": q, "text": f"words of {q}"} for q in ("q1", "q2", "q3")]
+    documents = [
+        {"query": row["query"], "document": f"d{i}", "text": text}
+        for row in queries
+        for i, text in enumerate(texts)
+    ]
+    for name, rows in (("queries", queries), ("documents", documents)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines)
+    graded_lists(folder)
+    votes = [f"t,d{a},d{b},a1" for a, b in combinations(range(6), 2)]
+    (folder / "votes.csv").write_text("\n".join(["topic,arg1,arg2,vote", *votes, ""]))
+
+
+def graded_lists(folder: Path) -> None:
+    """Two lists per query, the grades of their items, and a judge that counts the good ones."""
+    rng = np.random.default_rng(0)
+    lists, qrels = [], []
+    for q, side in product(range(25), ("ours", "theirs")):
+        grades = rng.integers(0, 3, 4).tolist()
+        items = [{"id": f"{side}{i}", "title": "boot " * g} for i, g in enumerate(grades)]
+        lists.append({"query": f"q{q}", "document": side, "items": items})
+        qrels += [f"q{q} 0 {side}{i} {g}\n" for i, g in enumerate(grades)]
+    (folder / "lists.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lists))
+    (folder / "lists.qrels").write_text("".join(qrels))
+    (folder / "taste.py").write_text(
+        "def more_boots(query, left, right):\n"
+        "    return 'left' if left.count('boot') > right.count('boot') else 'right'\n"
+        "def longer(query, left, right):\n"
+        "    return 'left' if len(left) > len(right) else 'right'\n"
+    )
+
+
+def for_import(folder: Path) -> None:
+    """A model of RankLib, judgments of Quepid, a feature log and clicks."""
+    (folder / "ranklib.txt").write_text("## Coordinate Ascent\n1:0.5 2:0.25 4:-1.0\n")
+    (folder / "quepid.csv").write_text("query,docid,rating\nred shoes,d1,3\nred shoes,d2,0\n")
+    features = [{"name": "title", "value": 2.5}, {"name": "body"}]
+    hits = [{"_id": d, "fields": {"_ltrlog": [{"log": features}]}} for d in ("d1", "d2", "d3")]
+    line = {"query": "red shoes", "response": {"hits": {"hits": hits}}}
+    (folder / "log.jsonl").write_text(json.dumps(line) + "\n")
+    shown = ["query,docid,position,clicked", "q,d1,1,0", "q,d2,2,1", ""]
+    (folder / "clicks.csv").write_text("\n".join(shown))
+
+
+def for_dcglearn(folder: Path) -> None:
+    """Preferences over rankings, a pool, and a measure."""
+    rng = np.random.default_rng(0)
+    fp.write_preferences(world(2).pairs(60, rng), folder / "prefs.jsonl")
+    fp.write_preferences(world(2).pairs(10, rng), folder / "pool.jsonl")
+    (folder / "many").mkdir()
+    for part in range(2):
+        fp.write_preferences(world(2).pairs(60, rng), folder / "many" / f"{part}.npz")
+    fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
+    said = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
+    (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
