@@ -116,7 +116,7 @@ class Sessions(RuleBasedStateMachine):
 
 
 TestSessions = Sessions.TestCase
-TestSessions.settings = settings(max_examples=25, stateful_step_count=25)
+TestSessions.settings = settings(max_examples=12, stateful_step_count=25)
 
 
 @given(steps=st.integers(0, 25), back=st.integers(1, 25), name=st.sampled_from(STRATEGIES))

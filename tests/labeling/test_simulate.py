@@ -43,8 +43,8 @@ def test_plain_heap_asks_as_often_as_the_spec_says() -> None:
 @pytest.mark.parametrize(("world", "mean"), [(World(ties=0.6), 136.3), (World(grades=5), 120.5)])
 def test_ties_lower_the_count(world: World, mean: float) -> None:
     """SPEC 2.3: 60 % of documents mutually tied; five equally likely grades."""
-    [found] = simulate("heap", world=world, runs=1500)
-    assert found.asked.mean() == pytest.approx(mean, abs=1.5)
+    [found] = simulate("heap", world=world, runs=500)
+    assert found.asked.mean() == pytest.approx(mean, abs=2.5)
     assert found.recall.mean() == 1, "documents as good as the k-th belong there"
 
 

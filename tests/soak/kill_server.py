@@ -84,9 +84,12 @@ class Answering(threading.Thread):
 
 def soak(
     where: str, kills: int, workers: int = 8, seed: int = 0, longest: float = 1.0,
-    minutes: float = 1e6,
+    minutes: float = 1e6, between: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """Kill so many times; what was acknowledged, what was kept, and all that is wrong."""
+    """Kill so many times; what was acknowledged, what was kept, and all that is wrong.
+
+    A kill comes at a random moment, after at least `between` more acknowledged answers.
+    """
     people = prepare(where, workers, queries=max(20, 2 * kills), documents=14, k=5)
     server, stop, tally = Server(where), threading.Event(), Tally()
     rng, end = random.Random(seed), time.monotonic() + 60 * minutes
@@ -99,7 +102,10 @@ def soak(
             if time.monotonic() > end:
                 kills = number
                 break
+            wanted = len(tally.acknowledged) + between
             time.sleep(rng.uniform(0.05, longest))
+            while len(tally.acknowledged) < wanted and not tally.wrong and time.monotonic() < end:
+                time.sleep(0.01)
             server.kill()
             server.start()
             if (number + 1) % 10 == 0:
