@@ -206,7 +206,8 @@ class Structural:
             scores, self._docs[here], self._starts[lo : hi + 1],
             self._levels.offsets[lo : hi + 1], self._gains[here], self._own[here], self._a, way,
             z, b, key, key.view(np.uint64), np.empty(n, np.int64), np.empty(n, np.int64),
-            *_sorting(n), np.empty(2), np.empty(2), values, self.bounds[lo:hi], grad,
+            *_sorting(n), np.empty(2), np.empty(4), np.empty((5, n + 1)), np.empty((4, n + 1), np.int64),
+            values, self.bounds[lo:hi], grad,
         )  # fmt: skip
         again = self._bind_resort(lo, hi, scores)
 
