@@ -20,7 +20,8 @@ TURNS = 60
 ROUNDS = 3  # of the golden section, each from a greater slack
 LEAST = 1e-4  # the least loss that weights are looked for
 TIGHT = 1e-6  # a product within this fraction of its upper bound is the greatest
-MAX_STEPS = 10_000  # of branch and bound for one list
+ROUGH = 1e-2  # the tolerance that branch and bound begins with
+MAX_STEPS = 10_000  # of branch and bound for one list and one tolerance
 
 
 @part
@@ -49,15 +50,9 @@ def visit(lam: float, own: float, query: Query, room: Room, best: Floats, kept: 
 
 
 @part
-def is_open(best: Floats) -> bool:
-    """Whether a ranking may have a product above the best one, beyond the tolerance."""
-    return best[2] > best[0] * (1.0 + TIGHT)
-
-
-@part
 def tighten(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> None:
     """Visit the weight at which the bound is the best product, if that is a corner of the chain."""
-    if best[0] > 0.0 and is_open(best):
+    if best[0] > 0.0 and best[2] > best[0] * (1.0 + TIGHT):
         visit(best[0] / best[1] / best[1], own, query, room, best, kept)
 
 
@@ -88,10 +83,27 @@ def greatest_product(
 
 
 @part
-def branch_and_bound(
+def close_gap(
     own: float, query: Query, room: Room, best: Floats, kept: Ints, at: Floats, tree: Ints
 ) -> None:
-    """Look through all rankings that the bound at its weight does not rule out.
+    """Bring the best product and its bound together, from a rough tolerance to a tight one."""
+    tol = ROUGH
+    while tol > 0.9 * TIGHT and best[0] > 0.0:
+        if best[2] > best[0] * (1.0 + tol):
+            if branch_and_bound(tol, own, query, room, best, kept, at, tree) == 0:
+                break
+            best[2] = best[0] * (1.0 + tol)
+        tol *= 0.1
+
+
+@part
+def branch_and_bound(
+    tol: float, own: float, query: Query, room: Room, best: Floats, kept: Ints, at: Floats,
+    tree: Ints,
+) -> int:  # fmt: skip
+    """Look through all rankings that the bound at its weight does not rule out; 0: too many.
+
+    Those are ruled out that are not better than the best by the tolerance.
 
     Ranks are filled from the first on, each by the best-scored document left of some level; the
     others follow in the order of the weight, which is optimal for them.  The later a document comes
@@ -127,7 +139,7 @@ def branch_and_bound(
             items[p + last] = who
             left[level[who]] += 1
         scan += 1
-        above = best[0] * (1.0 + TIGHT)
+        above = best[0] * (1.0 + tol)
         floor = 2.0 * np.sqrt(lam * above)
         f, g, t, found = delta[p], scored[p], 0, False
         new_f, new_g = f, g
@@ -154,7 +166,7 @@ def branch_and_bound(
                 f, g, t = f + step * b[who], g - step * z[who], t + 1
         steps += t + 1
         if steps > MAX_STEPS:
-            return
+            return 0
         if not found:
             p -= 1
             continue
@@ -169,7 +181,7 @@ def branch_and_bound(
         if p + 1 < end:
             p += 1
             delta[p], scored[p], taken[p] = new_f, new_g, -1
-    best[2] = best[0] * (1.0 + TIGHT)
+    return 1
 
 
 @part

@@ -6,7 +6,7 @@ import numpy as np
 
 from firstpage.kernels.augmented import ranking_at
 from firstpage.kernels.native import kernel, part
-from firstpage.kernels.slack import branch_and_bound, by_chords, by_golden_section, is_open
+from firstpage.kernels.slack import by_chords, by_golden_section, close_gap
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
@@ -103,8 +103,7 @@ def structural_hinge(
             if by_golden_section(total, query, room, best, kept) == 1:
                 bounds[q] = best[2]
         elif by_chords(total, query, room, best, kept) == 1:
-            if best[0] > 0.0 and is_open(best):
-                branch_and_bound(total, query, room, best, kept, at, tree)
+            close_gap(total, query, room, best, kept, at, tree)
             bounds[q] = best[2]
         values[q] = max(best[0], 0.0)
         bounds[q] = max(bounds[q], values[q])

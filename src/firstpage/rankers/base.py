@@ -43,6 +43,7 @@ from firstpage.rankers.watcher import Step
 from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
+NO_GAP = "gap_ is NaN: only cutting planes and n-slack, of linear weights, bound the optimum."
 NO_TRUTH = Truth(np.empty(0), np.zeros(1, np.int64), Ids.of([]))
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
@@ -319,7 +320,8 @@ class Ranker(Given):
         self.best_iteration_ = found.best_iteration
         self.best_score_ = found.best_score
         self.interrupted_ = found.interrupted
-        self.gap_ = found.gap
+        self.gap_ = float("nan") if found.gap is None else found.gap
+        self.gap_note_ = NO_GAP if found.gap is None else found.record.get("gap_note")
         self._memory = found.memory
         self.training_ = found.record
         for name in ("coef_", "intercept_"):
