@@ -69,7 +69,7 @@ def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> No
     assert far.objective_ == pytest.approx(near.objective_, rel=tol)
     assert np.array_equal(far.coef_, again.coef_)  # whatever is kept, whatever the threads
     order = np.corrcoef(near.predict(EXACT), far.predict(EXACT))[0, 1]
-    assert order > 1 - 1e-6
+    assert order > 1 - (1e-6 if np.isnan(near.gap_) else 1e-4)  # planes end within a tolerance
     assert np.array_equal(far.predict(exact), far.predict(EXACT))
     assert far.training_["data"]["documents"] == EXACT.n_docs
     assert far.training_["data"]["shards"] == len(exact)
