@@ -65,11 +65,11 @@ def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> No
         near = fp.ranker(name).fit(EXACT)
         far = fp.ranker(name).fit(exact)
         again = fp.ranker(name).fit(exact, engine=Local(threads=2, keep=0))
-    tol = 1e-8 if near.gap_ is None else 2 * near.gap_ + 1e-9
+    tol = 1e-8 if np.isnan(near.gap_) else 2 * near.gap_ + 1e-9
     assert far.objective_ == pytest.approx(near.objective_, rel=tol)
     assert np.array_equal(far.coef_, again.coef_)  # whatever is kept, whatever the threads
     order = np.corrcoef(near.predict(EXACT), far.predict(EXACT))[0, 1]
-    assert order > 1 - 1e-6
+    assert order > 1 - (1e-6 if np.isnan(near.gap_) else 1e-4)  # planes end within a tolerance
     assert np.array_equal(far.predict(exact), far.predict(EXACT))
     assert far.training_["data"]["documents"] == EXACT.n_docs
     assert far.training_["data"]["shards"] == len(exact)
@@ -117,7 +117,9 @@ def test_real_data(real_data: Path, tmp_path: Path) -> None:
     shards = fp.write_shards(fold.train, tmp_path / "s", rows=2000)
     for name in ("ListNet(k=10)", "RankSVM(C=0.1)"):
         near, far = (fp.ranker(name).fit(data, valid=fold.vali) for data in (fold.train, shards))
-        assert far.objective_ == pytest.approx(near.objective_, rel=2 * (near.gap_ or 0) + 1e-6)
+        assert far.objective_ == pytest.approx(
+            near.objective_, rel=2 * np.nan_to_num(near.gap_) + 1e-6
+        )
         assert far.score(fold.test) == pytest.approx(near.score(fold.test), abs=2e-3)
 
 
@@ -164,7 +166,9 @@ def test_queries_without_documents(tmp_path: Path) -> None:
     assert shards.n_queries == len(data)
     for name in ("ListNet", "RankSVM(k=3)", "Regression", "AdaRank(rounds=4)", "TopMargin"):
         near, far = fp.ranker(name).fit(data), fp.ranker(name).fit(shards)
-        assert far.objective_ == pytest.approx(near.objective_, rel=2 * (near.gap_ or 0) + 1e-8)
+        assert far.objective_ == pytest.approx(
+            near.objective_, rel=2 * np.nan_to_num(near.gap_) + 1e-8
+        )
     values = fp.evaluate(far, shards, measures="NDCG@5").values
     assert np.array_equal(values, fp.evaluate(far.predict(data), data, measures="NDCG@5").values)
     assert far.score(shards) == pytest.approx(far.score(data))

@@ -8,6 +8,7 @@ from math import log2
 import numpy as np
 import pytest
 
+import firstpage as fp
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
@@ -114,8 +115,8 @@ def test_margin_scaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str) 
 
 @pytest.mark.parametrize("search", ["chords", "golden"])
 @pytest.mark.parametrize("kind", ["NDCG", "Precision"])
-def test_slack_scaling_finds_nearly_all_and_never_misses_a_violation(kind, search) -> None:
-    missed, cases, short = 0, 0, 0.0
+def test_slack_scaling_is_exact_by_chords_and_bounded_by_any_search(kind, search) -> None:
+    missed, cases = 0, 0
     for number, (y, s) in enumerate(lists(3)):
         depth = number % max(len(y) - 1, 1) + 1
         loss = StructuralHinge(f"{kind}@{depth}", "slack", search=search)
@@ -130,13 +131,26 @@ def test_slack_scaling_finds_nearly_all_and_never_misses_a_violation(kind, searc
         cases += 1
         assert value[0] <= exact + 1e-9
         assert (value[0] > 0) == (exact > 1e-12)
+        assert target.bounds[0] >= exact - 1e-9
         if search == "chords":
-            assert target.bounds[0] >= exact - 1e-9
-        missed += value[0] < exact - 1e-9
-        short += exact - value[0]
+            assert target.bounds[0] <= exact * (1 + 2e-6) + 1e-9
+        missed += value[0] < exact * (1 - 2e-6) - 1e-9
     assert cases > 1000
-    assert missed <= 0.02 * cases
-    assert short <= 0.001 * cases
+    assert missed <= (0.0 if search == "chords" else 0.05) * cases
+
+
+def test_slack_scaling_at_trained_weights_misses_nothing() -> None:
+    """Small problems whose weights bring rankings close that no weight of the loss finds."""
+    for seed in range(4):
+        data = fp.Synthetic(20, 6, features=5, grades=3, noise=0.5, seed=seed).dataset()
+        scores = fp.TopSlack(C=1e4, delta="NDCG").fit(data).predict(data)
+        values, _ = StructuralHinge("NDCG", "slack").value_grad(scores, data.truth)
+        for q in range(len(data)):
+            here = slice(data.offsets[q], data.offsets[q + 1])
+            found, own = rankings(data.y[here], scores[here], "NDCG", 6)
+            exact = max((delta * (1 + score - own) for delta, score in found), default=0.0)
+            if (data.y[here] > 0).any():
+                assert values[q] == pytest.approx(max(exact, 0.0), rel=2e-6, abs=1e-9)
 
 
 def test_chords_are_never_worse_than_the_golden_section() -> None:

@@ -1,7 +1,9 @@
 """Slack scaling: the ranking of greatest Delta * (1 + score - own), own being the true one's score.
 
-Rankings that some weight finds (`augmented.ranking_at`) are looked through, by chords or by the
-paper's golden section; in short lists single exchanges are tried after that.
+Both factors are linear in the ranking.  Of rankings with 1 + score - own + lam * Delta <= M the
+product is at most M^2 / (4 lam): every weight `lam` whose best ranking (`augmented.ranking_at`) is
+known gives an upper bound.  Weights are looked through by chords or by the paper's golden section;
+where chords leave the best product below the bound, branch and bound closes the gap between them.
 """
 
 from __future__ import annotations
@@ -10,64 +12,176 @@ import numpy as np
 
 from firstpage.kernels.augmented import NOTHING, Query, Room, ranking_at
 from firstpage.kernels.native import part
+from firstpage.kernels.sorting import sort_down
 from firstpage.types import Floats, Ints
 
 GOLDEN = 0.6180339887498949
 TURNS = 60
 ROUNDS = 3  # of the golden section, each from a greater slack
 LEAST = 1e-4  # the least loss that weights are looked for
+TIGHT = 1e-6  # a product within this fraction of its upper bound is the greatest
+ROUGH = 1e-2  # the tolerance that branch and bound begins with
+MAX_STEPS = 10_000  # of branch and bound for one list and one tolerance
 
 
 @part
 def visit(lam: float, own: float, query: Query, room: Room, best: Floats, kept: Ints) -> int:
-    """Look at the ranking that a weight finds, and keep it if its product is greater; 0: none."""
+    """Look at the ranking that a weight finds, and keep it if its product is greater; 0: none.
+
+    `best` holds the greatest product, its Delta, the least upper bound, and the weight of that.
+    """
     if ranking_at(lam, query, room) == 0:
         return 0
     items, found = room[2], room[6]
-    value = found[0] * (1.0 + found[1] - own)
+    scored = 1.0 + found[1] - own
+    value = found[0] * scored
     if value > best[0] or (value == best[0] and found[0] > best[1]):
         best[0], best[1] = value, found[0]
         for i in range(query[3]):
             kept[i] = items[i]
+    if lam > 0.0:
+        reach = max(scored + lam * found[0], 0.0)
+        bound = reach * reach / (4.0 * lam)
+        if bound < best[2]:
+            best[2], best[3] = bound, lam
+    elif scored <= 0.0:
+        best[2] = 0.0  # no ranking scores within the margin
     return 1
 
 
 @part
-def polish(query: Query, best: Floats, kept: Ints) -> None:
-    """Exchange two documents of the best ranking as long as its product rises.
-
-    Corners of the chain lie close together in long lists; between those of a short one there may
-    be a better ranking that no weight finds.
-    """
-    z, b, a, n, depth = query
-    for _ in range(n):
-        delta = best[1]
-        scored = best[0] / delta  # 1 + score - own
-        top, first, second = best[0] * (1.0 + 1e-12), -1, -1
-        for p in range(min(depth, n)):
-            for r in range(p + 1, n):
-                drop = a[p] - (a[r] if r < depth else 0.0)
-                f = delta + drop * (b[kept[p]] - b[kept[r]])
-                g = scored - drop * (z[kept[p]] - z[kept[r]])
-                if f > NOTHING and f * g > top:
-                    top, first, second = f * g, p, r
-        if first < 0:
-            break
-        drop = a[first] - (a[second] if second < depth else 0.0)
-        best[0], best[1] = top, delta + drop * (b[kept[first]] - b[kept[second]])
-        kept[first], kept[second] = kept[second], kept[first]
+def tighten(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> None:
+    """Visit the weight at which the bound is the best product, if that is a corner of the chain."""
+    if best[0] > 0.0 and best[2] > best[0] * (1.0 + TIGHT):
+        visit(best[0] / best[1] / best[1], own, query, room, best, kept)
 
 
 @part
-def edge_top(f0: float, g0: float, f1: float, g1: float) -> float:
-    """The greatest product of the two coordinates between two points."""
-    df, dg = f1 - f0, g1 - g0
-    top = max(f0 * g0, f1 * g1)
-    if df * dg < 0.0:
-        t = -(f0 * dg + g0 * df) / (2.0 * df * dg)
-        if 0.0 < t < 1.0:
-            top = max(top, (f0 + t * df) * (g0 + t * dg))
-    return top
+def discount(a: Floats, rank: int, depth: int) -> float:
+    return a[rank] if rank < depth else 0.0
+
+
+@part
+def greatest_product(
+    reach: float, lam: float, fixed: float, first: int, levels: int, gain: Floats, left: Ints,
+    sums: Floats,
+) -> float:  # fmt: skip
+    """A bound on the product of rankings with 1 + score - own + lam * Delta <= reach.
+
+    Their ranks before `first` cost 1 - `fixed`; after that there are `left` documents per level,
+    so that Delta is between what falling and what rising gains give.
+    """
+    low, high, down, up = fixed, fixed, first, first
+    for i in range(levels):
+        low -= gain[i] * (sums[down + left[i]] - sums[down])
+        down += left[i]
+        j = levels - 1 - i
+        high -= gain[j] * (sums[up + left[j]] - sums[up])
+        up += left[j]
+    f = min(max(reach / (2.0 * lam), low), high)
+    return f * (reach - lam * f)
+
+
+@part
+def close_gap(
+    own: float, query: Query, room: Room, best: Floats, kept: Ints, at: Floats, tree: Ints
+) -> None:
+    """Bring the best product and its bound together, from a rough tolerance to a tight one."""
+    tol = ROUGH
+    while tol > 0.9 * TIGHT and best[0] > 0.0:
+        if best[2] > best[0] * (1.0 + tol):
+            if branch_and_bound(tol, own, query, room, best, kept, at, tree) == 0:
+                break
+            best[2] = best[0] * (1.0 + tol)
+        tol *= 0.1
+
+
+@part
+def branch_and_bound(
+    tol: float, own: float, query: Query, room: Room, best: Floats, kept: Ints, at: Floats,
+    tree: Ints,
+) -> int:  # fmt: skip
+    """Look through all rankings that the bound at its weight does not rule out; 0: too many.
+
+    Those are ruled out that are not better than the best by the tolerance.
+
+    Ranks are filled from the first on, each by the best-scored document left of some level; the
+    others follow in the order of the weight, which is optimal for them.  The later a document comes
+    in that order the more it costs to take it now, so that one which is ruled out rules out the
+    rest.  Levels rise among ranks of equal discount.  `at` and `tree` are workspace.
+    """
+    z, b, a, n, depth = query
+    key, bits, items, words, spare_words, spare, _ = room
+    delta, scored, fixed, gain, sums = at[0], at[1], at[2], at[3], at[4]
+    taken, level, left, seen = tree[0], tree[1], tree[2], tree[3]
+    lam, levels, end = best[3], 0, min(depth, n)
+    sums[0] = 0.0
+    for i in range(n):
+        key[i] = z[i] - lam * b[i]
+        sums[i + 1] = sums[i] + discount(a, i, depth)
+        if i == 0 or b[i] != b[i - 1]:
+            gain[levels], left[levels], seen[levels] = b[i], 0, 0
+            levels += 1
+        level[i] = levels - 1
+        left[levels - 1] += 1
+    sort_down(key, bits, 0, n, items, words, spare_words, spare)
+    delta[0], scored[0], fixed[0] = 1.0, 1.0 - own, 1.0
+    for p in range(end):
+        delta[0] -= a[p] * b[items[p]]
+        scored[0] += a[p] * z[items[p]]
+    p, taken[0], steps, scan = 0, -1, 0, 0
+    while p >= 0:
+        last = taken[p]
+        if last >= 0:  # back to where it stood
+            who = items[p]
+            for i in range(p, p + last):
+                items[i] = items[i + 1]
+            items[p + last] = who
+            left[level[who]] += 1
+        scan += 1
+        above = best[0] * (1.0 + tol)
+        floor = 2.0 * np.sqrt(lam * above)
+        f, g, t, found = delta[p], scored[p], 0, False
+        new_f, new_g = f, g
+        while p + t < n and not found:
+            who = items[p + t]
+            drop = a[p] - discount(a, p + t, depth)
+            new_f, new_g = f - drop * b[who], g + drop * z[who]
+            reach = new_g + lam * new_f
+            if reach <= floor:
+                break
+            mine = level[who]
+            if seen[mine] != scan:
+                seen[mine] = scan
+                if t > last and not (p > 0 and a[p] == a[p - 1] and mine < level[items[p - 1]]):
+                    left[mine] -= 1
+                    fixed[p + 1] = fixed[p] - a[p] * b[who]
+                    top = greatest_product(
+                        reach, lam, fixed[p + 1], p + 1, levels, gain, left, sums
+                    )
+                    found = top > above
+                    left[mine] += 0 if found else 1
+            if not found:
+                step = discount(a, p + t, depth) - discount(a, p + t + 1, depth)
+                f, g, t = f + step * b[who], g - step * z[who], t + 1
+        steps += t + 1
+        if steps > MAX_STEPS:
+            return 0
+        if not found:
+            p -= 1
+            continue
+        who = items[p + t]
+        for i in range(p + t, p, -1):
+            items[i] = items[i - 1]
+        items[p], taken[p] = who, t
+        if new_f > NOTHING and new_f * new_g > best[0]:
+            best[0], best[1] = new_f * new_g, new_f
+            for i in range(n):
+                kept[i] = items[i]
+        if p + 1 < end:
+            p += 1
+            delta[p], scored[p], taken[p] = new_f, new_g, -1
+    return 1
 
 
 @part
@@ -86,8 +200,8 @@ def widest(z: Floats, b: Floats, n: int) -> float:
 
 
 @part
-def by_chords(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> float:
-    """The best product over the rankings that some weight finds; returns a bound above that of any.
+def by_chords(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> int:
+    """The best product over the rankings that some weight finds; 0: none has one above 0.
 
     Those rankings are corners of a convex chain, from the greatest score (weight 0) to the
     greatest loss.  A chord between two corners names the next weight to try; the product rises
@@ -95,10 +209,10 @@ def by_chords(own: float, query: Query, room: Room, best: Floats, kept: Ints) ->
     """
     found = room[6]
     if visit(0.0, own, query, room, best, kept) == 0:
-        return 0.0
+        return 0
     f0, g0 = found[0], 1.0 + found[1] - own
     if g0 <= 0.0:
-        return 0.0  # no ranking scores within the margin
+        return 0  # no ranking scores within the margin
     visit(widest(query[0], query[1], query[3]), own, query, room, best, kept)
     f1, g1 = found[0], 1.0 + found[1] - own
     for _ in range(TURNS):
@@ -113,7 +227,8 @@ def by_chords(own: float, query: Query, room: Room, best: Floats, kept: Ints) ->
             f0, g0 = f, g
         else:
             f1, g1 = f, g
-    return max(edge_top(f0, g0, f1, g1), best[0])
+    tighten(own, query, room, best, kept)
+    return 1
 
 
 @part
@@ -127,13 +242,13 @@ def variational(
 
 
 @part
-def by_golden_section(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> float:
+def by_golden_section(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> int:
     """The same by the paper's search, for the weight at which F is least.
 
     xi, the slack so far, is the best product seen; it is raised until it stays.
     """
     if visit(0.0, own, query, room, best, kept) == 0:
-        return 0.0
+        return 0
     visit(1.0, own, query, room, best, kept)
     for _ in range(ROUNDS):
         xi = best[0]
@@ -154,4 +269,5 @@ def by_golden_section(own: float, query: Query, room: Room, best: Floats, kept: 
                 at_right = variational(right, xi, own, query, room, best, kept)
         if best[0] <= xi * (1.0 + 1e-6):
             break
-    return best[0]
+    tighten(own, query, room, best, kept)
+    return 1

@@ -6,12 +6,11 @@ import numpy as np
 
 from firstpage.kernels.augmented import ranking_at
 from firstpage.kernels.native import kernel, part
-from firstpage.kernels.slack import by_chords, by_golden_section, polish
+from firstpage.kernels.slack import by_chords, by_golden_section, close_gap
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
 MARGIN, CHORDS, GOLDEN_SECTION = 0, 1, 2
-SHORT = 24  # documents of a list in which single exchanges are tried
 
 
 @part
@@ -68,6 +67,8 @@ def structural_hinge(
     spare: Ints,
     found: Floats,
     best: Floats,
+    at: Floats,
+    tree: Ints,
     values: Floats,
     bounds: Floats,
     grad: Floats,
@@ -91,20 +92,19 @@ def structural_hinge(
         if np.isnan(total):
             continue  # nothing is relevant: all rankings are as good
         query = (z, b, a, n, a.size)
-        best[0], best[1] = 0.0, 0.0
+        best[0], best[1], best[2], best[3] = 0.0, 0.0, np.inf, 0.0
         if way == MARGIN:
             if ranking_at(1.0, query, room) == 1:
                 best[0], best[1] = found[0] + found[1] - total, 1.0
                 bounds[q] = best[0]
                 for i in range(n):
                     kept[i] = items[i]
-        else:
-            if way == CHORDS:
-                bounds[q] = by_chords(total, query, room, best, kept)
-            else:
-                bounds[q] = by_golden_section(total, query, room, best, kept)
-            if best[0] > 0.0 and n <= SHORT:
-                polish(query, best, kept)
+        elif way == GOLDEN_SECTION:
+            if by_golden_section(total, query, room, best, kept) == 1:
+                bounds[q] = best[2]
+        elif by_chords(total, query, room, best, kept) == 1:
+            close_gap(total, query, room, best, kept, at, tree)
+            bounds[q] = best[2]
         values[q] = max(best[0], 0.0)
         bounds[q] = max(bounds[q], values[q])
         if best[0] > 0.0:

@@ -111,7 +111,8 @@ class StructuralHinge(Loss):
                the gains and discounts of that file; discounts that rise are made to fall
     reference  which of the true rankings of equal labels is meant: the one that scores best
                ("resort"), their "mean", or the "fixed" one in the order of the data
-    search     how slack scaling looks for the ranking: "chords", or the paper's "golden" section
+    search     how slack scaling looks for the ranking: by "chords", then branch and bound, or by
+               the paper's "golden" section
     k          labels are the top-k map k, k-1, .. 1, 0, .. 0
     within     only the top k takes part (FocusedSVM's list loss)
     """
@@ -152,8 +153,8 @@ class StructuralHinge(Loss):
 class Structural:
     """A truth as a structural hinge reads it: gains, discounts, and the true ranking.
 
-    `bounds` are, after a run, above the true value of every query, where the search for the most
-    violated ranking may have missed it.
+    `bounds` are, after a run, at least the true value of every query: the search of slack scaling
+    may miss the most violated ranking.
     """
 
     def __init__(
@@ -206,7 +207,8 @@ class Structural:
             scores, self._docs[here], self._starts[lo : hi + 1],
             self._levels.offsets[lo : hi + 1], self._gains[here], self._own[here], self._a, way,
             z, b, key, key.view(np.uint64), np.empty(n, np.int64), np.empty(n, np.int64),
-            *_sorting(n), np.empty(2), np.empty(2), values, self.bounds[lo:hi], grad,
+            *_sorting(n), np.empty(2), np.empty(4), np.empty((5, n + 1)),
+            np.empty((4, n + 1), np.int64), values, self.bounds[lo:hi], grad,
         )  # fmt: skip
         again = self._bind_resort(lo, hi, scores)
 

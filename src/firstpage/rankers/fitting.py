@@ -27,6 +27,7 @@ from firstpage.solvers.coordinates import Coordinates
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.parts import check_parts, suited
 from firstpage.solvers.parts import solver as solver_of
+from firstpage.solvers.score_space import found_at
 from firstpage.solvers.watch import Found
 from firstpage.types import Floats
 
@@ -140,7 +141,10 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         interrupted, params = True, watcher.last_params
         value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
     if watcher.best is not None and (watcher.keep or interrupted):
-        params, gap = watcher.best_params, None  # whose gap nobody has looked at
+        params = watcher.best_params
+        if gap is not None:
+            chosen = found_at(found, objective, params)
+            value, gap = chosen.value, chosen.gap
     if not degenerate and _all_alike(objective, fitting, params, job, iterations):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     done = fitted(

@@ -19,6 +19,7 @@ from firstpage import __version__
 from firstpage.data.dataset import Dataset
 from firstpage.rankers.watcher import Step
 
+NO_GAP = "gap_ is NaN: only cutting planes and n-slack, of linear weights, bound the optimum."
 SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
 
 
@@ -70,6 +71,7 @@ def fit_record(
         "best_iteration": best.iteration if best else None,
         "objective": _written_loss(objective),
         "gap": _written(gap),
+        "gap_note": NO_GAP if gap is None else None,
         "converged": bool(converged),
         "interrupted": bool(interrupted),
         "curve": [[s.iteration, _written_loss(s.loss), _written(s.measure)] for s in history],
@@ -122,6 +124,7 @@ ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "interrupted_": (("interrupted",), bool),
     "best_iteration_": (("best_iteration",), lambda number: number),
     "best_score_": (("score",), _number),
-    "gap_": (("gap",), _number),
+    "gap_": (("gap",), _loss),
+    "gap_note_": (("gap_note",), lambda text: text),
     "history_": (("curve", "improved"), _history),
 }

@@ -34,6 +34,7 @@ DEGENERATE = (
     "too much is noise, for this true ranking. The order of the start, least squares, is kept; "
     "try {}."
 )
+FROZEN = "gap_ and objective_ are those of the last round: convex, with its true rankings frozen."
 STEPS = [round(0.1 * i, 1) for i in range(1, 11)]
 
 
@@ -176,6 +177,8 @@ class TopMargin(SVM):
         if job.start is None:
             job = replace(job, start=_direction(job, self.k))
         found = self._solved(job, parts)
+        if self.reference == "resort" and found.record["gap"] is not None:
+            found.record["gap_note"] = FROZEN
         if "degenerate" in found.record:
             other = "a larger C" if self.reference == "resort" else "reference='resort'"
             warnings.warn(DEGENERATE.format(other), FirstpageWarning, stacklevel=4)
@@ -190,8 +193,8 @@ class TopSlack(TopMargin):
     """The most violated ranking under NDCG or precision, slack scaling (Cheng et al. 2014).
 
     As TopMargin, with Delta * (1 + its score - that of the true one).  `search` is how the ranking
-    is looked for: by "chords", or by the paper's "golden" section, which is slower and finds the
-    same.
+    is looked for: by "chords" and branch and bound, exactly but for some long lists, or by the
+    paper's "golden" section, which is slower and misses some.  `gap_` counts what it may miss.
     """
 
     _about = "NDCG or precision, by its most violated ranking: slack scaling"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.names import number
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import Objective, relative_gap
 from firstpage.solvers.planes import Planes, check_penalty
 from firstpage.solvers.score_space import Line, Point, Space
 from firstpage.solvers.watch import Found, Keep, Watch, never
@@ -101,7 +101,7 @@ class CuttingPlane:
         """The best point looked at once more, by its own scores."""
         last = space.at(best.params)
         value = last.value + space.unsure()
-        gap = max(value - below, 0.0) / value if value > 0 else 0.0
+        gap = relative_gap(value, below)
         converged = last.value - below <= 1.1 * self.tol * last.value or value <= 0.0
         reason = f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.names import number
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import Objective, relative_gap
 from firstpage.solvers.planes import OLD, check_penalty
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Array, Floats, Ints
@@ -42,21 +42,25 @@ class NSlack:
         params = np.array(start, np.float64)
         best, kept, below = np.inf, params, 0.0
         slack = np.zeros(queries)
+        stopped = converged = False
         for iteration in range(1, self.max_iter + 1):
             losses, slopes = _each(objective, params)
             value = float(losses.sum()) + objective.l2 / 2 * float(params @ params)
             if value < best:
                 best, kept = value, params
-            gap = (best - below) / best if best > 0 else 0.0
             stopped = watch(iteration, best, kept)
-            if stopped or gap <= self.tol:
-                reason = "stopped early" if stopped else f"within {100 * gap:.2g} % of the optimum"
-                return Found(kept, best, iteration, reason, not stopped, False, gap)
+            converged = best - below <= self.tol * best
+            if stopped or converged:
+                break
             over = losses > slack + 0.1 * self.tol * max(best, 1e-300) / queries
             sets.add(np.flatnonzero(over), slopes[over], (losses - slopes @ params)[over])
             params, slack, bound = sets.least(objective.l2)
             below = max(below, bound)
-        return Found(kept, best, iteration, "all passes done", False, True, gap)
+        _each(objective, kept)  # of which the bounds are now
+        gap = relative_gap(best + objective.unsure(), below)
+        reason = "stopped early" if stopped else f"within {100 * gap:.2g} % of the optimum"
+        exhausted = not converged and not stopped
+        return Found(kept, best, iteration, reason, converged and not stopped, exhausted, gap)
 
 
 def _each(objective: Objective, params: Floats) -> tuple[Floats, Array]:

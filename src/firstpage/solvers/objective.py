@@ -142,6 +142,21 @@ class Objective:
         slope: Floats = self._slopes[0 if self._batched else number] * times
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
 
+    def unsure(self) -> float:
+        """By how much the mean loss, where it was looked at last, may be above what was found."""
+        return unsure(self.target, self._values, self.shares)
+
+
+def unsure(target: object, values: Floats, shares: Floats) -> float:
+    """By how much a mean loss may be above these values, from the bounds of the target."""
+    bounds = getattr(target, "bounds", None)
+    return 0.0 if bounds is None else float(((bounds - values) * shares).sum())
+
+
+def relative_gap(above: float, below: float) -> float:
+    """The fraction of an objective, at most `above`, by which its minimum may be lower."""
+    return max(above - below, 0.0) / above if above > 0 else 0.0
+
 
 def _sample(offsets: Ints, rows: int) -> list[tuple[int, int]]:
     """A few runs of neighbouring queries, at even distances, of about so many rows together."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.solvers.objective import Objective
+from firstpage.solvers.score_space import found_at
 from firstpage.solvers.watch import Found, Keep, Watch, never
 from firstpage.types import Floats
 
@@ -81,7 +82,8 @@ class Rounds:
         found = replace(found, iterations=done, memory=None)
         if not _degenerate(objective, found):
             return found
-        return replace(found, params=self._hardly(objective, start), degenerate=True)
+        found = found_at(found, objective, self._hardly(objective, start))
+        return replace(found, degenerate=True)
 
     def _more(
         self, frozen: Floats, before: float, memory: Any, keep: Keep | None

@@ -7,14 +7,15 @@ of points can be looked at without reading the features: a search along a line c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from firstpage.engine.threads import Lanes
-from firstpage.solvers.objective import Objective, weigher
+from firstpage.solvers.objective import Objective, relative_gap, unsure, weigher
+from firstpage.solvers.watch import Found
 from firstpage.types import Floats
 
 Job = Callable[[], object]
@@ -192,7 +193,15 @@ class ScoreSpace:
 
     def unsure(self) -> float:
         """By how much the loss at the last point may be above what was found."""
-        bounds = getattr(self._objective.target, "bounds", None)
-        if bounds is None:
-            return 0.0
-        return float(((bounds - self._values) * self._objective.shares).sum())
+        return unsure(self._objective.target, self._values, self._objective.shares)
+
+
+def found_at(found: Found, objective: Any, params: Floats) -> Found:
+    """The result at other parameters of the same problem, with its value and its gap there."""
+    if found.gap is None:
+        return replace(found, params=params)
+    space: Space = objective.space()
+    space.l2 = space.l2 if found.l2 is None else found.l2
+    point = space.at(params)
+    gap = relative_gap(point.value + space.unsure(), (1.0 - found.gap) * found.value)
+    return replace(found, params=params, value=point.value, gap=gap)

@@ -30,7 +30,7 @@ class Found:
     reason: str
     converged: bool
     exhausted: bool = False  # stopped by the number of iterations, short of the optimum
-    gap: float | None = None  # certified: no parameters have a value below (1 - gap) * value
+    gap: float | None = None  # certified: none of the same problem are below (1 - gap) * value
     l2: float | None = None  # the penalty that was used, if not the one asked for
     degenerate: bool = False  # the optimum is at 0, and the direction of params is chance
     memory: Any = None  # what the same solver may start from on the same data
