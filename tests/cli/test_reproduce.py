@@ -37,7 +37,8 @@ def test_json_has_cells_and_claims(run) -> None:
     said = [c["paper"] for c in held["cells"] if c["paper"] is not None]
     assert said == [0.8]
     assert [c["verdict"] for c in held["claims"]][2:] == ["does not hold", "does not hold"]
-    assert held["claims"][0].keys() == {"entry", "text", "verdict", "why", "whose"}
+    assert held["claims"][0].keys() == {"entry", "text", "verdict", "why", "whose", "held_equal"}
+    assert held["claims"][0]["held_equal"].startswith("the pairs of rankings")
     assert run(*ONE, "--json").stdout == done.stdout
 
 
@@ -46,12 +47,16 @@ def test_text_page_markdown_and_csv(run, tmp_path: Path) -> None:
     done = run(*ONE, "--html", page)
     assert "does not hold: about 80 % agree at a difference of 1" in done.stdout
     assert "Claims: 2 hold, 2 do not hold" in done.stdout
+    assert "  held equal: the pairs of rankings" in done.stdout
+    assert "Held equal: the pairs of rankings" in page.read_text()
     assert page.read_text().count("<svg") == 1
     assert "firstpage reproduce zhou2013/figure1" in page.read_text()
     assert run(*ONE, "-o", marked).returncode == 0
     assert marked.read_text().startswith("# Zhou, Zha, Chang, Xue")
     run(*ONE, "-o", cells)
-    assert cells.read_text().startswith("study,entry,discount,DCG difference,paper,ours,se\n")
+    assert cells.read_text().startswith(
+        "study,entry,discount,DCG difference,paper,ours,se,held equal\n"
+    )
 
 
 def test_the_list_says_what_is_possible(run, tmp_path: Path) -> None:

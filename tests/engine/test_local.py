@@ -80,6 +80,7 @@ def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> No
     [
         "RankBoost(rounds=12)", "RankBoost(rounds=12, k=5, weak=features)", "AdaRank(rounds=8)",
         "AdaRank(rounds=8, k=4, on=top)", "FocusedBoost(k=5, rounds=12, weak='stumps(bins=8)')",
+        "FocusedBoost(k=5, rounds=12, weak='stumps(bins=8)', edge=adjusted)",
     ],
 )  # fmt: skip
 def test_boosting_chooses_what_it_chooses_in_memory(exact: fp.Shards, name: str) -> None:

@@ -64,7 +64,7 @@ def weak_rankers(X: np.ndarray, kind: str) -> list[np.ndarray]:
 class Plain:
     """SPEC's corrected algorithm, as it reads, on a top-k truth."""
 
-    def __init__(self, data, k: int, beta: float, kind: str) -> None:
+    def __init__(self, data, k: int, beta: float, kind: str, edge: str = "printed") -> None:
         self.y, self.k, self.beta = data.y, k, beta
         queries = [range(a, b) for a, b in itertools.pairwise(data.offsets.tolist())]
         self.tops = [[d for d in q if self.y[d] > 0] for q in queries]
@@ -78,6 +78,7 @@ class Plain:
         self.hs = weak_rankers(np.asarray(data.X), kind)
         self.E = np.array([[ndcg(h[t], self.y[t], k) for t in self.tops] for h in self.hs])
         self.F, self.chosen = np.zeros(len(self.y)), []
+        self.floor = self.measured(self.F) * (edge == "adjusted")
 
     def measured(self, F) -> np.ndarray:
         return np.array([ndcg(F[t], self.y[t], self.k) for t in self.tops])
@@ -86,14 +87,15 @@ class Plain:
         return self.start * [exp(F[v] - F[u]) for u, v in self.pairs]
 
     def loss(self, F) -> float:
-        lists, pairs = 1 - self.measured(F).mean(), self.weights(F).sum()
-        return self.beta * lists + (1 - self.beta) * pairs
+        lists = (1 - self.measured(F)).mean() / (1 - self.floor).mean()
+        return self.beta * lists + (1 - self.beta) * self.weights(F).sum()
 
     def edges(self) -> np.ndarray:
         pair = [
             sum(self.D[i] * (h[u] - h[v]) for i, (u, v) in enumerate(self.pairs)) for h in self.hs
         ]
-        return self.beta * (self.E @ self.P) + (1 - self.beta) * np.array(pair)
+        lists = (self.E - self.floor) @ self.P / ((1 - self.floor) @ self.P)
+        return self.beta * lists + (1 - self.beta) * np.array(pair)
 
     def take(self, h: int, step: float) -> None:
         self.chosen.append((h, step))
@@ -142,16 +144,21 @@ class Plain:
 
 @pytest.mark.parametrize("halvings", [None, 0, 2])
 @pytest.mark.parametrize("kind", ["stumps", "features"])
-@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
-def test_every_round_is_the_one_of_explicit_pairs(kind: str, beta: float, halvings) -> None:
+@pytest.mark.parametrize(
+    ("beta", "edge"),
+    [(0.0, "printed"), (0.4, "printed"), (1.0, "printed"), (0.4, "adjusted"), (1.0, "adjusted")],
+)
+def test_every_round_is_the_one_of_explicit_pairs(kind, beta: float, edge: str, halvings) -> None:
     rounds = 12
-    want = Plain(TOP, 3, beta, kind)
+    want = Plain(TOP, 3, beta, kind, edge)
     want.papers(rounds) if halvings is None else want.ours(rounds, halvings)
-    ranker = fp.FocusedBoost(3, beta, weak=kind, rounds=rounds, halvings=halvings, stall=None)
+    ranker = fp.FocusedBoost(
+        3, beta, weak=kind, edge=edge, rounds=rounds, halvings=halvings, stall=None
+    )
     losses: list = []
     ranker.fit(TOP, callback=lambda step: losses.append(step.loss))
     assert ranker.n_iter_ == len(want.chosen) > 1
-    again = Plain(TOP, 3, beta, kind)
+    again = Plain(TOP, 3, beta, kind, edge)
     steps = [(again.take(*one), again.loss(again.F), again.F)[1:] for one in want.chosen]
     assert losses == pytest.approx([loss for loss, _ in steps], rel=1e-6)
     # Without validation data the least loss is kept; and a feature's zero is nowhere.
@@ -205,6 +212,69 @@ def test_focused_boost_at_its_ends_is_its_parts(weak, ties, k, valid) -> None:
         for beta in (0, 1):
             ends = fp.FocusedBoost(k, beta, **common).fit(TRAIN)
             assert middle.model_.to_dict() != ends.model_.to_dict()
+
+
+def top_part(adjusted: bool, X) -> tuple[ListPart, object]:
+    """The list part of SMALL's tops, with features as weak rankers."""
+    judge = Judge(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
+    pool = Features().pool(X, np.ones(len(X)))
+    return ListPart(judge, pool, np.ones(len(TOP)), adjusted), pool
+
+
+def test_a_weak_ranker_that_orders_no_top_has_an_edge_of_0_if_adjusted() -> None:
+    """The top apart from the rest: all that pairs ask for, and nothing that lists do."""
+    X = np.column_stack([TOP.y > 0, TOP.y, TOP.X[:, 0]]).astype(np.float64)
+    for adjusted in (False, True):
+        part, pool = top_part(adjusted, X)
+        part.look(np.zeros(TOP.n_docs))
+        (apart, best, _), (upside_down, worst, _) = part.edges(pool)
+        assert best == pytest.approx(1)
+        assert apart == upside_down
+        if adjusted:
+            assert apart == pytest.approx(0, abs=1e-7)
+            assert worst < 0
+        else:
+            assert apart > 0.6
+            assert worst > 0
+
+
+def test_both_losses_go_from_1_to_0_if_the_list_part_is_adjusted() -> None:
+    part, _ = top_part(True, TOP.X)
+    part.look(np.zeros(TOP.n_docs))
+    assert part.loss == pytest.approx(1)
+    part.look(TOP.y.astype(np.float64))
+    assert part.loss == pytest.approx(0)
+    printed, _ = top_part(False, TOP.X)
+    printed.look(np.zeros(TOP.n_docs))
+    assert printed.loss < 0.5
+    for one in (part, printed):  # weights follow what is measured, adjusted or not
+        one.look(np.asarray(TOP.X[:, 0], np.float64))
+    assert part._weights.tolist() == printed._weights.tolist()
+
+
+def test_adjusted_steps_are_no_longer_than_its_edge_earns() -> None:
+    """A step is that of an edge; the printed one has what a random order measures in it."""
+    steps = {}
+    for edge in ("printed", "adjusted"):
+        ranker = fp.FocusedBoost(3, 0.5, edge=edge, weak="features", rounds=1, halvings=None)
+        steps[edge] = np.abs(ranker.fit(TOP).coef_).max()
+    assert steps["adjusted"] < 0.75 * steps["printed"]
+    same = [
+        fp.FocusedBoost(3, 0, edge=edge, rounds=9).fit(TOP).model_.to_dict()
+        for edge in ("printed", "adjusted")
+    ]
+    assert same[0] == same[1]  # beta = 0 has no list part
+
+
+def test_the_edge_is_kept_in_files_and_read_from_text(tmp_path) -> None:
+    ranker = fp.ranker("FocusedBoost(k=3, edge=adjusted, rounds=5)").fit(TOP)
+    ranker.save(tmp_path / "m.json")
+    again = fp.load(tmp_path / "m.json")
+    assert again.edge == "adjusted"
+    assert again.predict(TOP).tolist() == ranker.predict(TOP).tolist()
+    assert fp.FocusedBoost().edge == "printed"
+    with pytest.raises(DataError, match="edge must be 'printed' or 'adjusted'; got 'centered'"):
+        fp.FocusedBoost(3, edge="centered").fit(TOP)
 
 
 def test_a_top_of_one_orders_nothing() -> None:

@@ -7,13 +7,32 @@ from pathlib import Path
 import pytest
 
 from firstpage.names import PartError
-from firstpage.studies.catalogue import chosen, listing, study
+from firstpage.studies.catalogue import STUDIES, chosen, listing, study
 from firstpage.studies.sources import data_folder, fingerprint, inventory, missing
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_every_figure_that_needs_no_private_data_is_there() -> None:
     wanted = {"table1", *(f"figure{n}" for n in range(1, 24))}
     assert set(study("zhou2013").entries) == wanted
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_entry_says_what_its_claims_hold_equal(name: str) -> None:
+    for entry in study(name).entries.values():
+        assert len(entry.held_equal.split()) > 8, entry.name
+        assert entry.held_equal.endswith("."), entry.name
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_page_of_claims_lists_what_every_entry_holds_equal(name: str) -> None:
+    section = (DOCS / "claims.md").read_text().split(f"\n### {name}\n")[1].split("\n#")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    listed = {entry: text for entries, text in rows for entry in entries.strip("| ").split(", ")}
+    for entry in study(name).entries.values():
+        assert listed[f"`{entry.name}`"].removesuffix(" |") == entry.held_equal
+    assert (DOCS / "papers" / f"{name}.md").read_text().count("**What is held equal.**") == 1
 
 
 def test_names_are_found_as_people_write_them() -> None:

@@ -36,7 +36,7 @@ def test_json_has_cells_and_claims() -> None:
     assert held["cells"][1].keys() >= {"entry", "coin", "throws", "paper", "ours", "se"}
     assert held["claims"] == [
         {"entry": "figure1", "text": "ours is better", "verdict": "holds", "whose": "paper",
-         "why": held["claims"][0]["why"]}
+         "why": held["claims"][0]["why"], "held_equal": "the coin's <weight>."}
     ]  # fmt: skip
     assert held["versions"].keys() == {"python", "numpy", "scipy", "numba"}
 

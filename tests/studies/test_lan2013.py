@@ -230,6 +230,7 @@ def test_all_claims_of_all_entries_can_be_judged() -> None:
     for entry in LAN2013.entries.values():
         ks = DEPTHS if entry.name.startswith("figure") else (*SHARED, *TAIL)
         ks = GRADED if entry.name.startswith("grades") else ks
-        claims = entry.claims(made_up(dict.fromkeys(ks, 0.3)))
+        claims = entry.judged(made_up(dict.fromkeys(ks, 0.3)))
         assert len(claims) >= 3
+        assert {claim.held_equal for claim in claims} == {entry.held_equal}
         assert all(claim.why for claim in claims)

@@ -24,6 +24,7 @@ from firstpage.studies.niu2012 import (
     agreement,
     assessors,
     comparison,
+    edges,
     labelling,
     learned,
     printed,
@@ -49,7 +50,8 @@ def verdicts(name: str, seeds: int, data: Path | None = None) -> dict[str, str]:
 
 def test_every_table_and_figure_is_there() -> None:
     tables = {*(f"table{n}" for n in range(1, 6)), "table1-votes", "table2-votes"}
-    assert set(study("niu2012").entries) == tables | {"figure1", "figure2"}
+    more = {"table4-ohsumed", "table4-orders", "figure1", "figure2", "edges"}
+    assert set(study("niu2012").entries) == tables | more
     assert NIU2012.entries["table4"].needs == ["mq2007"]
     assert NIU2012.entries["table2-votes"].needs == ["votes"]
     for entry in NIU2012.entries.values():
@@ -78,6 +80,16 @@ def test_printed_kerr_can_only_be_by_places(data: str) -> None:
         assert first * 1023 / 1024 <= err <= (1 + first) / 2
 
 
+def named(table: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """What is printed, by the names of our rows."""
+    return {
+        (model, measure): value
+        for (name, measure), value in table.items()
+        for model, method in learned.METHODS.items()
+        if method.printed == name
+    }
+
+
 def test_printed_rows_have_the_known_exceptions() -> None:
     top = printed.table("MQ2007", "top-k")
     assert all(top["FocusedNet", m] > top["Top-k ListMLE", m] for m in printed.TOP_K)
@@ -86,7 +98,7 @@ def test_printed_rows_have_the_known_exceptions() -> None:
         for data in ("MQ2007", "TD2003")
         for focused, parents in comparison.FAMILIES.items()
         for measure in printed.TOP_K
-        for table in [printed.table(data, "top-k")]
+        for table in [named(printed.table(data, "top-k"))]
         if table[focused, measure] < max(table[p, measure] for p in parents)
     }
     assert behind == {
@@ -366,16 +378,23 @@ def test_table4_and_figure1_run_once_the_folders_are_there(
     assert not stop.value.code
     held = json.loads(capsys.readouterr().out)
     cells = [c for c in held["cells"] if c["entry"] == "table4" and c["truth"] == "top-k"]
-    assert len(cells) == 10 * 11
+    assert len(cells) == (13 + 4) * 11
     assert {c["data"] for c in cells} == {"MQ2007"}
-    first = next(c for c in cells if c["model"] == "FocusedNet" and c["measure"] == "kNDCG@1")
-    assert first["paper"] == 0.4623
-    assert first["queries"] == 6
+    firsts = {c["model"]: c for c in cells if c["measure"] == "kNDCG@1"}
+    assert firsts["FocusedNet"]["paper"] == 0.4623
+    assert firsts["FocusedNet"]["queries"] == 6
+    for weak in learned.WEAK:
+        assert firsts[f"AdaRank, {weak}"]["paper"] == 0.3896
+        assert firsts[f"FocusedBoost, {weak}, beta = 0.5"]["paper"] is None
     swept = [c for c in held["cells"] if c["entry"] == "figure1"]
     assert {c["beta"] for c in swept} == set(FEW)
-    assert len(swept) == 3 * 3 * 6
+    assert len(swept) == 4 * 3 * 6
     assert not any("LETOR's RankBoost" in c["text"] for c in held["claims"])
-    assert len([c for c in held["claims"] if c["entry"] == "table4"]) == 26
+    claims = [c for c in held["claims"] if c["entry"] == "table4"]
+    assert len(claims) == 4 + 8 * 3 + 2 * (4 + 2 + 2) + 3
+    assert all(c["held_equal"] for c in claims)
+    boosted = [c["text"] for c in claims if "Boost" in c["text"]]
+    assert all(sum(text.count(weak) > 0 for weak in learned.WEAK) == 1 for text in boosted)
     assert set(held["data"]) == {"mq2007", "mq2007-list"}
 
 
@@ -393,14 +412,130 @@ def test_one_ranker_on_a_simulated_study() -> None:
     assert {r["beta"] for r in rows if "beta" in r} == {0.2, 0.8}
 
 
+@pytest.mark.parametrize("focused", comparison.FAMILIES)
+def test_a_family_differs_in_the_method_alone(focused: str) -> None:
+    """The same weak rankers, rounds and rules; the same settings to choose from."""
+    family = [learned.METHODS[name] for name in (focused, *comparison.FAMILIES[focused])]
+    assert len({repr(sorted(method.grid.items())) for method in family}) == 1
+    rankers = [method.made("top-k", 3) for method in family]
+    for name in ("weak", "rounds", "halvings", "stall", "patience", "measure", "normalize"):
+        assert len({str(getattr(one, name, None)) for one in rankers}) == 1, name
+    assert [method.focused for method in family] == [True, False, False]
+
+
+def test_ten_rankers_have_one_kind_of_weak_rankers() -> None:
+    for weak, other in (learned.WEAK, learned.WEAK[::-1]):
+        names = learned.ten(weak)
+        assert {learned.METHODS[name].printed for name in names} == set(printed.METHODS)
+        assert len(names) == 10
+        assert not any(other in learned.METHODS[name].text for name in names)
+
+
+def test_without_a_choice_of_beta_it_is_the_middle_of_the_sweep(tmp_path: Path) -> None:
+    folder = str(write_mq(tmp_path) / "mq2007")
+    rows = learned.on_letor(rng(), "FocusedBoost, features", "top-k", 1, FEW, folder)
+    half = {r["measure"]: r["queries"] for r in rows if r["model"].endswith("beta = 0.5")}
+    swept = {r["measure"]: r["queries"] for r in rows if r.get("beta") == 0.5}
+    assert set(half) == set(printed.TOP_K)
+    assert all(half[measure] == values for measure, values in swept.items())
+
+
+def test_ohsumed_is_scaled_within_queries(tmp_path: Path) -> None:
+    works = NIU2012.entries["table4-ohsumed"].works
+    assert {w.params["normalize"] for w in works} == {"minmax"}
+    folder = write_mq(tmp_path, lists=False) / "mq2007"
+    raw, scaled = (
+        learned.on_letor(rng(), "RankSVM", "top-k", 1, FEW, str(folder), normalize=how)
+        for how in (None, "minmax")
+    )
+    assert [r["value"] for r in raw] != [r["value"] for r in scaled]
+
+
+# ---- why the printed edge fails
+
+
+def test_rules_differ_in_edge_and_step_alone(tmp_path: Path) -> None:
+    folder = str(write_mq(tmp_path) / "mq2007")
+    rows = {rule: edges.on_letor(rng(), "stumps", rule, 1, FEW, folder) for rule in edges.RULES}
+    at = {
+        (rule, row["beta"], row["measure"]): row["value"]
+        for rule, own in rows.items()
+        for row in own
+    }
+    assert at["printed", 0.0, edges.MEAN] == at["adjusted", 0.0, edges.MEAN]
+    assert ("printed", 0.0, "list loss") not in at  # the ends have one part
+    assert ("printed", 1.0, "pair loss") not in at
+    for rule in edges.RULES:
+        assert 0 < at[rule, 0.5, "list loss"] <= 1
+        assert at[rule, 0.5, edges.TRIED] >= 1
+        best = max(FEW, key=lambda beta: at[rule, beta, edges.MEAN])
+        assert at[rule, edges.CHOSEN, edges.MEAN] <= at[rule, best, edges.MEAN]
+    plain = learned.on_letor(rng(), "FocusedBoost, stumps", "top-k", 1, [0.5], folder)
+    chosen = next(r for r in plain if r.get("beta") == 0.5 and r["measure"] == "kNDCG@10")
+    assert at["printed", 0.5, "kNDCG@10"] == chosen["value"]  # recording changes nothing
+    (floor,) = edges.equal_scores(rng(), 1, folder)
+    assert 0.3 < floor["value"] < 0.9
+
+
+def test_a_line_search_takes_the_best_of_its_steps() -> None:
+    data = Dataset.from_arrays(rng().normal(size=(60, 3)), rng(1).integers(0, 4, 60),
+                               np.repeat(np.arange(6), 10))  # fmt: skip
+    top = data.with_labels(data.truth.top_k(4, 0))
+    common = {"weak": "features", "rounds": 1, "stall": None}
+    searched = edges.Recorded(4, 0.5, search=True, **common).fit(top)
+    plain = edges.Recorded(4, 0.5, halvings=None, **common).fit(top)
+    assert searched.objective_ <= plain.objective_
+    number = int(np.flatnonzero(searched.coef_)[0])
+    assert number == int(np.flatnonzero(plain.coef_)[0])
+    ratio = searched.coef_[number] / plain.coef_[number]
+    assert min(abs(ratio - size) for size in edges.SIZES) < 1e-9
+
+
+def rules_of(values: dict[tuple[str, float | str], float]) -> Cells:
+    draw = rng(3).normal(scale=0.01, size=50)
+    rows = [
+        ({"weak": w, "rule": r, "beta": b, "measure": edges.MEAN}, v)
+        for w in learned.WEAK
+        for (r, b), v in values.items()
+    ]
+    rows += [
+        ({"model": f"{name}, {w}", "measure": m}, 0.5)
+        for w in learned.WEAK
+        for name in ("RankBoost", "AdaRank")
+        for m in printed.TOP_K
+    ]
+    return Cells(Cell(where, np.array([v]), None, v + draw * (1 + 0.1 * i))
+                 for i, (where, v) in enumerate(rows))  # fmt: skip
+
+
+def test_verdicts_on_rules() -> None:
+    low, high = dict.fromkeys(edges.BETAS, 0.4), dict.fromkeys(edges.BETAS, 0.6)
+    ends = {0.0: 0.5, 1.0: 0.5, edges.CHOSEN: 0.55}
+    cells = rules_of({
+        (rule, beta): value
+        for rule in edges.RULES
+        for beta, value in {**(high if rule == "adjusted" else low), **ends}.items()
+    })  # fmt: skip
+    found = {claim.text: claim.verdict for claim in edges._claims(cells)}
+    assert len(found) == 2 * (6 + 2 + 6)
+    for weak in learned.WEAK:
+        assert (
+            found[f"adjusted is better than printed, on average of beta from .1 to .9 ({weak})"]
+            == "holds"
+        )
+        worse = f"printed: beta from .1 to .9 is on average better than beta = 0 ({weak})"
+        assert found[worse] == "does not hold"
+        assert found[f"printed, beta chosen, is better than AdaRank ({weak})"] == "holds"
+
+
 @pytest.mark.data
 @pytest.mark.parametrize("model", list(printed.LETOR_MQ2008))
 def test_letor_baselines_are_reached(real_data: Path, model: str) -> None:
-    folder = str(real_data / "mq2008")
+    folder, name = str(real_data / "mq2008"), comparison.PUBLISHED[model]
     rows = [
         row
         for fold in range(1, 6)
-        for row in learned.on_letor(rng(), model, "graded", fold, FEW, folder, None)
+        for row in learned.on_letor(rng(), name, "graded", fold, FEW, folder, None)
     ]
     found = [r["value"] for r in rows if r["truth"] == learned.LETOR and r["measure"] == "NDCG@10"]
     assert len(found) == 5
@@ -434,6 +569,27 @@ def test_better_at_every_cut_off() -> None:
     assert found.verdict == "cannot be tested"
 
 
+def test_every_random_order_is_told_apart() -> None:
+    """Values are in the order of folds, then of runs."""
+    draw = rng(1).normal(scale=0.01, size=30)
+    names = [f"{name}, {weak}{half}" for name in ("AdaRank", "RankBoost", "FocusedBoost")
+             for weak in learned.WEAK for half in ("", ", beta = 0.5")]  # fmt: skip
+    runs = {"FocusedBoost": [0.5, 0.3], "RankBoost": [0.4, 0.4], "AdaRank": [0.2, 0.2]}
+    cells = Cells(
+        Cell({"data": "x", "truth": "top-k", "model": name, "measure": m},
+             np.tile(runs[name.split(",")[0]], 5) + np.repeat(np.arange(5) / 100, 2), None,
+             np.mean(runs[name.split(",")[0]]) + draw * (1 + len(name)))
+        for name in names for m in printed.TOP_K
+    )  # fmt: skip
+    found = comparison._over_orders(cells)
+    assert len(found) == 8
+    assert all(claim.whose == "ours" for claim in found)
+    assert "by random order +0.1000 -0.1000" in found[0].why
+    assert found[2].why.endswith("by random order +0.3000 +0.1000")
+    assert found[2].verdict == "holds"
+    assert [claim.held_equal for claim in found[:2]] == ["", comparison.NO_BETA]
+
+
 def test_a_beta_is_tested_where_it_was_not_chosen() -> None:
     values = {0.0: np.array([0.0, 1.0, 0.0, 1.0]), 0.5: np.array([1.0, 0.0, 1.0, 0.0])}
     # even queries choose .5, for the odd ones, and the other way round: both are wrong
@@ -453,7 +609,7 @@ def curves(shape: dict[float, float]) -> Cells:
 def test_rise_and_fall() -> None:
     found = {c.text: c.verdict for c in sweep._claims(curves({0.0: 0.5, 0.5: 0.53, 1.0: 0.51}))}
     assert set(found.values()) == {"holds"}
-    assert len(found) == 12
+    assert len(found) == 16
     down = {c.text: c.verdict for c in sweep._claims(curves({0.0: 0.6, 0.5: 0.55, 1.0: 0.4}))}
     name = "FocusedSVM: "
     assert down[name + "the greatest mean lies between beta = 0 and 1, not at an end"] != "holds"

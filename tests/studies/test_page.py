@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firstpage.studies import page
-from firstpage.studies.base import Drawing, Entry, Grid, Plan, Work
+from firstpage.studies.base import Cells, Claim, Drawing, Entry, Grid, Plan, Work
 from firstpage.studies.run import Reproduction, merged, reproduce
 from firstpage.studies.tables import every_cell, tables
 from tests.studies import works
@@ -25,12 +25,15 @@ def test_tables_have_the_axis_downward_and_the_paper_beside() -> None:
 
 
 def test_without_drawing_a_cell_is_a_row() -> None:
-    plain = Entry("table1", "T", "S.", [Work(works.coin, {"bias": 0.1})], works.better)
+    plain = Entry("table1", "T", "S.", [Work(works.coin, {"bias": 0.1})], works.better,
+                  held_equal="x")  # fmt: skip
     done = found(plain)
     (table,) = tables(done.outcomes[0])
     assert table.head == ["coin", "throws", "paper", "ours", "se"]
     assert len(table.rows) == 4
-    assert every_cell([done]).csv().splitlines()[0] == "study,entry,coin,throws,paper,ours,se"
+    head, first, *_ = every_cell([done]).csv().splitlines()
+    assert head == "study,entry,coin,throws,paper,ours,se,held equal"
+    assert first.endswith(",x")
 
 
 def test_text_and_markdown_tell_the_verdict() -> None:
@@ -42,6 +45,28 @@ def test_text_and_markdown_tell_the_verdict() -> None:
     marked = page.markdown([done], "firstpage reproduce made-up")
     assert "| ours is better | holds |" in marked
     assert "The paper: Ours is better." in marked
+
+
+def test_every_format_says_what_was_held_equal() -> None:
+    def own(cells: Cells) -> list[Claim]:
+        (first,) = works.better(cells)
+        return [first, replace(first, text="and so", held_equal="nothing <else>.")]
+
+    done = found(works.entry(Work(works.coin, {"bias": 0.1}), claims=own))
+    assert [c["held_equal"] for c in done.to_dict()["claims"]] == [
+        "the coin's <weight>.", "nothing <else>.",
+    ]  # fmt: skip
+    told = page.text([done], "x")
+    assert told.count("held equal: the coin's <weight>.") == 1
+    assert told.count("held equal: nothing <else>.") == 1
+    marked = page.markdown([done], "x")
+    assert marked.count("Held equal: the coin's <weight>.") == 1
+    assert marked.count("held equal: nothing <else>.") == 1
+    whole = page.html([done], "x")
+    assert whole.count("Held equal: the coin&#x27;s &lt;weight&gt;.") == 1
+    assert whole.count("Held equal: nothing &lt;else&gt;.") == 1
+    assert "% held equal: the coin's <weight>." in page.latex([done], "x")
+    assert every_cell([done]).csv().count("the coin's <weight>.") == len(done.outcomes[0].cells)
 
 
 def test_the_page_has_curves_errors_and_provenance() -> None:
@@ -61,7 +86,7 @@ def test_the_page_has_curves_errors_and_provenance() -> None:
 def test_groups_are_rows_with_bars() -> None:
     groups = Entry(
         "figure1", "T", "S.", [Work(works.coin, {"bias": 0.1})], works.better,
-        [("", Drawing("coin", None, "heads"))],
+        [("", Drawing("coin", None, "heads"))], held_equal="x",
     )  # fmt: skip
     assert page.html([found(groups)], "x").count('<circle class="mark"') == 4
 
@@ -84,7 +109,8 @@ def test_a_grid_is_as_the_paper_prints_it() -> None:
     grid = ("", Grid("model", "measure", "All of it"))
     said = [({"model": "ours", "measure": "N@1"}, 0.25)]
     works_ = [Work(works.asked, {"fold": n}) for n in (1, 2)]
-    entry = Entry("table1", "A table", "x", works_, works.nothing, paper=said, grids=[grid])
+    entry = Entry("table1", "A table", "x", works_, works.nothing, paper=said, grids=[grid],
+                  held_equal="x")  # fmt: skip
     done = found(entry)
     (table,) = tables(done.outcomes[0])
     assert table.head == ["model", "N@1", "N@3"]
@@ -111,7 +137,8 @@ def test_several_papers_on_one_page() -> None:
 
 def test_words_along_an_axis_come_last() -> None:
     drawing = ("", Drawing("model", "k", "heads", log=True))
-    deep = Entry("figure1", "T", "S.", [Work(works.depths)], works.nothing, [drawing])
+    deep = Entry("figure1", "T", "S.", [Work(works.depths)], works.nothing, [drawing],
+                 held_equal="x")  # fmt: skip
     done = found(deep)
     (table,) = tables(done.outcomes[0])
     assert [row[0] for row in table.rows] == ["1", "10", "full"]

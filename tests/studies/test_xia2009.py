@@ -109,7 +109,7 @@ def test_tables_of_data_that_are_missing_here_run_where_they_are(
     assert lost.outcomes[0].missing.startswith("needs td200")
     letor(tmp_path / folder, grades=2, old=True)
     found = done(name, tmp_path, folds=(1, 4)).outcomes[0]
-    assert len(found.cells) == (24 if name == "table2" else 30)
+    assert len(found.cells) == (24 if name == "table2" else 60)
     assert all(cell.paper is not None for cell in found.cells)
     assert {c.verdict for c in found.claims} <= VERDICTS
     if name == "table2":
@@ -122,6 +122,26 @@ def test_trainings_on_tiny_data(tmp_path: Path, hasty: None) -> None:
     found = done("trainings", tmp_path, folds=(1,)).outcomes[0]
     assert set(found.cells.names("training")) == {*training.TRAININGS, "chosen"}
     assert len(found.claims) == 7
+
+
+def test_all_rankers_of_table_4_have_the_same_choice() -> None:
+    """None, or one parameter of five values; and claims compare rows of one kind."""
+    grids = [*training.GRIDS.values(), training.PENALTIES]
+    assert {tuple(map(len, grid.values())) for grid in grids} == {(5,)}
+    works = XIA2009.entries["table4"].works
+    tuned = [w.params.get("tuned", w.params.get("training") == training.CHOSEN) for w in works]
+    assert sum(tuned) == len(tuned) / 2
+    values = printed((*training.OTHERS, judged.BEST))
+    low = {name: v - 0.3 for name, v in values.items() if name[0] == judged.BEST}
+    cells = Cells(
+        cell
+        for settings, own in (("defaults", values), ("tuned", {**values, **low}))
+        for cell in with_settings(cells_of(own), settings)
+    )
+    claims = {c.text: c.verdict for c in judged.table4(cells)}
+    best = f"{judged.BEST} is significantly better than all others at NDCG@1 and P@1"
+    assert claims[f"{best} (defaults)"] == "holds"
+    assert claims[f"{best} (tuned)"] == "does not hold"
 
 
 def test_a_work_is_what_cross_validation_gives(tmp_path: Path) -> None:
@@ -190,13 +210,18 @@ def test_bars_of_table_1() -> None:
     assert [c.verdict for c in judged.ohsumed(cells_of(printed(methods), 0.5))[5:]] == ["holds"] * 2
 
 
+def with_settings(cells: Cells, settings: str) -> list[Cell]:
+    return [replace(cell, where={**cell.where, "settings": settings}) for cell in cells]
+
+
 def test_bars_of_table_4() -> None:
     methods = (*training.OTHERS, judged.BEST)
-    fine = judged.beside(cells_of(printed(methods, 0.009)))
-    assert [c.verdict for c in fine[2:]] == ["holds"] * 3
-    assert fine[1].verdict == "holds"
-    below = judged.beside(cells_of(printed(methods, 0.011)))
-    assert [c.verdict for c in below[2:]] == ["does not hold"] * 3
+    for less, verdict in ((0.009, "holds"), (0.011, "does not hold")):
+        own = with_settings(cells_of(printed(methods, less)), "defaults")
+        found = judged.table4(Cells(own))
+        assert [c.verdict for c in found[2:]] == [verdict] * 3
+        assert found[1].verdict == "holds"
+        assert found[1].text.endswith("(defaults)")
 
 
 def test_almost_all_is_all_but_one() -> None:

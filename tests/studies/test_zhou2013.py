@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from firstpage.data.utility import Utility
+from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.worlds import world
 from firstpage.errors import DataError
 from firstpage.studies.base import Cell, Cells, Plan
@@ -111,7 +112,8 @@ def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
     ties = news.tied(rng(), [0.0, 1.0])
     at = {(r["C_tie"], r["measure"]): r["value"] for r in ties}
     assert at[1.0, "diff"] < at[0.0, "diff"]
-    assert {r["trained on"] for r in news.subsets(rng())} == {"all", "labels 1, 5", "labels 2, 4"}
+    kinds = {"all", "labels 1, 5", "labels 2, 4", news.AS_MANY}
+    assert {r["trained on"] for r in news.subsets(rng())} == kinds
     assert [r["pairs"] for r in news.amounts(rng(), [20, 60])] == [20, 20, 20, 60, 60, 60]
 
 
@@ -238,6 +240,38 @@ def test_half_the_labels() -> None:
     assert asking.half("x", cells, "diverse").verdict == "does not hold"
     assert asking.half("x", cells, "committee", whose="ours").whose == "ours"
     assert asking.reached(made_up({"random": {20: 0.98, 50: 0.99}}), "random") == 20
+
+
+def test_strategies_are_compared_on_the_runs_that_both_have() -> None:
+    """The committee has fewer runs than pairs by chance; the later ones of chance do not count."""
+    points = {"committee": {20: [0.9] * 2, 180: [0.98] * 2},
+              "random": {20: [0.9] * 4, 100: [0.9, 0.9, 1.0, 1.0], 400: [0.98] * 4}}  # fmt: skip
+    cells = Cells(
+        Cell({"strategy": name, "pairs": m}, np.array(values))
+        for name, own in points.items()
+        for m, values in own.items()
+    )
+    found = asking.half("x", cells, "committee")
+    assert found.verdict == "holds"  # at 160 labels; by all four runs of chance it would be 300 / 2
+    assert "(2 runs)" in found.why
+    assert asking.reached(cells, "random", 2) == pytest.approx(362.5)
+    assert asking.reached(cells, "random") == pytest.approx(300)
+
+
+def test_as_many_pairs_of_the_other_kind(monkeypatch) -> None:
+    sizes: list[int] = []
+
+    def learned(train):
+        sizes.append(len(train))
+        return DCGLearn(news.PLACES, C=0.1, grades=news.GRADES, threads=1).fit(train)
+
+    monkeypatch.setattr(news, "learned", learned)
+    news.subsets(rng())
+    assert len(sizes) == 4 * news.FOLDS
+    for i in range(0, len(sizes), 4):
+        whole, strong, weak, as_many = sizes[i : i + 4]
+        assert whole == strong + weak
+        assert as_many == strong < weak
 
 
 def test_every_work_is_a_function_that_processes_find() -> None:

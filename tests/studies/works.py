@@ -68,8 +68,9 @@ def entry(*works: Work, name: str = "figure1", claims=better) -> Entry:
     drawing = ("", Drawing("coin", "throws", "heads", ["theirs"]))
     said = [({"coin": "ours", "throws": 2}, 0.7)]
     return Entry(
-        name, "Throws <of a coin>", "Ours is better.", works, claims, [drawing], paper=said
-    )
+        name, "Throws <of a coin>", "Ours is better.", works, claims, [drawing], paper=said,
+        held_equal="the coin's <weight>.",
+    )  # fmt: skip
 
 
 def study(*entries: Entry) -> Study:

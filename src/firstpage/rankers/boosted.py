@@ -13,6 +13,7 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.pairwise import Pairs, PairwiseExponential
+from firstpage.measures.base import Measure
 from firstpage.measures.graded import NDCG
 from firstpage.measures.parse import measure as parse_measure
 from firstpage.names import number
@@ -31,6 +32,7 @@ from firstpage.types import Floats
 
 Parts = Sequence[tuple[float, Part]]
 On = Literal["list", "top"]
+Edge = Literal["printed", "adjusted"]
 HALVINGS = 50  # after which a step is nothing
 NOTHING = (
     "nothing was learnt: no weak ranker is better than chance. Either no query of the training "
@@ -62,6 +64,10 @@ class Boosting(Ranker):
         """What to mend, with shares."""
         raise AssertionError(f"{type(self).__name__} has no parts")
 
+    def _begin(self, pool: Pool, parts: Parts, scores: Floats) -> State:
+        """Return the state that rounds go on from."""
+        return _State(pool, parts, scores)
+
     def _rules(self) -> Rules:
         return Rules(int(self.rounds), self.halvings, self.stall)
 
@@ -79,7 +85,7 @@ class Boosting(Ranker):
                 scores += pool.scoring([], job.start).predict(training.data.X)
             for number_, step in found.chosen:
                 pool.add(number_, step, scores)
-            state = _State(pool, self._parts(training, truth, pool), scores)
+            state = self._begin(pool, self._parts(training, truth, pool), scores)
         return _watched(job, state, self._rules(), found)
 
     def _check_parameters(self) -> None:
@@ -143,10 +149,7 @@ class AdaRank(Boosting):
 
     def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
         which = NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
-        labels = truth.labels if self.k is None else relevance(truth, None, self.k)
-        rows = np.flatnonzero(labels > 0) if self.on == "top" else None
-        judge = Judge(which, replace(truth, labels=labels), rows)
-        return [(1.0, ListPart(judge, pool, _shares(training)))]
+        return [(1.0, list_part(training, truth, pool, which, self.k, self.on))]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -164,6 +167,10 @@ class FocusedBoost(Boosting):
 
     Each round takes the weak ranker of the greatest beta * list + (1 - beta) * pair: NDCG@k of the
     top's documents alone, and what it does for the pairs between the top k and the rest.
+
+    edge   "printed": the list part is NDCG@k itself, which is far above 0 for a random order, so
+           that steps are too long for the pairs; "adjusted": NDCG@k adjusted for chance, 0 for
+           equal scores and 1 at best, and its loss from 1 to 0, as those of the pairs are
     """
 
     _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
@@ -172,10 +179,15 @@ class FocusedBoost(Boosting):
 
     k: int | None = 10
     beta: float = 0.5
+    _: KW_ONLY
+    edge: Edge = "printed"
 
     def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
-        inside = AdaRank(self.k, on="top")._parts(training, truth, pool) if self.beta > 0 else []
-        parts = [(self.beta, part) for _, part in inside]
+        parts: list[tuple[float, Part]] = []
+        if self.beta > 0:
+            which, adjusted = NDCG(cutoff=self.k), self.edge == "adjusted"
+            inside = list_part(training, truth, pool, which, self.k, "top", adjusted)
+            parts.append((self.beta, inside))
         if self.beta < 1:
             parts.append((1 - self.beta, pair_part(training, truth, self.k, "cross")))
         return parts
@@ -187,6 +199,19 @@ class FocusedBoost(Boosting):
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
         if self.k is None:
             raise DataError("FocusedBoost needs k, the depth of the top that it focuses on.")
+        if self.edge not in ("printed", "adjusted"):
+            raise DataError(f"edge must be 'printed' or 'adjusted'; got {self.edge!r}.")
+
+
+def list_part(
+    training: Training, truth: Truth, pool: Pool, which: Measure, k: int | None, on: On,
+    adjusted: bool = False,
+) -> ListPart:  # fmt: skip
+    """Return what a measure says of whole lists, or of the documents of the top k alone."""
+    labels = truth.labels if k is None else relevance(truth, None, k)
+    rows = np.flatnonzero(labels > 0) if on == "top" else None
+    judge = Judge(which, replace(truth, labels=labels), rows)
+    return ListPart(judge, pool, _shares(training), adjusted)
 
 
 def pair_part(training: Training, truth: Truth, k: int | None, pairs: Pairs) -> PairPart:

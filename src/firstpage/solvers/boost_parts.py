@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from firstpage.types import Array, Floats
 class Part(Protocol):
     """What is not yet right, and how well each weak ranker would mend it."""
 
+    name: ClassVar[str]
     loss: float  # 1: nothing learnt; towards 0
 
     def look(self, scores: Floats) -> None:
@@ -51,6 +52,8 @@ class PairPart:
     The weights sum to 1 over all queries' pairs.  They factorise, so no pair is ever written down:
     what a document's pairs pull it upward by is minus the slope of the exponential loss.
     """
+
+    name: ClassVar = "pair"
 
     def __init__(self, loss: Loss, truth: Truth, weights: Floats | None, shares: Floats) -> None:
         rows = len(truth.labels)
@@ -105,12 +108,18 @@ class ListPart:
     """Queries weighed by exp(-measure of the ensemble): AdaRank.
 
     What a weak ranker alone measures on a query never changes: it is written down once.
+
+    adjusted   edges and loss are adjusted for chance: a weak ranker whose scores are all equal has
+               the edge 0 and the loss 1, not what a random order measures
     """
 
-    def __init__(self, judge: Judge, pool: Pool, shares: Floats) -> None:
+    name: ClassVar = "list"
+
+    def __init__(self, judge: Judge, pool: Pool, shares: Floats, adjusted: bool = False) -> None:
         self._judge = judge
         self._shares = np.where(judge.telling, shares, 0.0)
         self._total = float(self._shares.sum())
+        self._floor = judge.of_lists(np.zeros(len(judge.labels))) * adjusted
         self._alone: Array = pool.judged(judge) if self._total > 0 else np.empty((0, 0, 0))
         self._weights = self._shares / self._total if self._total > 0 else self._shares
         self.loss = 0.0
@@ -124,27 +133,40 @@ class ListPart:
         if not self._total > 0:
             return
         values = self._judge(scores)
-        self.loss = 1.0 - float(self._shares @ values) / self._total
+        self.loss = self.loss_of(self._sums(values))
         if scores.any():  # all queries weigh alike until something is learnt
             self._weights = self._shares * np.exp(-values)
             self._weights /= self._weights.sum()
 
     def edges(self, pool: Pool) -> Floats:
+        out = self._pulled(pool)
+        out /= 1.0 - float(self._weights @ self._floor)
+        return out
+
+    def _pulled(self, pool: Pool) -> Floats:
+        """The sum over queries of weight times what a weak ranker measures above the floor."""
         out = np.zeros((len(pool.signs), pool.count))
         if self._total > 0:
             rows = self._alone.reshape(-1, self._alone.shape[2])
             row_products(rows, self._weights, out.reshape(-1))
+            out -= float(self._weights @ self._floor)
         return out
+
+    def _sums(self, values: Floats) -> Floats:
+        """Above the floor: what was measured, what can be, and that by the queries' weights."""
+        floor, weighted = float(self._shares @ self._floor), float(self._weights @ self._floor)
+        return np.array([float(self._shares @ values) - floor, self._total - floor,
+                         float(self._weights.sum()) - weighted])  # fmt: skip
 
     def tally(self, scores: Floats) -> Floats:
         values = self._judge(scores)
         self._weights = self._shares * np.exp(-values)
-        return np.array([float(self._shares @ values), self._total, float(self._weights.sum())])
+        return self._sums(values)
 
     def pull(self, pool: Pool, learnt: bool) -> Floats:
         if not learnt:
             self._weights = self._shares
-        return self.edges(pool)
+        return self._pulled(pool)
 
     @staticmethod
     def loss_of(tally: Floats) -> float:

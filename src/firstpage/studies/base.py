@@ -9,7 +9,7 @@ paper says.  Claims look at cells and give a verdict.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -136,15 +136,22 @@ class Cells:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, whether it stands, and the numbers that say so."""
+    """A statement, whether it stands, and the numbers that say so.
+
+    held_equal  what is the same on both sides of the comparison; empty: what its entry says
+    """
 
     text: str
     verdict: Verdict
     why: str
     whose: Literal["paper", "ours"] = "paper"
+    held_equal: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"text": self.text, "verdict": self.verdict, "why": self.why, "whose": self.whose}
+        return {
+            "text": self.text, "verdict": self.verdict, "why": self.why, "whose": self.whose,
+            "held_equal": self.held_equal,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -187,6 +194,8 @@ class Entry:
     note    what a reader must know of ours
     keep    which rows of its works are its own: figures may share work
     paper   numbers that the paper gives, as (labels, value)
+    held_equal  what is the same for all that its claims compare, and what is not; a claim that
+            compares other things says so itself
     """
 
     name: str
@@ -199,6 +208,15 @@ class Entry:
     paper: Sequence[tuple[Mapping[str, Any], float]] = ()
     note: str = ""
     grids: Sequence[tuple[str, Grid]] = ()
+    _: KW_ONLY
+    held_equal: str
+
+    def judged(self, cells: Cells) -> list[Claim]:
+        """Return the claims on these cells, each with what was held equal."""
+        return [
+            claim if claim.held_equal else replace(claim, held_equal=self.held_equal)
+            for claim in self.claims(cells)
+        ]
 
     @property
     def needs(self) -> list[str]:

@@ -13,7 +13,7 @@ from firstpage.report.curves import curves
 from firstpage.report.draw import intervals
 from firstpage.report.page import anchor, figure, page, paragraph
 from firstpage.report.table import Table
-from firstpage.studies.base import Cell, Drawing, Outcome, Verdict
+from firstpage.studies.base import Cell, Claim, Drawing, Outcome, Verdict
 from firstpage.studies.keep import code_digest, versions
 from firstpage.studies.run import Reproduction
 from firstpage.studies.tables import name_of, part_of, tables
@@ -51,6 +51,8 @@ def _entry_text(outcome: Outcome) -> list[str]:
     for claim in outcome.claims:
         ours = " (ours)" if claim.whose == "ours" else ""
         lines += [f"  {claim.verdict}: {claim.text}{ours}", f"      {claim.why}"]
+        lines += [f"      held equal: {own}" for own in _own(outcome, claim)]
+    lines.append(f"  held equal: {outcome.entry.held_equal}")
     if outcome.entry.note and not outcome.missing:
         lines.append(f"  note: {outcome.entry.note}")
     return [*lines, ""]
@@ -67,7 +69,7 @@ def markdown(every: Sequence[Reproduction], command: str) -> str:
                 lines += [entry.note, ""]
             for table in tables(outcome):
                 lines += [table.markdown(), ""]
-            lines += [claims_table(outcome).markdown(), ""]
+            lines += [claims_table(outcome).markdown(), "", f"Held equal: {entry.held_equal}", ""]
     made = Table(["", ""], provenance(every, command), left=2)
     return "\n".join([*lines, "## How it was made", "", made.markdown()])
 
@@ -79,7 +81,8 @@ def latex(every: Sequence[Reproduction], command: str) -> str:
         for outcome in found.outcomes:
             entry = outcome.entry
             for table in tables(outcome):
-                lines += ["", f"% {found.study.name}/{entry.name}: {entry.title}", table.latex()]
+                lines += ["", f"% {found.study.name}/{entry.name}: {entry.title}",
+                          f"% held equal: {entry.held_equal}", table.latex()]  # fmt: skip
     return "\n".join(lines)
 
 
@@ -108,7 +111,7 @@ def _entry_html(outcome: Outcome) -> list[str]:
     numbers = "".join(table.html() for table in tables(outcome))
     if numbers and entry.grids:
         parts.append(numbers)
-    parts.append(_claims(outcome))
+    parts += [_claims(outcome), paragraph(f"Held equal: {entry.held_equal}")]
     if numbers and not entry.grids:
         parts.append(f"<details><summary>Numbers</summary>{numbers}</details>")
     if entry.note:
@@ -128,9 +131,18 @@ def _notes(found: Reproduction) -> list[str]:
     return list(kinds.values())
 
 
+def _own(outcome: Outcome, claim: Claim) -> list[str]:
+    """What a claim holds equal, where that is not what its entry says."""
+    return [claim.held_equal] if claim.held_equal != outcome.entry.held_equal else []
+
+
 def claims_table(outcome: Outcome) -> Table:
     rows = [
-        [c.text + (" (ours)" if c.whose == "ours" else ""), c.verdict, c.why]
+        [
+            c.text + (" (ours)" if c.whose == "ours" else ""),
+            c.verdict,
+            "; ".join([c.why, *(f"held equal: {own}" for own in _own(outcome, c))]),
+        ]
         for c in outcome.claims
     ]
     bold = frozenset((r, 1) for r, c in enumerate(outcome.claims) if c.verdict != "holds")
@@ -142,9 +154,9 @@ def _claims(outcome: Outcome) -> str:
     items = []
     for claim in outcome.claims:
         text = escape(claim.text) + (" (ours)" if claim.whose == "ours" else "")
-        items.append(
-            f'<li><b>{claim.verdict}</b>: {text}<p class="note">{escape(claim.why)}</p></li>'
-        )
+        notes = [claim.why, *(f"Held equal: {own}" for own in _own(outcome, claim))]
+        shown = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+        items.append(f"<li><b>{claim.verdict}</b>: {text}{shown}</li>")
     return f"<ul>{''.join(items)}</ul>"
 
 

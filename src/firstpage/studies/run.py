@@ -111,7 +111,7 @@ def reproduce(
     for entry in entries:
         if entry.name in tasks:
             cells = cells_of(entry, [[rows(t) for t in runs] for runs in tasks[entry.name]])
-            outcomes.append(Outcome(entry, cells, entry.claims(cells)))
+            outcomes.append(Outcome(entry, cells, entry.judged(cells)))
         else:
             outcomes.append(_untested(entry, lost[entry.name]))
     notes = sorted({note for value in kept.values() for note in value.get("notes", ())})
@@ -120,7 +120,7 @@ def reproduce(
 
 
 def _untested(entry: Entry, why: str) -> Outcome:
-    claim = Claim(entry.says, "cannot be tested", why)
+    claim = Claim(entry.says, "cannot be tested", why, held_equal=entry.held_equal)
     return Outcome(entry, Cells([]), [claim], why)
 
 

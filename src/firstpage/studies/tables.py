@@ -102,9 +102,11 @@ def _row(cell: Cell, labels: Sequence[str]) -> list[str]:
 def every_cell(found: Sequence[Reproduction]) -> Table:
     """All cells of all entries, a row each: for spreadsheets."""
     cells = [
-        (each.study.name, o.entry.name, c) for each in found for o in each.outcomes for c in o.cells
+        (each.study.name, o.entry, c) for each in found for o in each.outcomes for c in o.cells
     ]
     labels = list(dict.fromkeys(label for *_, c in cells for label in c.where))
-    rows = [[study, name, *_row(cell, labels)] for study, name, cell in cells]
-    head = ["study", "entry", *labels, "paper", "ours", "se"]
+    rows = [
+        [study, entry.name, *_row(cell, labels), entry.held_equal] for study, entry, cell in cells
+    ]
+    head = ["study", "entry", *labels, "paper", "ours", "se", "held equal"]
     return Table(head, rows, left=2 + len(labels))

@@ -7,7 +7,7 @@ loss of TopSlack and TopMargin, what C is chosen by and what the voters' weights
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,12 @@ TARGETS = {
 }
 SCALINGS = ("TopMargin", "TopSlack")
 VOTERS = ("Regression", "RankSVM", "ListNet")
+# What is chosen on validation data: as many values for every ranker.
+COSTS, PENALTIES = (0.001, 0.1, 10.0, 1000.0), (1e-4, 1e-3, 1e-2, 1e-1)
+GRIDS: Mapping[str, Mapping[str, Sequence[float]]] = {
+    **{name: {"C": COSTS} for name in (*SCALINGS, "RankSVM")},
+    **{name: {"l2": PENALTIES} for name in ("Regression", "ListNet", "ListMLE")},
+}
 LISTMLE = "Top-10 ListMLE"
 DEEP = 100
 
@@ -81,13 +87,11 @@ VARIANTS = {
 }
 
 
-def compared(
-    rng: np.random.Generator, data: str, target: str, costs: list[float], fold: int, folder: str
-) -> list[Row]:
+def compared(rng: np.random.Generator, data: str, target: str, fold: int, folder: str) -> list[Row]:
     """All rankers of Figures 2 to 4 on one fold, and TopRank in its variants."""
     on, aim = fold_of(folder, fold), TARGETS[target]
-    tops = {name: _tuned(name, aim, on, costs) for name in SCALINGS}
-    voters = [_fitted(name, on) for name in VOTERS]
+    tops = {name: _tuned(name, aim, on, delta=aim.delta) for name in SCALINGS}
+    voters = [_tuned(name, aim, on) for name in VOTERS]
     rows = [
         row
         for name, ranker in (*tops.items(), *zip(VOTERS, voters, strict=True))
@@ -106,10 +110,10 @@ def likelihood(
     rng: np.random.Generator, data: str, target: str, fold: int, folder: str
 ) -> list[Row]:
     """Top-10 ListMLE at its optimum; equal labels in the random order of the seed."""
-    on = fold_of(folder, fold)
-    ranker = _fitted("ListMLE", on, k=10, ties="random", seed=seed_of(rng))
+    on, aim = fold_of(folder, fold), TARGETS[target]
+    ranker = _tuned("ListMLE", aim, on, k=10, ties="random", seed=seed_of(rng))
     labels = {"data": data, "model": LISTMLE}
-    return _tested(ranker.predict(on.test), on.test, TARGETS[target], labels)
+    return _tested(ranker.predict(on.test), on.test, aim, labels)
 
 
 def scaled(
@@ -149,9 +153,9 @@ def voted(
     return found.scores
 
 
-def _tuned(name: str, aim: Target, on: Fold, costs: list[float]) -> Any:
-    ranker = made(name, delta=aim.delta, measure=aim.chosen_by, normalize="minmax", threads=1)
-    return tune(ranker, on.train, on.vali, grid={"C": costs}).best
+def _tuned(name: str, aim: Target, on: Fold, **given: Any) -> Any:
+    ranker = made(name, measure=aim.chosen_by, normalize="minmax", threads=1, **given)
+    return tune(ranker, on.train, on.vali, grid=GRIDS[name]).best
 
 
 def _fitted(name: str, on: Fold, **given: Any) -> Any:

@@ -41,6 +41,8 @@ def table1() -> Entry:
             ("simulated", Grid("tool", "measure", "50 documents, k = 10, simulated people")),
             ("any order", Grid("documents", "measure", "the heap by the number of documents")),
         ],
+        held_equal="for all ways of asking: the queries, their 50 documents, k and the assessors' "
+        "noise, run by run.  Not equal: seconds per judgment, which are the paper's.",
     )  # fmt: skip
 
 
@@ -60,6 +62,8 @@ def with_votes() -> Entry:
             (voted.NAME, Grid("tool", "measure", "recorded votes")),
             (SURE, Grid("tool", "measure", "as many texts, and nobody in doubt")),
         ],
+        held_equal="topics, their number of texts and k; for the ways of asking also the votes "
+        "that answer, run by run.  Answers without doubt are of simulated assessors.",
     )  # fmt: skip
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from firstpage.studies.base import Study
 from firstpage.studies.learning import ROOMS
-from firstpage.studies.niu2012 import agreement, comparison, effort, sweep
+from firstpage.studies.niu2012 import agreement, comparison, edges, effort, sweep
 
-OWN = ("assessors", "labelling", "voted", "truths", "learned", "printed")
+OWN = ("assessors", "labelling", "voted", "truths", "learned", "printed", "edges")
 ENTRIES = (
     effort.table1(), effort.with_votes(), agreement.table2(), agreement.with_votes(),
-    agreement.table3(), comparison.table4(), comparison.table5(), sweep.figure1(), sweep.figure2(),
+    agreement.table3(), comparison.table4(), comparison.orders(), comparison.ohsumed(),
+    comparison.table5(), sweep.figure1(), sweep.figure2(), edges.edges(),
 )  # fmt: skip
 
 NIU2012 = Study(

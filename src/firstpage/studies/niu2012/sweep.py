@@ -34,7 +34,10 @@ def _figure(name: str, title: str, works: list[Work]) -> Entry:
         keep=_of_figures,
         note="C and the penalty are chosen on validation data for each beta.  'Variation' is read "
         "as (greatest - least) / mean.  Whether a maximum stands out is tested on queries that did "
-        "not choose it: half of them choose the beta for the other half.",
+        "not choose it: half of them choose the beta for the other half.  FocusedBoost is drawn "
+        "with both kinds of weak rankers.",
+        held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds and "
+        "stopping rules, and the settings that C or the penalty is chosen from on validation data.",
     )  # fmt: skip
 
 

@@ -23,14 +23,24 @@ WHOLE = "n"  # k of ListMLE itself: the length of the list
 DEPTHS: tuple[Depth, ...] = (WHOLE, 1, 3, 10)
 # How ListMLE is trained: the ranker's parameters, and whether more are chosen on validation data.
 MAIN = "optimum"  # that of the tables
+CHOSEN = "optimum, l2 chosen"
+SETTINGS = ("defaults", "tuned")  # of all rankers of Tables 4 to 6 alike
+PENALTIES = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
 TRAININGS: dict[str, tuple[dict[str, Any], bool]] = {
     MAIN: ({"ties": "random"}, False),
     "SGD": ({"ties": "random", "l2": 0.0, "solver": "sgd"}, True),
-    "optimum, l2 chosen": ({"ties": "random"}, True),
+    CHOSEN: ({"ties": "random"}, True),
     "optimum, equal labels share": ({"ties": "share"}, False),
 }
 OTHERS = {"RankBoost": "RankBoost", "Ranking SVM": "RankSVM", "ListNet": "ListNet",
           "RankCosine": "RankCosine"}  # fmt: skip
+# Five values of one parameter for each.
+GRIDS: dict[str, dict[str, list[float]]] = {
+    "RankBoost": {"tol": [1e-2, 1e-3, 1e-4, 1e-5, 1e-6]},
+    "Ranking SVM": {"C": [1e-2, 1e-1, 1.0, 10.0, 100.0]},
+    "ListNet": PENALTIES,
+    "RankCosine": PENALTIES,
+}
 
 
 def called(k: Depth) -> str:
@@ -48,10 +58,13 @@ def likelihood(
     rng: np.random.Generator, data: str, k: Depth, training: str, fold: int, folder: str
 ) -> list[Row]:
     """ListMLE on one fold."""
-    labels = {"data": data, "method": called(k), "model": "ListMLE", "k": k, "training": training}
     tuned = TRAININGS[training][1]
-    on = fold_of(folder, fold)
-    return measured(listmle(k, training), on, MEASURES, labels, seed_of(rng), tuned=tuned)
+    labels = {"data": data, "method": called(k), "model": "ListMLE", "k": k, "training": training,
+              "settings": SETTINGS[tuned]}  # fmt: skip
+    on, grid = fold_of(folder, fold), PENALTIES if training == CHOSEN else None
+    return measured(
+        listmle(k, training), on, MEASURES, labels, seed_of(rng), tuned=tuned, grid=grid
+    )
 
 
 def other(
@@ -60,6 +73,10 @@ def other(
     """Another ranker on one fold: as it comes, or with parameters chosen on validation data."""
     name = OTHERS[method]
     labels = {"data": data, "method": method, "model": name,
-              "training": "chosen" if tuned else "as it comes"}  # fmt: skip
+              "training": "chosen" if tuned else "as it comes",
+              "settings": SETTINGS[tuned]}  # fmt: skip
     ranker = made(name, normalize="minmax", threads=1)
-    return measured(ranker, fold_of(folder, fold), MEASURES, labels, seed_of(rng), tuned=tuned)
+    return measured(
+        ranker, fold_of(folder, fold), MEASURES, labels, seed_of(rng), tuned=tuned,
+        grid=GRIDS[method] if tuned else None,
+    )  # fmt: skip

@@ -19,6 +19,7 @@ from firstpage.studies.zhou2013.editors import COUNTS, GRADES, OUTCOMES, PLACES,
 from firstpage.types import Bools, Floats, Ints
 
 FOLDS = 5
+AS_MANY = "labels 2, 4, as many as 1, 5"
 Learn = Callable[[Preferences], DCGLearn]
 
 
@@ -107,14 +108,18 @@ def amounts(rng: np.random.Generator, sizes: list[int]) -> list[Row]:
 
 
 def subsets(rng: np.random.Generator) -> list[Row]:
-    """Figure 19: learned from all pairs, or from those with labels 1 and 5, or 2 and 4, alone."""
+    """Figure 19: learned from all pairs, or from those with labels 1 and 5, or 2 and 4, alone.
+
+    Labels 1 and 5 are few: as many pairs with labels 2 and 4 say what the kind of pairs does.
+    """
     judged = Editors().judged(rng)
     pairs = judged[~judged.tied]
     names = {"all": "all", "Set1": "labels 1, 5", "Set2": "labels 2, 4"}
-    right = {name: np.zeros(len(pairs)) for name in names.values()}
+    right = {name: np.zeros(len(pairs)) for name in (*names.values(), AS_MANY)}
     for train, test in split(len(pairs), rng):
-        for which, name in names.items():
-            part = train[sets(pairs)[which][train]]
+        parts = {name: train[sets(pairs)[which][train]] for which, name in names.items()}
+        parts[AS_MANY] = parts["labels 2, 4"][: len(parts["labels 1, 5"])]
+        for name, part in parts.items():
             apart = learned(pairs[part]).decision_function(pairs[test])
             right[name][test] = hits(apart, pairs[test])
     return [row for name, found in right.items() for row in _rows("trained on", name, found, pairs)]
