@@ -182,9 +182,10 @@ def _objective(ranker: Ranker) -> str:
     """Its value, and how near the optimum it is known to be."""
     if math.isnan(ranker.objective_):
         return ""
-    gap = ranker.gap_
-    near = "" if gap is None else f" (within {100 * gap:.2g} % of the optimum)"
-    return f"; objective {ranker.objective_:.6g}{near}"
+    if math.isnan(ranker.gap_):
+        return f"; objective {ranker.objective_:.6g}"
+    optimum = "the last round's optimum" if ranker.gap_note_ else "the optimum"
+    return f"; objective {ranker.objective_:.6g} (within {100 * ranker.gap_:.2g} % of {optimum})"
 
 
 def _write_trials(tuned: Tuned, path: Path) -> None:
