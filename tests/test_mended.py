@@ -23,6 +23,7 @@ def firstpage(*args: object, **options) -> subprocess.CompletedProcess:
 INTERLEAVED = "2 qid:1 1:1\n0 qid:2 1:0\n1 qid:1 1:0\n3 qid:2 1:1\n0 qid:1 1:3\n"
 
 
+@pytest.mark.slow
 def test_scores_follow_interleaved_data(tmp_path: Path, monkeypatch) -> None:
     from firstpage.data import letor
 
@@ -40,6 +41,7 @@ def test_scores_follow_interleaved_data(tmp_path: Path, monkeypatch) -> None:
         assert data.arranged([2, 0, 1, 3, 0]).tolist() == data.y.tolist()
 
 
+@pytest.mark.slow
 def test_resampling_is_compiled_even_for_small_data(tmp_path: Path) -> None:
     env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path)}
     script = (
@@ -140,6 +142,7 @@ def test_json_has_no_infinities() -> None:
         fp.evaluate([1], [2000], qid=[1], measures="DCG")
 
 
+@pytest.mark.slow
 def test_terminals_without_unicode_and_without_output() -> None:
     done = firstpage("measures", env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
@@ -224,6 +227,7 @@ def test_extreme_exponents_are_left_to_python(tmp_path: Path) -> None:
     assert fp.read_letor(path).X.tolist() == [[1]]
 
 
+@pytest.mark.slow
 def test_pipes_can_be_read(tmp_path: Path) -> None:
     fp.write_letor(fp.Synthetic(queries=5).dataset(), tmp_path / "x.txt")
     command = f'cat x.txt | "{sys.executable}" -m firstpage describe /dev/stdin'

@@ -96,6 +96,7 @@ def test_printed_credit_keeps_first_what_nobody_has_in_the_first_half() -> None:
     assert fp_skr("extended", None).order(ballots, weights).tolist()[0] == 1
 
 
+@pytest.mark.slow
 def test_supervised_kemeny_costs_at_most_twice_the_best() -> None:
     rng = np.random.default_rng(5)
     queries = [random_query(rng, int(rng.integers(3, 4)), 7) for _ in range(200)]
@@ -245,6 +246,7 @@ class TestEveryMethod:
         if name not in ("SupervisedKemeny", "RRF"):  # to these the ends are not equal to the middle
             assert method(name).order(ballots).tolist() in ([0, 1, 2, 3], [3, 2, 1, 0])
 
+    @pytest.mark.slow
     def test_interpreted_is_compiled(self, name: str, interpreted: None, monkeypatch) -> None:
         rng = np.random.default_rng(2)
         queries = [random_query(rng, 3, n, partial=True) for n in (1, 5, 7)]

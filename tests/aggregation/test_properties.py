@@ -28,6 +28,7 @@ def order(runs: list[fp.Run], name: str, weights: list[float] | None = None) -> 
     return list(fp.aggregate(runs, name, weights=weights).run.docids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
 def test_documents_may_be_called_anything(name: str, table: list[list[int]], seed: int) -> None:
@@ -41,6 +42,7 @@ def test_documents_may_be_called_anything(name: str, table: list[list[int]], see
     assert [renamed[d] for d in first] == second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
 def test_rows_may_stand_in_any_order_once_the_base_is_given(
@@ -56,6 +58,7 @@ def test_rows_may_stand_in_any_order_once_the_base_is_given(
     assert first[moved].tolist() == second.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(
     table=tables,
@@ -74,6 +77,7 @@ def test_only_the_shares_of_weights_matter(
     assert (chosen.order(ballots, weights * 7.3) == want).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "BestInsertion"])
 @given(table=tables)
 def test_a_copied_ranker_is_one_of_twice_the_weight(name: str, table: list[list[int]]) -> None:
@@ -85,6 +89,7 @@ def test_a_copied_ranker_is_one_of_twice_the_weight(name: str, table: list[list[
     assert (method(name).order(twice) == method(name).order(once, weights)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables)
 def test_where_all_agree_nothing_changes(name: str, table: list[list[int]]) -> None:
@@ -97,6 +102,7 @@ def test_where_all_agree_nothing_changes(name: str, table: list[list[int]]) -> N
     assert fp.kemeny_cost(want, ballots)[0] == 0
 
 
+@pytest.mark.slow
 @given(table=tables)
 def test_bound_best_and_search_stand_in_this_order(table: list[list[int]]) -> None:
     scores = np.array(table, float)
@@ -108,6 +114,7 @@ def test_bound_best_and_search_stand_in_this_order(table: list[list[int]]) -> No
     assert cost["LocalKemeny"] <= cost["Borda"] + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
 def test_a_query_does_not_know_its_neighbours(name: str, table: list[list[int]], seed: int) -> None:

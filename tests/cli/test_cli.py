@@ -253,6 +253,7 @@ def firstpage(*args: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
+@pytest.mark.slow
 def test_the_real_program(files) -> None:
     done = firstpage("evaluate", "data.txt", "--scores", "good.scores", "--json", cwd=files)
     assert done.returncode == 0
@@ -262,6 +263,7 @@ def test_the_real_program(files) -> None:
     assert "evaluate" in firstpage("--help").stdout
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(files) -> None:
     command = f'"{sys.executable}" -m firstpage convert data.txt - --to letor | head -1'
     done = subprocess.run(
@@ -271,6 +273,7 @@ def test_a_closed_pipe_is_no_error(files) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_importing_firstpage_loads_nothing_and_changes_nothing() -> None:
     script = """
 import sys, os, warnings
@@ -293,6 +296,7 @@ except AttributeError:
     assert done.stdout.strip() == "fine", done.stderr
 
 
+@pytest.mark.slow
 def test_evaluating_a_small_file_needs_no_compiler_at_all(files, tmp_path) -> None:
     """In a fresh cache: small jobs are interpreted; nothing heavy is loaded."""
     env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path / "fresh")}
@@ -321,6 +325,7 @@ finally:
     assert json.loads(done.stdout)["measures"] == again.means
 
 
+@pytest.mark.slow
 def test_demo(run, tmp_path, monkeypatch) -> None:
     from firstpage.demo import loop
     from tests.demo.small import QUESTIONS, small_collection

@@ -41,6 +41,7 @@ def test_text_says_agreement_and_certificates(run, files) -> None:
     assert "Any compatible gains and discounts: " in out
 
 
+@pytest.mark.slow
 def test_json_is_the_same_for_runs_and_scores(run, files) -> None:
     more = ("--json", "--baseline", "good", "--within", "1.2", "--effort", "10")
     ways = [

@@ -21,6 +21,7 @@ def files(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_learn_writes_a_measure_and_tells_of_it(run, files):
     code, out, _ = run(
         "dcglearn", "learn", "prefs.jsonl", "-o", "m.json", "--rounds", "20", "--test", "9",
@@ -40,6 +41,7 @@ def test_learn_writes_a_measure_and_tells_of_it(run, files):
     assert page.count('class="error c0"') == 15
 
 
+@pytest.mark.slow
 def test_learn_as_json_with_settings(run, files):
     code, out, _ = run(
         "dcglearn", "learn", "prefs.jsonl", "--json", "--rounds", "0", "--test", "0", "--C", "2.5",
@@ -56,6 +58,7 @@ def test_learn_as_json_with_settings(run, files):
     assert "intervals" not in found["about"]
 
 
+@pytest.mark.slow
 def test_learn_from_two_runs_and_what_editors_said(run, files):
     rng = np.random.default_rng(0)
     docs = [f"d{i}" for i in range(8)]
@@ -106,6 +109,7 @@ def test_show_draws_and_hands_on_gains(run, files):
     assert json.loads(out)["gains"] == pytest.approx([0, 1 / 7, 3 / 7, 1])
 
 
+@pytest.mark.slow
 def test_choose_by_a_measure_or_by_preferences(run, files):
     known = fp.DCGLearn(10, 5, 10.0).fit(fp.read_preferences("prefs.jsonl"))
     known.utility_.save("m.json")
@@ -171,6 +175,7 @@ def test_choose_needs_one_thing_that_is_known(run, files):
     assert "--measure or --prefs" in err
 
 
+@pytest.mark.slow
 def test_learn_from_a_folder(run, files):
     Path("many").mkdir()
     for at in range(2):

@@ -98,6 +98,7 @@ def test_backup_and_restore(folder: Path, run) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
     """A function on the command line: its answers are in the log, each with its cost."""
     monkeypatch.chdir(tmp_path)

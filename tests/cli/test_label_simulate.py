@@ -10,6 +10,7 @@ import pytest
 SMALL = ("label", "simulate", "--n", 20, "--k", 5, "--runs", 300)
 
 
+@pytest.mark.slow
 def test_json_of_one_strategy(run) -> None:
     done = run(*SMALL, "--strategy", "heap", "--json")
     record = json.loads(done.stdout)
@@ -19,6 +20,7 @@ def test_json_of_one_strategy(run) -> None:
     assert run(*SMALL, "--strategy", "heap", "--json").stdout == done.stdout
 
 
+@pytest.mark.slow
 def test_several_strategies_and_budgets(run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     several = ("--strategy", "heap", "--strategy", "tournament", "--budget", 15, "--budget", 30)

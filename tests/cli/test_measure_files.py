@@ -61,6 +61,7 @@ def test_train_rank_and_score_by_a_file(files: Path, run) -> None:
     assert run("explain", "m.json").returncode == 0
 
 
+@pytest.mark.slow
 def test_gains_on_the_command_line(files: Path, run) -> None:
     for gain in ("measure.json", "0,1,3", "[0, 1, 3]"):
         done = run(

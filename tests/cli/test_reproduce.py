@@ -27,6 +27,7 @@ def shelf(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.slow
 def test_json_has_cells_and_claims(run) -> None:
     done = run(*ONE, "--json")
     assert done.returncode == 0
@@ -42,6 +43,7 @@ def test_json_has_cells_and_claims(run) -> None:
     assert run(*ONE, "--json").stdout == done.stdout
 
 
+@pytest.mark.slow
 def test_text_page_markdown_and_csv(run, tmp_path: Path) -> None:
     page, marked, cells = (tmp_path / name for name in ("page.html", "page.md", "cells.csv"))
     done = run(*ONE, "--html", page)
@@ -95,6 +97,7 @@ def test_mistakes_are_told_in_a_line(run, args, code: int, said: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_where_it_was(tmp_path: Path, run) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -121,11 +124,13 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, run) -> None:
     assert done.stdout == run(*args, "--jobs", "1").stdout  # as if never killed
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal(run, monkeypatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert run(*ONE).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_table_of_data_that_came_later(run, tmp_path: Path) -> None:
     """TD2003 is not there; then it is, in the layout of LETOR 3."""
     ask = ("reproduce", "xia2009/table2", "--data", tmp_path, "--seeds", 1, "--jobs", 1, "--json")

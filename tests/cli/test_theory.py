@@ -6,10 +6,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from firstpage.theory import catalogue
 from tests.report.test_report import Checker
 
 
+@pytest.mark.slow
 def test_report_says_what_is_false_and_how_mended(run) -> None:
     code, out, err = run("theory", "lan2013/theorem-1", "lan2013/theorem-1-weak", "--samples", 100)
     assert (code, err) == (0, "")
@@ -21,6 +24,7 @@ def test_report_says_what_is_false_and_how_mended(run) -> None:
     assert "False as printed: lan2013/theorem-1; mended by theorem-1-weak." in out
 
 
+@pytest.mark.slow
 def test_what_is_not_as_recorded_ends_with_1(run, monkeypatch) -> None:
     (check,) = catalogue.chosen(["lan2013/theorem-1"])
     monkeypatch.setattr(catalogue, "CHECKS", (replace(check, holds=True),))
@@ -40,6 +44,7 @@ def test_list_and_json(run) -> None:
     assert found["numbers"]["flips at power"] == 3
 
 
+@pytest.mark.slow
 def test_page(run, tmp_path: Path) -> None:
     run("theory", "lan2013/final", "-o", tmp_path / "page.html", "--samples", 50)
     text = (tmp_path / "page.html").read_text()
@@ -48,6 +53,7 @@ def test_page(run, tmp_path: Path) -> None:
     assert "final-listmle" in text
 
 
+@pytest.mark.slow
 def test_a_loss_in_both_forms(run, tmp_path: Path) -> None:
     code, out, _ = run("theory", "--loss", "ListMLE", "--k", 2, "--samples", 6)
     assert code == 0
@@ -62,6 +68,7 @@ def test_a_loss_in_both_forms(run, tmp_path: Path) -> None:
     assert found["ListNet(k=1)"]["holds"] is True
 
 
+@pytest.mark.slow
 def test_a_loss_of_ones_own(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_theory_loss.py").write_text(

@@ -65,6 +65,7 @@ def test_scores_follow_the_order_of_the_file(files: Path, run) -> None:
     assert [a[line] for line in mixed] == fp.read_scores("b.txt").tolist()
 
 
+@pytest.mark.slow
 def test_json_tuning_and_trials(files: Path, run) -> None:
     done = run(
         "train",
@@ -171,6 +172,7 @@ def test_rankers_are_listed(run) -> None:
     assert [r["name"] for r in held][:3] == ["Regression", "RankNet", "ListNet"]
 
 
+@pytest.mark.slow
 def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     """Regression on noise differs from one on labels; a ranker does not differ from itself."""
     fp.write_folds(fp.Synthetic(queries=60, docs=15, features=5, grades=5).dataset(), "folds")
@@ -197,6 +199,7 @@ def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     assert (wrong.returncode, "must be one of the rankers" in wrong.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_every_new_ranker_trains_ranks_and_explains(files: Path, run) -> None:
     for name in (
         "RankSVM", "SVM-MAP(C=10)", "FocusedSVM(k=5)", "top-margin", "TopSlack(delta=P@5)",
@@ -212,6 +215,7 @@ def test_every_new_ranker_trains_ranks_and_explains(files: Path, run) -> None:
     assert "within" in run("train", "RankSVM", "train.txt", "-o", "m.json").stdout
 
 
+@pytest.mark.slow
 def test_crossval_with_published_results(files: Path, run) -> None:
     fp.write_folds(RECIPE.dataset(), files / "folds", 4)
     Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
@@ -269,6 +273,7 @@ def test_mistakes_get_one_line(args: list[str], code: int, words: str, files: Pa
         assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_an_interrupt_writes_the_best_model(files: Path, run) -> None:
     """A real process, a real signal."""
     big = fp.Synthetic(queries=400, docs=60, features=20, grades=3, seed=1).dataset()

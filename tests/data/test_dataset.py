@@ -125,6 +125,7 @@ def dataset(lists) -> fp.Dataset:
     return fp.Dataset.from_arrays(X, np.zeros(len(X)), qid)
 
 
+@pytest.mark.slow
 @given(groups)
 def test_minmax_and_standardize_per_query(lists) -> None:
     data = dataset(lists)
@@ -138,6 +139,7 @@ def test_minmax_and_standardize_per_query(lists) -> None:
         assert std.std(axis=0)[spread > 1e-3] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @given(groups)
 def test_global_transforms_are_scikit_learns(lists) -> None:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler

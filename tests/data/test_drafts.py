@@ -24,6 +24,7 @@ fp.write_shards(blocks(), sys.argv[1], rows=50)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_shards_and_the_next_removes_its_draft(
     tmp_path: Path, monkeypatch
 ) -> None:

@@ -284,6 +284,7 @@ def test_describe_runs_qrels_and_sparse_data() -> None:
 # --- the embedded collection
 
 
+@pytest.mark.slow
 def test_the_embedded_collection() -> None:
     found = fp.stdlib_collection()
     assert len(found.documents) > 2000

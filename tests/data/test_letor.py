@@ -188,6 +188,7 @@ def test_lines_longer_than_a_chunk_and_rows_that_grow_wider(tmp_path: Path, monk
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.lists(numbers, min_size=3, max_size=3)),
                   min_size=1, max_size=12),
@@ -297,6 +298,7 @@ def test_a_cache_that_cannot_be_written_is_skipped_quietly(tmp_path, cached, mon
         assert fp.read_letor(write(tmp_path, PLAIN)).y.tolist() == [2, 0, 1]
 
 
+@pytest.mark.slow
 def test_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
     """Three of them, several times; one entry remains and is whole."""
     made = fp.Synthetic(queries=50).dataset()
@@ -319,6 +321,7 @@ def test_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
         assert not list(cached.glob(".draft-*"))
 
 
+@pytest.mark.slow
 def test_progress_runs_to_the_end(tmp_path: Path) -> None:
     made = fp.Synthetic(queries=200, features=40).dataset()
     path = tmp_path / "made.txt"

@@ -29,6 +29,7 @@ def same(one: fp.Dataset, other: fp.Dataset) -> None:
     assert one.docids is None or one.docids == other.docids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 40, 100, 10**6])
 def test_shards_hold_what_was_written(tmp_path: Path, rows: int) -> None:
     found = fp.write_shards(DATA, tmp_path / "s", rows=rows)
@@ -51,6 +52,7 @@ def test_names_and_sparse_features_and_wide_types(tmp_path: Path) -> None:
     same(stacked(list(found)), data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 50, 200, 10**6])
 def test_text_is_read_block_by_block(tmp_path: Path, rows: int, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.data.letor_reader.CHUNK", 2048)  # many chunks

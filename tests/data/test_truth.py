@@ -23,6 +23,7 @@ def queries(truth: fp.Truth) -> list[np.ndarray]:
     return np.split(truth.labels, truth.offsets[1:-1])
 
 
+@pytest.mark.slow
 @given(truth=truths, seed=st.integers(0, 5))
 def test_a_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None:
     for grades, order in zip(queries(truth), queries(truth.full_order(seed)), strict=True):
@@ -31,6 +32,7 @@ def test_a_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None
         assert (order[:, None] > order[None, :])[better].all()
 
 
+@pytest.mark.slow
 @given(truth=truths, k=st.integers(1, 12), seed=st.integers(0, 5))
 def test_top_k_is_the_head_of_the_full_order(truth: fp.Truth, k: int, seed: int) -> None:
     top, full = truth.top_k(k, seed), truth.full_order(seed)
@@ -56,6 +58,7 @@ def test_edge_cases_of_spec_1_3() -> None:
     assert len(fp.Truth.of([3, 2, 1]).pairs("cross")[0]) == 0  # F is empty
 
 
+@pytest.mark.slow
 def test_equal_grades_are_ordered_at_random_by_seed_and_query_alone() -> None:
     labels = np.zeros(6)
     seen = Counter(tuple(fp.Truth.of(labels[:3]).full_order(s).labels) for s in range(600))

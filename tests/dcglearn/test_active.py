@@ -26,6 +26,7 @@ def test_simple_margin_asks_what_is_least_sure():
     assert choose(known.utility_.with_form("weights"), pool, 5) == choose(known, pool, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_batch_has_no_pair_twice_and_none_without_difference(strategy):
     pool = world(2).pairs(40, np.random.default_rng(1))
@@ -54,6 +55,7 @@ def test_diverse_prefers_what_an_answer_would_change():
     assert sure[rows].mean() < np.median(sure)
 
 
+@pytest.mark.slow
 def test_choosing_reaches_97_percent_with_half_the_pairs():
     right = world(2)
 
@@ -98,6 +100,7 @@ def test_an_empty_pool_has_nothing_to_ask():
     assert choose(learner(), same, 3) == []
 
 
+@pytest.mark.slow
 def test_advice_follows_the_curve():
     rng = np.random.default_rng(0)
     right = world(1)
@@ -109,6 +112,7 @@ def test_advice_follows_the_curve():
     assert many.accuracy() == pytest.approx(truth, abs=0.02)
 
 
+@pytest.mark.slow
 def test_advice_knows_that_people_err():
     rng = np.random.default_rng(0)
     noisy = reversed_pairs(world(1).pairs(600, rng), 0.25, rng)
@@ -134,6 +138,7 @@ def test_pairs_needed_are_read_from_the_law():
     assert not told.stop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [1, 2])
 def test_the_papers_simulation(data):
     found = simulate(data, 800, runs=3).to_dict()

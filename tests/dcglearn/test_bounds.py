@@ -23,6 +23,7 @@ def inside(rng, low, high, count: int):
     return low * (high / low) ** share
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 3), (3, 2), (4, 3)])
 def test_no_difference_in_a_box_is_below_its_bound(shape) -> None:
     rng = np.random.default_rng(sum(shape))
@@ -69,6 +70,7 @@ def test_slopes_are_those_of_the_difference() -> None:
         assert off < 1e-5
 
 
+@pytest.mark.slow
 def test_branching_decides_small_boxes() -> None:
     rng = np.random.default_rng(3)
     states = {"proven": 0, "flips": 0, "undecided": 0}
@@ -92,6 +94,7 @@ def test_a_difference_of_nothing_decides_nothing() -> None:
     assert decide(flat, 1.0) == ("undecided", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 3), (3, 2)])
 def test_a_proof_for_steps_of_any_size(shape) -> None:
     """Steps over twelve orders of magnitude do not turn what is proven for all."""

@@ -145,6 +145,7 @@ def test_grades_must_be_known_and_whole() -> None:
         coherence(runs, {"q": {"a": 1.5, "b": 0}}, "DCG@2", "DCG@1")
 
 
+@pytest.mark.slow
 def test_theorem_1_holds_with_ties() -> None:
     found = theorem_1()
     assert found.holds
@@ -162,6 +163,7 @@ def test_example_1_flips_at_the_third_power() -> None:
     assert not example_1(exponents=(1, 2)).holds
 
 
+@pytest.mark.slow
 def test_proposition_1_and_the_list_of_checks() -> None:
     assert proposition_1().holds
     assert all(check().holds for check in CLAIMS.values())

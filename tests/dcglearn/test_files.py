@@ -77,6 +77,7 @@ def test_files_have_the_optimum_of_all_pairs(case: str, weighed: bool, tmp_path:
     assert far.utility_.grades == near.utility_.grades
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighed", [False, True])
 def test_what_a_part_answers_does_not_depend_on_what_it_did_before(
     weighed: bool, tmp_path: Path
@@ -89,6 +90,7 @@ def test_what_a_part_answers_does_not_depend_on_what_it_did_before(
     assert np.array_equal(kept.path_.accuracies, lost.path_.accuracies)
 
 
+@pytest.mark.slow
 def test_pairs_that_almost_all_must_be_met_are_solved_over_files_too(tmp_path: Path) -> None:
     """So large a C exchanges pairs one by one, and the interior-point method is called."""
     rng = np.random.default_rng(1)
@@ -118,6 +120,7 @@ def test_folds_keep_a_query_together_whatever_file_it_is_in(tmp_path: Path) -> N
     assert found.C_ == 1.0
 
 
+@pytest.mark.slow
 def test_c_is_chosen_by_pairs_held_out(tmp_path: Path) -> None:
     """Other folds than in memory, for nobody knows all names, but as good ones."""
     pairs = given(named=False)

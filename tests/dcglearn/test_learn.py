@@ -135,6 +135,7 @@ def test_strong_preferences_ask_for_more():
     assert wide.weights_[0] == pytest.approx([0, 1.5, 3], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_c_is_chosen_by_what_is_held_out():
     rng = np.random.default_rng(0)
     clean, noisy = world(1).pairs(400, rng), reversed_pairs(world(1).pairs(400, rng), 0.25, rng)
@@ -178,6 +179,7 @@ def test_noisy_pairs_and_grades_do_not_change_what_they_should_not():
     assert np.array_equal(other.outcome, given.outcome)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth():
     learner = DCGLearn(10, C=10.0).fit(varied(1500, noise=2.0))
     found = intervals(learner, 100, seed=1)
@@ -194,6 +196,7 @@ def test_intervals_hold_the_truth():
         intervals(learner, 1)
 
 
+@pytest.mark.slow
 def test_a_test_tells_whether_gains_depend_on_the_place():
     plain = DCGLearn(10, C=10.0).fit(varied(500, seed=2, noise=1.0))
     assert position_test(plain, 39).p > 0.05

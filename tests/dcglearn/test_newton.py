@@ -74,6 +74,7 @@ def test_every_cone_and_a_centre(nonnegative, decreasing, drawn):
     assert (order @ found.weights >= -1e-9).all()
 
 
+@pytest.mark.slow
 def test_many_pairs_are_clarabels_too():
     pairs = problem(20_000, seed=7, ties=0.1)
     costs = np.array([10.0, 10.0, 10.0])
@@ -97,6 +98,7 @@ def test_preferences_that_can_all_be_met(c):
     assert found.rounds < newton.MAX_STEPS
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6), n=st.integers(1, 60), places=st.integers(1, 5),
     levels=st.integers(2, 5), ties=st.sampled_from([0.0, 0.5]), power=st.integers(-6, 6),

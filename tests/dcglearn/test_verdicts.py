@@ -34,12 +34,13 @@ def problems(count: int, seed: int):
         yield number, plain.random_problem(rng, int(rng.integers(1, 9)), docs, levels, lean), levels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["DCG", "NDCG"])
 @pytest.mark.parametrize("vary", ["both", "gains", "discounts"])
 def test_proofs_and_witnesses_hold_against_random_search(measure: str, vary: str) -> None:
     rng = np.random.default_rng(7)
     states = set()
-    for number, problem, _ in problems(25, seed=1):
+    for number, problem, _ in problems(12, seed=1):
         gains, places = EXP[4], 4
         text = f"{measure}(gain=[0, 1, 3, 7])@{places}"
         (found,) = verdicts(*plain.as_systems(problem), text, vary=vary, effort=20)
@@ -67,6 +68,7 @@ def test_proofs_and_witnesses_hold_against_random_search(measure: str, vary: str
     assert "proven" in states
 
 
+@pytest.mark.slow
 def test_dcg_without_a_turned_count_stands_for_all_gains_and_discounts() -> None:
     rng = np.random.default_rng(3)
     decided = {"proven": 0, "flips": 0}
@@ -133,6 +135,7 @@ def test_the_radius_of_dcg_is_that_of_a_dense_grid() -> None:
     assert checked > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vary", ["gains", "discounts"])
 def test_the_radius_of_one_varied_part_has_a_closed_form(vary: str) -> None:
     rng, checked = np.random.default_rng(0), 0
@@ -151,6 +154,7 @@ def test_the_radius_of_one_varied_part_has_a_closed_form(vary: str) -> None:
     assert checked > 3
 
 
+@pytest.mark.slow
 def test_factor_one_is_the_measure_itself_and_proofs_grow() -> None:
     rng = np.random.default_rng(2)
     problem = plain.random_problem(rng, 12, 8, 3, 0.4)
@@ -219,6 +223,7 @@ def test_systems_alike_tie() -> None:
     assert found.to_dict()["tie"] is True
 
 
+@pytest.mark.slow
 def test_large_problems_fall_back_to_bounds(monkeypatch) -> None:
     from firstpage.dcglearn.certificates import exact
 

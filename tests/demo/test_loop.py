@@ -101,6 +101,7 @@ def test_the_report_stands_alone(done: Path, figures: dict) -> None:
     assert text.count("<svg") > 5
 
 
+@pytest.mark.slow
 def test_its_commands_run(done: Path, figures: dict, tmp_path: Path, monkeypatch, run) -> None:
     """As the report prints them, in its folder."""
     shutil.copytree(done, tmp_path / "copy")
@@ -122,6 +123,7 @@ def test_steps_are_told(told: str, done: Path) -> None:
     assert max(map(len, told.splitlines())) < 110 or str(done) in max(told.splitlines(), key=len)
 
 
+@pytest.mark.slow
 def test_again_in_the_same_folder(small, done: Path, tmp_path: Path, run) -> None:
     shutil.copytree(done, tmp_path / "copy")
     (tmp_path / "copy" / "notes.txt").write_text("mine")

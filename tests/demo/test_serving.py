@@ -55,6 +55,7 @@ def sit_down(answers: int):
     return serve
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [5, 1000])
 def test_the_demo_goes_on_with_what_was_judged(
     small, tmp_path: Path, run, monkeypatch, answers: int
@@ -82,6 +83,7 @@ def test_the_demo_goes_on_with_what_was_judged(
     )
 
 
+@pytest.mark.slow
 def test_the_application_stays_up(small, tmp_path: Path, run, monkeypatch) -> None:
     seen = []
 
@@ -106,6 +108,7 @@ def test_a_port_that_is_taken_is_told_first(tmp_path: Path, run) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_a_server_stops_when_its_work_is_done(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(served, "LOOK", 0.05)
     monkeypatch.setattr(served, "LINGER", 0.05)

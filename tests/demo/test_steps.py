@@ -22,6 +22,7 @@ def data() -> fp.Dataset:
     return fp.Synthetic(queries=18, docs=8, features=4, grades=4).dataset()
 
 
+@pytest.mark.slow
 def test_assessors_err_as_much_as_said() -> None:
     worth = {("q", f"d{i}"): 2.0 * (i % 2) for i in range(4000)}
     person = SimulatedAssessor(1, "pairs", worth)
@@ -79,6 +80,7 @@ def test_sorting_takes_as_many_as_there_are_orders() -> None:
     assert sorting_takes(5) == pytest.approx(np.log2(120))
 
 
+@pytest.mark.slow
 def test_no_question_teaches_its_own_ranking(data: fp.Dataset) -> None:
     from dataclasses import replace
 
@@ -108,6 +110,7 @@ def test_votes_follow_the_weights(data: fp.Dataset) -> None:
     assert means[0] > means[1]
 
 
+@pytest.mark.slow
 def test_a_taste_is_found_on_questions_held_out() -> None:
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 4, (2, 400, 5))

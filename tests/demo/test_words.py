@@ -26,6 +26,7 @@ def found(better: float, queries: int, seed: int = 0) -> tuple[Compared, fp.Data
     return compared(plain, learned, data), data
 
 
+@pytest.mark.slow
 def test_a_sure_winner() -> None:
     c, _ = found(2.0, 60)
     assert (c.baseline, c.best, c.sure) == ("plain", "learned", True)

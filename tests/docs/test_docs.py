@@ -23,6 +23,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_do_what_the_page_shows(page: Path, examples: Path, tmp_path: Path) -> None:
     shutil.copytree(examples, tmp_path, dirs_exist_ok=True)
@@ -42,6 +43,7 @@ def test_options_in_prose_exist(page: Path) -> None:
         assert unknown_options(command.split()) == [], command
 
 
+@pytest.mark.slow
 def test_generated_pages_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")
     generate = import_module("generate")

@@ -33,6 +33,7 @@ EXACTLY = ["RankBoost(rounds=12)", "AdaRank(rounds=10)", "ListNet(solver='gd(max
 ABOUT = ["RankNet(k=5)", "RankSVM(k=5)", "TopMargin", "FocusedSVM(k=5)"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "shards"])
 @pytest.mark.parametrize("name", [*EXACTLY, *ABOUT])
 def test_a_fit_goes_on(name: str, where: str, shards, tmp_path: Path) -> None:

@@ -157,6 +157,7 @@ def test_what_goes_wrong_on_a_worker_is_said_here(machines, tmp_path: Path) -> N
         fp.RankNet().fit(shards, engine=machines.engine)
 
 
+@pytest.mark.slow
 def test_no_scheduler_is_one_clear_line(shards, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.engine.cluster.TIMEOUT", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):

@@ -58,6 +58,7 @@ FAMILY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY)
 def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> None:
     with warnings.catch_warnings():
@@ -75,6 +76,7 @@ def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> No
     assert far.training_["data"]["shards"] == len(exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -159,6 +161,7 @@ def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
         fp.evaluate(np.zeros(3), shards)
 
 
+@pytest.mark.slow
 def test_queries_without_documents(tmp_path: Path) -> None:
     offsets = np.concatenate([[0, 0], EXACT.offsets[1:41], EXACT.offsets[40:], [EXACT.n_docs] * 3])
     names = [f"q{i}" for i in range(len(offsets) - 1)]
@@ -241,6 +244,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("normalize", [None, "minmax"])
 def test_memory_is_bounded(tmp_path: Path, normalize: str | None) -> None:

@@ -30,6 +30,7 @@ from tests.exporting.engines import ENGINES
 HOW = [None, "global minmax", "global standard"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.parametrize("target", ENGINES)
@@ -43,6 +44,7 @@ def test_an_engine_scores_as_predict_does(target: str, kind: str, how: str | Non
     assert given.off(found, predict(fitted, given.X), 1e-37) <= CLOSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lightgbm", "stumps"])
 def test_vespa_agrees_on_float64_numbers_too(kind: str) -> None:
     fitted = ranker(kind)
@@ -187,6 +189,7 @@ def test_cascades_say_what_can_be_exported() -> None:
         fp.export(ranker("linear"), "solr", part="first")
 
 
+@pytest.mark.slow
 def test_options_that_mean_something_else_are_noticed(data: fp.Dataset) -> None:
     """zero_as_missing sends zeros elsewhere: refused, not exported wrongly; forests are averaged."""
     zero = fp.LambdaMART(scorer=_trees(zero_as_missing=True)).fit(data)
@@ -229,6 +232,7 @@ def test_many_trees_are_worth_a_note() -> None:
     assert ENGINES["ranklib"](made.files, [], X).tolist() == [201.0]
 
 
+@pytest.mark.slow
 def test_trees_that_are_added_up_as_in_predict_need_no_note(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
@@ -256,6 +260,7 @@ EXTREME = np.array(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.parametrize("target", ENGINES)
 def test_the_ends_of_float32(target: str, kind: str) -> None:

@@ -208,6 +208,7 @@ def test_thresholds_beyond_float32_are_always_or_never() -> None:
         assert found.tolist() == [2.0, 6.0], target
 
 
+@pytest.mark.slow
 def test_the_numpy_scorer_says_what_is_wrong(tmp_path: Path) -> None:
     fp.export(linear(1.0, 2.0), "numpy", tmp_path / "m.py")
     for text, said in (
@@ -227,6 +228,7 @@ def test_the_numpy_scorer_says_what_is_wrong(tmp_path: Path) -> None:
         names["score"](np.ones((3, 2)), [1, 2])
 
 
+@pytest.mark.slow
 def test_ten_thousand_features() -> None:
     rng = np.random.default_rng(0)
     weights, X = rng.normal(0, 1, 10_000), rng.normal(0, 1, (4, 10_000)).astype(np.float32)

@@ -32,6 +32,7 @@ def module(made: fp.Export) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("kind", RANKERS)
@@ -55,6 +56,7 @@ def test_onnx_and_numpy_score_queries_as_predict_does(
         assert alone.tolist() == wanted.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [None, "global minmax", "global standard"])
 @pytest.mark.parametrize("kind", RANKERS)
 def test_onnx_and_numpy_on_extreme_numbers(kind: str, how: str | None) -> None:
@@ -66,6 +68,7 @@ def test_onnx_and_numpy_on_extreme_numbers(kind: str, how: str | None) -> None:
     assert given.off(found, wanted) <= CLOSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["minmax", "standard"])
 @pytest.mark.parametrize("rows", [1, 2, 7])
 def test_queries_of_few_and_of_equal_documents(how: str, rows: int) -> None:

@@ -66,6 +66,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kernels"
 
 
+@pytest.mark.slow
 def test_kernels_call_parts_and_return_numbers(cache: Path) -> None:
     out = np.ones(3)
     assert add_tripled(np.array([1.0, 2.0, 3.0]), out) == 3
@@ -174,6 +175,7 @@ print(round(found["RR"], 6), [m for m in ("numba", "scipy", "sklearn", "rich") i
 """
 
 
+@pytest.mark.slow
 def test_later_processes_need_no_compiler(tmp_path: Path) -> None:
     """Two at once, then a third, in a fresh cache: all agree and the third loads no Numba."""
     env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path)}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def flat(lists):
     return np.array([x for g in lists for x in g], float), offsets
 
 
+@pytest.mark.slow
 @given(groups)
 def test_rank_sorts_every_group_downward_and_keeps_ties_in_place(lists) -> None:
     values, offsets = flat(lists)
@@ -62,6 +64,7 @@ def test_signed_zeros_tie_and_infinities_rank() -> None:
     assert ranked_labels(values, values, np.array([0, 6]))[2] == 2
 
 
+@pytest.mark.slow
 @given(groups, st.randoms(use_true_random=False))
 def test_ties_are_found_and_reordered_by_key_alone(lists, random) -> None:
     values, offsets = flat(lists)

@@ -53,6 +53,7 @@ def recall(found: TopK, k: int) -> float:
     return len({*found.order} & {*range(k)}) / k
 
 
+@pytest.mark.slow
 def test_answers_that_never_err_give_the_exact_top_with_about_a_knock_outs_questions() -> None:
     found = [drive(Adaptive(110), Task(50, 10, seed), smaller_is_better) for seed in range(8)]
     assert all(len(log) <= 110 for _, log in found)
@@ -97,6 +98,7 @@ def test_never_the_same_pair_twice_running() -> None:
         assert all(one != other for one, other in pairwise(pairs))
 
 
+@pytest.mark.slow
 def test_extremes_end_and_say_something_finite() -> None:
     tie: Says = lambda a, b: 0  # noqa: E731
     for n, k in [(1, 1), (1, 10), (2, 1), (2, 2), (3, 9), (10, 10)]:
@@ -140,6 +142,7 @@ def test_a_skipped_question_tells_nothing_and_is_not_asked_at_once() -> None:
     assert following.pair != question.pair
 
 
+@pytest.mark.slow
 def test_the_same_answers_lead_to_the_same_questions() -> None:
     one, other = (drive(Adaptive(60), Task(20, 5, seed=4), erring(0.2, 0)) for _ in range(2))
     assert one == other
@@ -157,6 +160,7 @@ def test_what_was_answered_before_counts() -> None:
     assert later == whole
 
 
+@pytest.mark.slow
 def test_a_prior_order_saves_questions() -> None:
     def found(prior: tuple[float, ...] | None) -> float:
         runs = [
@@ -169,6 +173,7 @@ def test_a_prior_order_saves_questions() -> None:
     assert found(good) > found(None) + 0.2
 
 
+@pytest.mark.slow
 def test_features_save_questions() -> None:
     features = np.arange(30.0)[:, None] // 5  # documents of five share a row
     plain, warm = (
@@ -189,6 +194,7 @@ def test_parameters_out_of_range_are_refused() -> None:
             Adaptive(**wrong)
 
 
+@pytest.mark.slow
 def test_refinement_beats_the_plain_heap_at_its_own_budget() -> None:
     """One answer in ten is wrong; 10 of 50."""
     plain, refined = [], []
@@ -204,6 +210,7 @@ def test_refinement_beats_the_plain_heap_at_its_own_budget() -> None:
     assert np.mean(refined) > np.mean(plain) + 0.05
 
 
+@pytest.mark.slow
 def test_confidence_is_honest_where_answers_follow_the_model() -> None:
     """Said chances of being in the top k, in four bins, against what is so."""
     said, so = [], []

@@ -54,6 +54,7 @@ def slow_gain(belief: Utilities, k: int, a: int, b: int) -> float:
     return total * answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (5, 2), (7, 6)])
 def test_gains_are_those_of_plain_loops(n: int, k: int) -> None:
     belief = random_belief(n, seed=n)

@@ -115,10 +115,11 @@ class Sessions(RuleBasedStateMachine):
         assert again.left == self.session.left
 
 
-TestSessions = Sessions.TestCase
+TestSessions = pytest.mark.slow(Sessions.TestCase)
 TestSessions.settings = settings(max_examples=12, stateful_step_count=25)
 
 
+@pytest.mark.slow
 @given(steps=st.integers(0, 25), back=st.integers(1, 25), name=st.sampled_from(STRATEGIES))
 def test_undo_is_as_if_it_never_was(steps: int, back: int, name: str) -> None:
     session = Session(NAMES, Setting(name, k=5))
@@ -135,6 +136,7 @@ def test_undo_is_as_if_it_never_was(steps: int, back: int, name: str) -> None:
     assert finish(session).order == ("d19", "d18", "d17", "d16", "d15")
 
 
+@pytest.mark.slow
 @given(
     steps=st.integers(1, 30), name=st.sampled_from(STRATEGIES), other=st.sampled_from(STRATEGIES)
 )
@@ -228,6 +230,7 @@ def test_an_audit_finds_what_does_not_fit() -> None:
         Session(NAMES, Setting("heap", k=5), [Judged("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heap", "heap-closure", "tournament", "insertion", "five-grade"])
 def test_the_range_of_questions_left_is_honest(name: str) -> None:
     """At nine moments in ten, or nearly, the number that came was in the range."""

@@ -31,6 +31,7 @@ def votes(tmp_path: Path) -> list[Votes]:
     return read_votes(path)
 
 
+@pytest.mark.slow
 def test_plain_heap_asks_as_often_as_the_spec_says() -> None:
     [found] = simulate("heap", runs=2000)
     record = found.to_dict()
@@ -40,6 +41,7 @@ def test_plain_heap_asks_as_often_as_the_spec_says() -> None:
     assert record["kNDCG@10"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "mean"), [(World(ties=0.6), 136.3), (World(grades=5), 120.5)])
 def test_ties_lower_the_count(world: World, mean: float) -> None:
     """SPEC 2.3: 60 % of documents mutually tied; five equally likely grades."""
@@ -48,6 +50,7 @@ def test_ties_lower_the_count(world: World, mean: float) -> None:
     assert found.recall.mean() == 1, "documents as good as the k-th belong there"
 
 
+@pytest.mark.slow
 def test_noise_costs_recall() -> None:
     [clean] = simulate("heap", runs=100)
     [noisy] = simulate("heap", world=World(noise=0.1), runs=300)
@@ -58,6 +61,7 @@ def test_noise_costs_recall() -> None:
     assert 0.5 < grades.recall.mean() <= 1
 
 
+@pytest.mark.slow
 def test_a_prior_has_the_tau_that_was_asked_for() -> None:
     from scipy.stats import kendalltau
 
@@ -74,6 +78,7 @@ def test_a_prior_has_the_tau_that_was_asked_for() -> None:
     assert good.asked.mean() < without.asked.mean() - 15
 
 
+@pytest.mark.slow
 def test_budgets_cut_a_run_and_leave_a_guess() -> None:
     few, more, whole = simulate("insertion", runs=60, budgets=[30, 80, None])
     assert few.asked.tolist() == [30.0] * 60

@@ -39,6 +39,7 @@ def test_finds_the_true_top(name: str, merit: list[int], k: int, seed: int) -> N
     assert sorted(found.order + found.rest) == list(range(9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SORTING)
 @given(data=st.data(), n=st.integers(1, 12), k=st.integers(1, 14))
 def test_any_answers_end_in_a_valid_top(name: str, data: st.DataObject, n: int, k: int) -> None:
@@ -78,6 +79,7 @@ def test_heap_is_the_papers(merit: list[int], k: int, seed: int) -> None:
     assert sorted(found.rest) == sorted(rest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n", "mean", "within"),
     [
@@ -99,12 +101,14 @@ def test_thousand_documents() -> None:
     assert abs(counts("heap", 1000, 10, 5).mean() - 1238) < 60
 
 
+@pytest.mark.slow
 def test_tournament_stays_under_ninety_one() -> None:
     """On average; n - k + ceil(log2(n! / (n-k+1)!)) = 90 is the least that can be promised."""
     assert 40 + ceil(log2(factorial(50) / factorial(41))) == 90
     assert counts("tournament", 50, 10, 200).mean() <= 91
 
 
+@pytest.mark.slow
 def test_select_best_and_every_pair_by_arithmetic() -> None:
     assert counts("select-best", 20, 4, 2).tolist() == [19 + 18 + 17 + 16] * 2
     assert counts("pairs", 7, 3, 2).tolist() == [21, 21]

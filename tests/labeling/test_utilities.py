@@ -34,6 +34,7 @@ def random_belief(n: int, seed: int) -> Utilities:
     return Utilities(rng.standard_normal(n), root @ root.T + 0.3 * np.eye(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mean", "variance", "outcome"), CASES)
 def test_moments_are_those_of_the_integral(mean: float, variance: float, outcome: int) -> None:
     def part(power: int) -> float:
@@ -94,6 +95,7 @@ def weighted_samples(
     return mean, np.cov(drawn.T, aweights=weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", [1, 0, -1])
 def test_one_answer_is_taken_in_exactly(outcome: int) -> None:
     before = random_belief(3, seed=4)
@@ -104,6 +106,7 @@ def test_one_answer_is_taken_in_exactly(outcome: int) -> None:
     assert after.evidence < before.evidence == 0.0
 
 
+@pytest.mark.slow
 def test_many_answers_are_taken_in_nearly_exactly() -> None:
     answers = [(0, 1, 1), (1, 2, 1), (0, 2, 1), (3, 2, 0), (3, 0, -1), (1, 3, 0), (0, 1, -1)]
     before = prior(4, 1.5)
@@ -194,6 +197,7 @@ def likelihood(u: np.ndarray, left: list[int], right: list[int], outcome: list[i
     return total
 
 
+@pytest.mark.slow
 def test_bradley_terry_is_the_optimum() -> None:
     rng = np.random.default_rng(5)
     left, right = ([int(x) for x in col] for col in rng.integers(0, 6, (2, 90)))
@@ -218,6 +222,7 @@ def test_bradley_terry_converges_on_any_data() -> None:
     assert many[0] > 5
 
 
+@pytest.mark.slow
 def test_places_are_those_of_brute_force() -> None:
     belief = random_belief(6, seed=8)
     found = standing(belief, 3)

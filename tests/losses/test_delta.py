@@ -55,6 +55,7 @@ def rankings(gain, s, discounts):
     return found, own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("cutoff", ["", "@3"])
 def test_margin_scaling_is_the_maximum_over_all_rankings(here: Path, name: str, cutoff: str):
@@ -72,6 +73,7 @@ def test_margin_scaling_is_the_maximum_over_all_rankings(here: Path, name: str, 
     assert cases > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("search", ["chords", "golden"])
 def test_slack_scaling_finds_nearly_all_and_never_misses_a_violation(here, name, search):
@@ -120,6 +122,7 @@ def test_discounts_that_rise_are_made_to_fall_and_that_is_said(here: Path) -> No
     assert not delta("NDCG(rising.json)@1").note
 
 
+@pytest.mark.slow
 def test_the_projection_is_the_nearest_that_falls(here: Path) -> None:
     """Against a grid of all falling numbers."""
     grid = np.linspace(0, 2, 21)
@@ -140,6 +143,7 @@ def test_the_projection_is_the_nearest_that_falls(here: Path) -> None:
         assert (np.diff(got) <= 1e-12).all()
 
 
+@pytest.mark.slow
 def test_long_lists_with_level_discounts(here: Path) -> None:
     """One exchange away from an ideal order: the partner may stand inside the next level."""
     discounts = np.repeat([1.0, 0.6, 0.3, 0.1], [3, 5, 2, 6])
@@ -197,6 +201,7 @@ def test_labels_that_are_no_grades_are_told(here: Path) -> None:
     assert below == StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.of([1, 0]))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
 def test_rankers_train_for_a_file_and_live_without_it(here: Path, cls) -> None:
     data = fp.Synthetic(queries=20, docs=12, features=4, grades=5, seed=1).dataset()

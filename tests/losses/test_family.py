@@ -167,6 +167,7 @@ def test_slopes_and_curvature_are_those_of_the_values(loss: Loss, kind: str, sca
             assert curve[i] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
 def test_huge_scores_stay_finite(loss: Loss) -> None:
     truth, scores = sample("graded")
@@ -215,6 +216,7 @@ def test_queries_without_a_preference_say_nothing(loss: Loss) -> None:
     assert grad.tolist() == [0] * 5
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_the_order_of_the_rows_does_not_matter(data) -> None:
     truth, scores = sample("graded", seed=7)
@@ -268,6 +270,7 @@ def test_focused_mixes_any_two_losses() -> None:
     assert slope == pytest.approx(0.25 * da + 0.75 * db)
 
 
+@pytest.mark.slow
 def test_kernels_without_the_compiler(interpreted) -> None:
     """`bind` always compiles; what it compiled agrees with the plain Python of the kernel."""
     from firstpage.kernels import listwise

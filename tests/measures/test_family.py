@@ -61,6 +61,7 @@ lists = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", CASES)
 @given(docs=lists)
 def test_value_is_the_mean_over_all_orders_of_ties(text: str, docs) -> None:
@@ -70,6 +71,7 @@ def test_value_is_the_mean_over_all_orders_of_ties(text: str, docs) -> None:
     assert found[text] == pytest.approx(fmean(values), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @given(docs=lists, k=st.integers(1, 7))
 def test_preferences_are_expected_kept_over_expected_decided(weighted: bool, docs, k: int) -> None:
@@ -84,6 +86,7 @@ def test_preferences_are_expected_kept_over_expected_decided(weighted: bool, doc
     assert found[text] == pytest.approx(kept / decided if decided else 0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(docs=lists)
 def test_tau_is_scipys_tau_b(docs) -> None:
     from scipy.stats import kendalltau
@@ -110,6 +113,7 @@ ON_RUNS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ON_RUNS)
 @given(docs=documents)
 def test_runs_count_missing_and_unjudged_documents(text: str, docs) -> None:
@@ -127,6 +131,7 @@ def test_runs_count_missing_and_unjudged_documents(text: str, docs) -> None:
     assert found[text] == pytest.approx(fmean(values), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["PairAccuracy", "TopK01@2", "WKT@2"])
 @given(docs=documents)
 def test_order_measures_see_judged_documents_and_put_missing_ones_last(text: str, docs) -> None:

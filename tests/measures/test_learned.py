@@ -80,6 +80,7 @@ def test_any_file_name_comes_back_from_its_text(here: Path, name: str) -> None:
     assert again.source == Source(name, "gains")
 
 
+@pytest.mark.slow
 @given(
     file=st.text("ab./,='\" form", min_size=1, max_size=12).filter(lambda t: '"' not in t),
     form=st.sampled_from([None, "gains", "weights"]),
@@ -152,6 +153,7 @@ def test_bad_texts_are_answered_in_one_line(here: Path, text: str, says: str) ->
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @given(inside=st.text(max_size=12) | st.text("./,='\"()@\0 form=segment=", max_size=20))
 def test_any_text_in_the_brackets_is_answered(here: Path, inside: str) -> None:
     for text in (f"NDCG({inside})@2", f"DCG(file={inside})", f"DCG(measure.json, {inside})"):
@@ -190,6 +192,7 @@ documents = st.lists(
 utilities = st.sampled_from([SEGMENTED, RISING, FREE, FREE.with_form("gains"), RISING])
 
 
+@pytest.mark.slow
 @given(docs=documents, utility=utilities, cutoff=st.sampled_from([None, 1, 2]))
 def test_values_are_means_over_the_orders_of_ties(docs, utility, cutoff) -> None:
     """By hand: all orders that scores allow, and the best of all orders of judged documents."""
@@ -209,6 +212,7 @@ def test_values_are_means_over_the_orders_of_ties(docs, utility, cutoff) -> None
     assert found.values[1, 0] == pytest.approx(dcg / top if top > 0 else 0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(
     pool=st.lists(st.integers(0, 3), min_size=1, max_size=6),
     numbers=st.lists(st.integers(-4, 9), min_size=16, max_size=16),
@@ -223,6 +227,7 @@ def test_the_ideal_is_the_greatest_of_all_orders(pool, numbers, form) -> None:
     assert found == pytest.approx([best(utility.table(), pool)], abs=1e-9)
 
 
+@pytest.mark.slow
 @given(
     lists=st.lists(
         st.lists(

@@ -40,6 +40,7 @@ def test_every_measure_is_in_a_table_of_tests() -> None:
     assert named | {"kNDCG", "kERR"} == {m.__name__ for m in MEASURES}
 
 
+@pytest.mark.slow
 @given(lists=collections)
 def test_values_lie_between_0_and_1(lists) -> None:
     scores, labels, qid = flat(lists)
@@ -48,6 +49,7 @@ def test_values_lie_between_0_and_1(lists) -> None:
     assert (found.values <= 1 + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(lists=collections, scale=st.sampled_from([1e-6, 3.0, 1e9]), shift=st.integers(-5, 5))
 def test_only_the_order_of_scores_matters(lists, scale: float, shift: int) -> None:
     scores, labels, qid = flat(lists)
@@ -56,6 +58,7 @@ def test_only_the_order_of_scores_matters(lists, scale: float, shift: int) -> No
     assert np.array_equal(a.values, b.values)
 
 
+@pytest.mark.slow
 @given(lists=collections, seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(lists, seed: int) -> None:
     """Not inside queries, and not when queries come interleaved."""
@@ -67,6 +70,7 @@ def test_the_order_of_rows_does_not_matter(lists, seed: int) -> None:
     assert a.values == pytest.approx(b.values[:, place], abs=1e-12)
 
 
+@pytest.mark.slow
 @given(lists=collections)
 def test_sorting_by_the_labels_is_perfect(lists) -> None:
     _, labels, qid = flat(lists)
@@ -79,6 +83,7 @@ def test_sorting_by_the_labels_is_perfect(lists) -> None:
     assert not unequal.any()
 
 
+@pytest.mark.slow
 @given(lists=collections, k=st.integers(1, 6))
 def test_lans_bound_holds_in_expectation(lists, k: int) -> None:
     """1 - NDCG@k <= WKT@k / N_k (Lan et al. 2013, theorem 1), also with ties here."""
@@ -90,6 +95,7 @@ def test_lans_bound_holds_in_expectation(lists, k: int) -> None:
     assert (1 - ndcg <= wkt + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(lists=collections)
 def test_dictionaries_give_the_same_as_arrays(lists) -> None:
     scores, labels, qid = flat(lists)
@@ -185,6 +191,7 @@ def compiled_values() -> tuple:
     return (scores, labels, qid), fp.evaluate(scores, labels, qid=qid, measures=EVERY, ci=True)
 
 
+@pytest.mark.slow
 def test_interpreted_kernels_give_the_same_values(compiled_values, interpreted) -> None:
     (scores, labels, qid), want = compiled_values
     found = fp.evaluate(scores, labels, qid=qid, measures=EVERY, ci=True)

@@ -142,6 +142,7 @@ class Plain:
         return 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("halvings", [None, 0, 2])
 @pytest.mark.parametrize("kind", ["stumps", "features"])
 @pytest.mark.parametrize(
@@ -193,6 +194,7 @@ def test_the_weight_of_a_rightly_ordered_pair_falls() -> None:
 # --- the ends of FocusedBoost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weak", ["stumps", "stumps(bins=8, signs=plus)", "features"])
 @pytest.mark.parametrize("ties", ["share", "random"])
 @pytest.mark.parametrize("k", [1, 4, 100])
@@ -311,6 +313,7 @@ def test_weak_rankers_measure_what_the_measures_room_says(measure, kind, on) -> 
         assert table[s, number, kept] == pytest.approx(want, abs=1e-6)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=14),
              min_size=1, max_size=4),
@@ -508,6 +511,7 @@ def test_a_query_of_weight_two_is_two_queries(made) -> None:
     assert not np.allclose(clone(made).fit(TRAIN).predict(TEST), want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [*MADE, fp.AdaRank(weak="stumps(bins=9)", rounds=20)], ids=str)
 def test_sparse_features_give_the_dense_model(made) -> None:
     X = TRAIN.X * (np.random.default_rng(0).random(TRAIN.X.shape) < 0.5)
@@ -552,6 +556,7 @@ def test_warm_start_goes_on(made, tmp_path) -> None:
         first.set_params(weak="features" if made.weak == "stumps" else "stumps").fit(TRAIN)
 
 
+@pytest.mark.slow
 def test_degenerate_data_give_a_finite_model() -> None:
     X = np.random.default_rng(0).normal(size=(12, 3))
     y, q = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1]), np.repeat([1, 2, 3], 4)

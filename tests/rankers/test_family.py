@@ -74,6 +74,7 @@ MADE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [*SMOOTH, *HINGES, *BOOSTED, fp.TopRank])
 def test_scikit_learn_finds_nothing_to_say(cls) -> None:
     with warnings.catch_warnings():
@@ -82,6 +83,7 @@ def test_scikit_learn_finds_nothing_to_say(cls) -> None:
     assert len(results) > 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_it_learns(made) -> None:
     ranker = clone(made).fit(TRAIN)
@@ -91,6 +93,7 @@ def test_it_learns(made) -> None:
     assert ranker.score(TEST) > ground + 0.5 * (best - ground)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_a_model_file_gives_the_same_scores(made, tmp_path) -> None:
     ranker = clone(made).fit(TRAIN)
@@ -104,12 +107,14 @@ def test_a_model_file_gives_the_same_scores(made, tmp_path) -> None:
     assert clone(again).fit(TRAIN).predict(TEST).tolist() == ranker.predict(TEST).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_training_repeats_to_the_last_bit_for_any_number_of_threads(made) -> None:
     one, two = (clone(made).set_params(threads=t).fit(TRAIN).predict(TEST) for t in (1, 2))
     assert one.tolist() == two.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_arrays_frames_and_any_order_of_rows_give_the_dataset_s_model(made) -> None:
     """Interleaved rows and string query ids too; ties="random" goes by the query's id."""
@@ -159,6 +164,7 @@ def test_a_query_of_weight_two_is_two_queries(made) -> None:
     assert by_document.coef_.tolist() == by_query.coef_.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [cls(C=3.0) for cls in HINGES], ids=str)
 def test_hinges_know_weights_up_to_their_gap(made) -> None:
     """Of queries, and of documents as whole numbers of copies."""
@@ -208,6 +214,7 @@ def test_sparse_features(made) -> None:
     assert sparse.predict(csr_array(TEST.X)) == pytest.approx(sparse.predict(TEST.X))
 
 
+@pytest.mark.slow
 def test_real_labels_work_everywhere_but_in_lambdarank() -> None:
     real = TRAIN.with_labels(TRAIN.y + np.random.default_rng(0).random(TRAIN.n_docs) / 3)
     for made in MADE:
@@ -263,6 +270,7 @@ def test_rank_is_the_order_of_the_scores() -> None:
     )
 
 
+@pytest.mark.slow
 def test_validation_stops_and_keeps_the_best() -> None:
     seen = []
     ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=400)", patience=5)

@@ -74,6 +74,7 @@ def check_survives(ranker: Any, path: Any) -> Any:
     return again
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 @pytest.mark.parametrize("valid", [None, VALID], ids=["alone", "valid"])
 @pytest.mark.parametrize("made", MADE, ids=str)
@@ -87,6 +88,7 @@ def test_all_fitted_attributes_survive_save_and_load(made, valid, tmp_path) -> N
     assert (tmp_path / "n.json").read_bytes() == (tmp_path / "m.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_frames_shards_checkpoints_interrupts_and_tuning_survive(tmp_path) -> None:
     import pandas as pd
 
@@ -125,6 +127,7 @@ def test_history_is_what_the_callback_saw_and_repeats() -> None:
     assert all(step.seconds is None for step in one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [fp.ListNet(scorer="mlp(hidden=3)"), fp.RankNet(), fp.AdaRank()])
 def test_a_loaded_model_goes_on_where_the_fitted_one_does(made, tmp_path) -> None:
     ranker = clone(made).set_params(warm_start=True)

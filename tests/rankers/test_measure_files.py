@@ -32,6 +32,7 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 # --- LambdaMART
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "gain", [[0, 1, 3, 7], (0.0, 1, 3, 7), np.array([0, 1, 3, 7]), USUAL, "usual.json"], ids=str
 )
@@ -44,6 +45,7 @@ def test_the_usual_gains_in_any_form_are_lightgbms_own(here: Path, gain) -> None
     assert "label_gain" not in usual.training_
 
 
+@pytest.mark.slow
 def test_gains_reach_lightgbm() -> None:
     usual = fp.LambdaMART(scorer=TREES).fit(TRAIN)
     ours = fp.LambdaMART(gain=STEEP, scorer=TREES).fit(TRAIN)
@@ -51,6 +53,7 @@ def test_gains_reach_lightgbm() -> None:
     assert ours.training_["label_gain"] == pytest.approx([0, 7 / 300, 14 / 300, 7])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gain", [[0, 1, 3, 7], np.arange(4.0), STEEP, "steep.json"], ids=str)
 def test_models_keep_their_gains(here: Path, gain) -> None:
     made = fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
@@ -91,6 +94,7 @@ def test_gains_that_will_not_do_are_told(here: Path, gain, says: str) -> None:
         fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
 
 
+@pytest.mark.slow
 def test_gains_of_labels_beyond_30() -> None:
     high = TRAIN.with_labels(TRAIN.y + 40)
     with pytest.raises(DataError, match="whole labels from 0 to 30"):
@@ -102,6 +106,7 @@ def test_gains_of_labels_beyond_30() -> None:
 # --- measures of training
 
 
+@pytest.mark.slow
 def test_early_stopping_and_score_by_a_file(here: Path) -> None:
     measure = "NDCG(steep.json, form=weights)@2"
     made = fp.ListMLE(measure=measure, scorer=TREES).fit(TRAIN, valid=VALID)
@@ -137,6 +142,7 @@ def test_adarank_maximizes_a_file(here: Path, weak: str) -> None:
         fp.AdaRank(maximize="DCG(usual.json)", rounds=2).fit(TRAIN)
 
 
+@pytest.mark.slow
 def test_tuning_and_cross_validation(here: Path) -> None:
     tuned = fp.tune(
         fp.TopSlack(measure="NDCG(steep.json)@2"), TRAIN, VALID,

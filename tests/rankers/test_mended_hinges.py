@@ -46,6 +46,7 @@ def test_wrong_parameters_are_one_line(made) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
 def test_features_whose_squares_overflow(cls) -> None:

@@ -91,6 +91,7 @@ def test_features_that_vary_in_no_query_are_said(made) -> None:
             clone(made).fit(X, Y, qid=Q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.Regression, fp.ListNet, fp.RankSVM, fp.RankBoost])
 def test_shards_whose_features_vary_in_no_query_are_said(cls, tmp_path) -> None:
     for number, X in enumerate(CONSTANT):

@@ -45,6 +45,7 @@ def lambdarank() -> float:
     return ndcg(lightgbm.train({**QUIET, "objective": "lambdarank"}, data, 50).predict(TEST.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_lightgbm_s_training_function(name: str, lambdarank: float) -> None:
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths)
@@ -61,6 +62,7 @@ def test_lightgbm_s_training_function(name: str, lambdarank: float) -> None:
     assert max(curve[10:]) > curve[0] + 0.02  # it goes on learning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["topk-listmle", "focused-net"])
 def test_lightgbm_s_estimator(name: str, lambdarank: float) -> None:
     options = {"n_estimators": 50, "num_leaves": 7, "min_child_samples": 5, "verbosity": -1}
@@ -69,6 +71,7 @@ def test_lightgbm_s_estimator(name: str, lambdarank: float) -> None:
     assert ndcg(model.predict(TEST.X)) > lambdarank - 0.04
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_xgboost_s_training_function(name: str, lambdarank: float) -> None:
     data = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
@@ -119,6 +122,7 @@ def test_weights_of_queries_reach_the_objective() -> None:
     assert made(scores, other)[0] == pytest.approx(plain[0] * each, rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_real_labels_and_lists_beyond_ten_thousand() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24_000, 4))

@@ -16,6 +16,7 @@ DATA = fp.Synthetic(queries=60, docs="uniform(5, 40)", features=6, grades=3, see
 TRAIN, VALID, TEST = DATA[:30], DATA[30:45], DATA[45:]
 
 
+@pytest.mark.slow
 def test_it_is_the_cascade_of_the_paper() -> None:
     """Its parts by themselves, their measures as weights, and the aggregation of the runs."""
     made = fp.TopRank(depth=10, credit="paper").fit(TRAIN, valid=VALID)
@@ -98,6 +99,7 @@ def test_what_a_text_says_of_a_part_stands() -> None:
     assert (second.C, second.k) == (100.0, 7)
 
 
+@pytest.mark.slow
 def test_parts_that_do_not_fit_are_refused() -> None:
     fitted = fp.ListNet().fit(TRAIN)
     with pytest.raises(DataError, match="features as they are"):
@@ -120,6 +122,7 @@ def test_measures_that_cannot_weigh() -> None:
     assert found.model_.weights.tolist() == [0.0, 1.0]
 
 
+@pytest.mark.slow
 def test_a_callback_stops_it_and_an_interrupt_leaves_no_model(monkeypatch) -> None:
     found = fp.TopRank().fit(TRAIN, valid=VALID, callback=lambda step: step.iteration == 2)
     assert len(found.model_.voters) == 1
@@ -134,6 +137,7 @@ def test_a_callback_stops_it_and_an_interrupt_leaves_no_model(monkeypatch) -> No
         fp.TopRank().fit(TRAIN)
 
 
+@pytest.mark.slow
 def test_frozen_parts_come_back_by_name(tmp_path) -> None:
     made = fp.TopRank(voters=[FrozenEstimator(fp.RankNet(k=5).fit(TRAIN)), "RankNet", "RankNet"])
     made.fit(TRAIN).save(tmp_path / "m.json")

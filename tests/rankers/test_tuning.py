@@ -13,6 +13,7 @@ DATA = fp.Synthetic(queries=60, docs=15, features=5, grades=3, noise=1.0, seed=3
 TRAIN, VALID = DATA[:40], DATA[40:]
 
 
+@pytest.mark.slow
 def test_the_best_setting_on_validation_data_is_kept() -> None:
     seen = []
     found = fp.tune(fp.FocusedNet(k=5), TRAIN, VALID, callback=lambda *a: seen.append(a))
@@ -44,6 +45,7 @@ def test_a_grid_of_one_s_own_and_a_measure_to_lower() -> None:
     assert found.score == min(t.score for t in found.trials)
 
 
+@pytest.mark.slow
 def test_optuna_searches_between_the_ends() -> None:
     found = fp.tune(
         fp.ListNet(),
@@ -89,6 +91,7 @@ def test_an_interrupt_keeps_the_best_trial() -> None:
     assert len(found.trials) == 2
 
 
+@pytest.mark.slow
 def test_folds_are_what_fits_by_hand_give(tmp_path) -> None:
     fp.write_folds(DATA, tmp_path, 5)
     folds = fp.read_folds(tmp_path)

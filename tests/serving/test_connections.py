@@ -135,6 +135,7 @@ def test_room_under_the_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> 
         assert raised == asked
 
 
+@pytest.mark.slow
 def test_much_work_is_done_beside_the_loop(tmp_path: Path) -> None:
     linear = served.load(write_model(tmp_path / "linear.json"))
     trees = served.load(write_model(tmp_path / "trees.json", "lightgbm"))

@@ -59,6 +59,7 @@ def test_it_names_this_model_and_these_limits(model: Path) -> None:
         assert held["Batch"]["anyOf"][0]["maxItems"] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [True, False])
 def test_it_is_valid_openapi(tmp_path: Path, there: bool) -> None:
     path = tmp_path / "model.json"
@@ -85,6 +86,7 @@ def media() -> None:
     schemathesis.openapi.media_type("application/vnd.apache.arrow.stream", streams)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["linear", "none"])
 @pytest.mark.usefixtures("media")

@@ -73,6 +73,7 @@ def ask(line: http.client.HTTPConnection, X: np.ndarray = X) -> tuple[int, str, 
     return found.status, found.headers.get("x-model", ""), found.read()
 
 
+@pytest.mark.slow
 def test_new_models_under_load_drop_no_request(server: Server, model: Path) -> None:
     """Every answer is 200, on one connection each, with the scores of the model that it names."""
     seen: list[tuple[int, str, bytes]] = []
@@ -122,6 +123,7 @@ def test_new_models_under_load_drop_no_request(server: Server, model: Path) -> N
     assert server.stop() == 0
 
 
+@pytest.mark.slow
 def test_sigterm_lets_a_request_end(server: Server) -> None:
     content = npy(X)
     head = (
@@ -151,6 +153,7 @@ def test_a_refused_body_leaves_the_connection_in_use(server: Server) -> None:
     line.close()
 
 
+@pytest.mark.slow
 def test_sigint_and_hangup(server: Server, model: Path) -> None:
     write_model(model, "stumps")
     server.process.send_signal(signal.SIGHUP)
@@ -160,6 +163,7 @@ def test_sigint_and_hangup(server: Server, model: Path) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_served_is_one_line(tmp_path: Path, server: Server) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("{}")

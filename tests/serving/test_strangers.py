@@ -115,6 +115,7 @@ SENT = {  # pieces, and the statuses of the answers
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SENT)
 def test_what_is_sent_and_answered(server: Server, name: str) -> None:
     pieces, expected = SENT[name]
@@ -210,6 +211,7 @@ def test_silent_connections_make_room(server: Server) -> None:
         line.close()
 
 
+@pytest.mark.slow
 def test_a_pipe_in_the_models_place_keeps_nobody_waiting(model: Path) -> None:
     server = Server(model, "--poll", "0.05")
     before = once(server)
@@ -231,6 +233,7 @@ def test_a_pipe_in_the_models_place_keeps_nobody_waiting(model: Path) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs signals")
 def test_an_answer_that_nobody_takes_does_not_keep_the_server_from_ending(model: Path) -> None:
     server = Server(model, code="from firstpage.serving import run; run.LAST = 1")

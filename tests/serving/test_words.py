@@ -159,6 +159,7 @@ def test_arrow_that_unfolds_is_refused_before_it_does(client) -> None:
     assert (found.status_code, "stand together" in found.json()["detail"]) == (422, True)
 
 
+@pytest.mark.slow
 def test_flipped_bytes_of_an_arrow_stream_are_never_a_failure(client) -> None:
     sent = arrow(id=["a", "b", "c"], **{name: np.arange(3.0) for name in NAMES})
     rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ from tests.soak import kill_server
 from tests.web import postgres
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_no_judgment_is_lost(kind: str) -> None:
     if kind == "postgres" and postgres.programs() is None:

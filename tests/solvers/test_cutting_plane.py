@@ -192,6 +192,7 @@ def test_no_number_of_cuts_and_no_order_of_c_changes_the_end() -> None:
     assert tuned.best.objective_ == pytest.approx(alone[C].objective_, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_gap_is_certified_on_real_sizes() -> None:
     found = fp.Synthetic(queries=60, docs=60, features=20, grades=4, seed=3).dataset()
     for made in (fp.RankSVM(C=10), fp.SVMMAP(C=10), fp.FocusedSVM(C=100), fp.TopMargin(C=10)):
@@ -229,6 +230,7 @@ def sparse_binary(seed: int = 0) -> tuple[fp.Dataset, np.ndarray]:
     return fp.Dataset.from_arrays(X, y, np.repeat(np.arange(15), 40)), w
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
 @pytest.mark.parametrize("C", [1.0, 10.0, 100.0])
 @pytest.mark.parametrize("delta", ["NDCG", "NDCG@10"])

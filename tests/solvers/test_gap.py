@@ -153,6 +153,7 @@ RANKERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("cls", "options"), RANKERS, ids=str)
 def test_the_gap_bounds_the_excess(cls, options, solver, monkeypatch) -> None:
@@ -184,6 +185,7 @@ def test_the_gap_of_focused_svm(beta: float, solver: str) -> None:
     assert ranker.objective_ == pytest.approx(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["cutting plane", "n-slack"])
 @pytest.mark.parametrize("search", ["chords", "golden"])
 def test_a_search_that_misses_rankings_still_bounds(search, solver, monkeypatch) -> None:
@@ -204,6 +206,7 @@ def test_the_gap_is_that_of_the_iteration_that_validation_chose(cls, monkeypatch
     assert ranker.best_iteration_ is not None
 
 
+@pytest.mark.slow
 def test_the_gap_over_shards(tmp_path: Path, monkeypatch) -> None:
     found = data(1)
     fp.write_shards(found, tmp_path / "shards", rows=2 * DOCS)

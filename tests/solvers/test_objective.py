@@ -83,6 +83,7 @@ def test_sparse_features_give_the_same(dtype) -> None:
     assert one[1] == pytest.approx(two[1], rel=1e-3, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", CONVEX, ids=str)
 def test_convex_losses_have_one_optimum_from_everywhere(loss) -> None:
     found = data()
@@ -99,6 +100,7 @@ def test_convex_losses_have_one_optimum_from_everywhere(loss) -> None:
     assert slow.value - best <= 1e-6 * abs(best)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", CONVEX, ids=str)
 def test_the_optimum_is_that_of_an_independent_solver(loss) -> None:
     from scipy.optimize import minimize
@@ -115,6 +117,7 @@ def test_the_optimum_is_that_of_an_independent_solver(loss) -> None:
     assert ours.value <= again.fun * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_queries_that_say_nothing_change_nothing() -> None:
     found = data()
     flat = found.with_labels(
@@ -126,6 +129,7 @@ def test_queries_that_say_nothing_change_nothing() -> None:
         assert with_them.params == pytest.approx(without.params, rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made", [SGD(rate=0.02, max_iter=30), Adam(rate=0.05, max_iter=30, batch=8)], ids=str
 )
@@ -179,6 +183,7 @@ def test_unsuited_parts_are_refused() -> None:
         check_parts(CuttingPlane(), Rough(), Network(np.ones((2, 1))))
 
 
+@pytest.mark.slow
 def test_very_many_sparse_features_need_no_square_of_them() -> None:
     rng = np.random.default_rng(0)
     rows, size = 4000, 50_000

@@ -90,6 +90,7 @@ def test_what_the_paper_says_of_its_points_adds_up() -> None:
 # ---- runs on tiny data
 
 
+@pytest.mark.slow
 def test_the_figures_of_one_data_set(tmp_path: Path, hasty: None) -> None:
     letor(tmp_path / "ohsumed")
     found = done(["figure2", "figure3", "figure4", "votes-ohsumed"], tmp_path)
@@ -107,6 +108,7 @@ def test_the_figures_of_one_data_set(tmp_path: Path, hasty: None) -> None:
                          "TopMargin is better at P@10"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_data_that_are_missing_here_run_where_they_are(tmp_path: Path, hasty: None) -> None:
     letor(tmp_path / "ohsumed")
     letor(tmp_path / "td2003", grades=2, old=True)

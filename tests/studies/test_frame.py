@@ -92,6 +92,7 @@ def test_damaged_runs_are_done_again(shelf_of_its_own: Path) -> None:
     assert reproduce(study, [entry], Plan(seeds=3)).fresh == 2
 
 
+@pytest.mark.slow
 def test_processes_change_nothing() -> None:
     entry = works.entry(Work(works.coin, {"bias": 0.1}))
     study = works.study(entry)
@@ -101,6 +102,7 @@ def test_processes_change_nothing() -> None:
     assert alone.to_dict() == several.to_dict()
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_told_in_a_line() -> None:
     entry = works.entry(Work(works.dies), claims=works.nothing)
     with pytest.raises(FirstpageError, match="run it again, with fewer --jobs"):

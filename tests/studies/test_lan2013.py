@@ -63,6 +63,7 @@ def test_ndcg_of_full_orders_of_a_thousand_is_exact() -> None:
 # ---- truths
 
 
+@pytest.mark.slow
 def test_training_with_k_sees_the_top_k_truth_alone() -> None:
     train, vali, test = tails.lists(3, "clean", 30, SMALL)
     k = 4
@@ -106,6 +107,7 @@ def test_parts_of_a_run_are_other_queries() -> None:
 # ---- curves
 
 
+@pytest.mark.slow
 def test_a_misleading_tail_collapses_and_a_random_one_does_not(monkeypatch) -> None:
     monkeypatch.setattr(tails.lists, "__defaults__", ((20, 10, 40),))
     at = {}
@@ -144,6 +146,7 @@ def first_of_the_grid(ranker, train, vali, grid):
     return tune(ranker, train, vali, {name: values[:1] for name, values in grid.items()})
 
 
+@pytest.mark.slow
 def test_figure1_runs_the_moment_its_folder_is_there(tmp_path: Path, monkeypatch, capsys) -> None:
     write_lists(tmp_path / "MQ2007-list")
     monkeypatch.setattr(lists, "RULES", {"RankBoost": {"rounds": 5}})
@@ -226,6 +229,7 @@ def test_verdicts_on_shapes() -> None:
     assert "farthest at k = full" in verdicts.stable("full")(falls).why
 
 
+@pytest.mark.slow
 def test_all_claims_of_all_entries_can_be_judged() -> None:
     for entry in LAN2013.entries.values():
         ks = DEPTHS if entry.name.startswith("figure") else (*SHARED, *TAIL)

@@ -159,6 +159,7 @@ def test_every_query_has_four_different_people() -> None:
     assert sorted(np.unique(list(folds.values()), return_counts=True)[1]) == [10] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["table1", "table2", "table3"])
 def test_labelling_with_simulated_people(name: str) -> None:
     found = verdicts(name, 8)
@@ -185,6 +186,7 @@ def test_rows_of_agreement_by_hand() -> None:
     assert figures["kappa"] == pytest.approx((0.7 - chance) / (1 - chance))
 
 
+@pytest.mark.slow
 def test_five_grades_ask_once_a_document_and_orders_more() -> None:
     rows = labelling.effort(rng(), ["heap", "heap-closure"])
     at = {(r["tool"], r["measure"]): r["value"] for r in rows}
@@ -302,6 +304,7 @@ def test_without_lists_equal_grades_are_shuffled(tmp_path: Path) -> None:
     assert np.array_equal(one.y, again.y)
 
 
+@pytest.mark.slow
 def test_a_simulated_study_has_both_truths() -> None:
     folds = truths.study_folds(rng())
     assert len(folds) == 5
@@ -363,6 +366,7 @@ def thin(entry: Entry) -> Entry:
     return replace(entry, works=works)
 
 
+@pytest.mark.slow
 def test_table4_and_figure1_run_once_the_folders_are_there(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:
@@ -403,6 +407,7 @@ def test_table4_says_what_it_needs(tmp_path: Path) -> None:
     assert list(found.values()) == ["cannot be tested"]
 
 
+@pytest.mark.slow
 def test_one_ranker_on_a_simulated_study() -> None:
     rows = learned.on_study(rng(), "FocusedNet", "top-k", [0.2, 0.8])
     chosen = {r["measure"]: r for r in rows if "beta" not in r}
@@ -454,6 +459,7 @@ def test_ohsumed_is_scaled_within_queries(tmp_path: Path) -> None:
 # ---- why the printed edge fails
 
 
+@pytest.mark.slow
 def test_rules_differ_in_edge_and_step_alone(tmp_path: Path) -> None:
     folder = str(write_mq(tmp_path) / "mq2007")
     rows = {rule: edges.on_letor(rng(), "stumps", rule, 1, FEW, folder) for rule in edges.RULES}

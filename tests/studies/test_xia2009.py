@@ -86,6 +86,7 @@ def test_the_papers_of_an_entry_are_found_by_their_labels() -> None:
 # ---- runs on tiny data
 
 
+@pytest.mark.slow
 def test_table1_has_the_cells_that_are_asked_for(tmp_path: Path) -> None:
     letor(tmp_path / "ohsumed")
     told = done("table1", tmp_path, 2).to_dict()
@@ -101,6 +102,7 @@ def test_table1_has_the_cells_that_are_asked_for(tmp_path: Path) -> None:
     json.dumps(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "folder"), [("table2", "td2003"), ("table6", "TD2004/Data")])
 def test_tables_of_data_that_are_missing_here_run_where_they_are(
     name: str, folder: str, tmp_path: Path
@@ -117,6 +119,7 @@ def test_tables_of_data_that_are_missing_here_run_where_they_are(
         assert found.claims[-1].verdict == "holds"
 
 
+@pytest.mark.slow
 def test_trainings_on_tiny_data(tmp_path: Path, hasty: None) -> None:
     letor(tmp_path / "ohsumed")
     found = done("trainings", tmp_path, folds=(1,)).outcomes[0]
@@ -171,6 +174,7 @@ def test_a_depth_of_n_is_the_whole_list() -> None:
     assert (training.called("n"), training.called(3)) == ("ListMLE", "Top-3 ListMLE")
 
 
+@pytest.mark.slow
 def test_few_relevant_documents_drown_in_a_whole_order() -> None:
     def value(k: training.Depth) -> float:
         rows = sparse.simulated(np.random.default_rng(0), k, "optimum", 0.01)

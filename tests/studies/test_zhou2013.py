@@ -28,11 +28,13 @@ def verdicts(name: str, seeds: int, data: Path | None = None) -> dict[str, str]:
     return {claim.text: claim.verdict for claim in found.outcomes[0].claims}
 
 
+@pytest.mark.slow
 def test_figure1_trend_holds_and_its_number_does_not() -> None:
     found = verdicts("figure1", 3)
     assert list(found.values()) == ["holds", "holds", "does not hold", "does not hold"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["figure2", "figure3"])
 def test_800_pairs_are_enough(name: str) -> None:
     found = verdicts(name, 5)
@@ -40,17 +42,20 @@ def test_800_pairs_are_enough(name: str) -> None:
     assert set(found.values()) == {"holds"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["figure4", "figure5", "figure7", "figure8", "figure10"])
 def test_these_hold_with_few_runs(name: str) -> None:
     assert set(verdicts(name, 5).values()) == {"holds"}
 
 
+@pytest.mark.slow
 def test_optimal_rankings_teach_nothing() -> None:
     rows = worlds.optimal(rng(), 1, [50, 800], False)
     assert all(0.5 < row["value"] < 0.8 for row in rows)
     assert "does not hold" not in verdicts("figure9", 3).values()
 
 
+@pytest.mark.slow
 def test_the_limit_of_similarity() -> None:
     c = 1 / np.log(np.arange(2, 12))
     off = c - c[-1]
@@ -68,6 +73,7 @@ def test_bins() -> None:
     assert worlds.right_way(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
 
 
+@pytest.mark.slow
 def test_runs_repeat_to_the_last_bit() -> None:
     assert worlds.learning(rng(3), 1, [20, 50]) == worlds.learning(rng(3), 1, [20, 50])
     assert news.methods(rng(3)) == news.methods(rng(3))
@@ -92,6 +98,7 @@ def test_an_editor_without_doubt_agrees_with_the_true_measure() -> None:
     assert strong.min() > sure.much
 
 
+@pytest.mark.slow
 def test_methods_are_measured_on_all_sets() -> None:
     rows = news.methods(rng())
     at = {(r["method"], r["test"]): r["value"] for r in rows if "method" in r}
@@ -108,6 +115,7 @@ def test_usual_measures_are_what_they_are_called() -> None:
     assert news.usual("exp", pairs) == pytest.approx(by_hand)
 
 
+@pytest.mark.slow
 def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
     ties = news.tied(rng(), [0.0, 1.0])
     at = {(r["C_tie"], r["measure"]): r["value"] for r in ties}
@@ -117,6 +125,7 @@ def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
     assert [r["pairs"] for r in news.amounts(rng(), [20, 60])] == [20, 20, 20, 60, 60, 60]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["table1", "figure16", "figure17", "figure18", "figure19", "figure20"]
 )
@@ -176,6 +185,7 @@ def test_folds_keep_queries_apart(tmp_path: Path) -> None:
     assert max(held) - min(held) <= 1
 
 
+@pytest.mark.slow
 def test_figures_of_lists_on_a_made_up_sample(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
     rows = web.learning(rng(), "web10k", [20, 400], folder)
@@ -198,6 +208,7 @@ def test_real_lists(real_data: Path) -> None:
 # ---- pairs chosen to be asked
 
 
+@pytest.mark.slow
 def test_chosen_pairs_teach_more() -> None:
     runs = {
         name: active.simulated(rng(1), 1, name, [20, 100], 10)
@@ -209,6 +220,7 @@ def test_chosen_pairs_teach_more() -> None:
     assert runs["diverse"][1]["value"] > runs["random"][1]["value"]
 
 
+@pytest.mark.slow
 def test_a_committee_on_editors() -> None:
     rows = active.editors(rng(), "committee", [20, 40], 20)
     assert [r["pairs"] for r in rows] == [20, 40]

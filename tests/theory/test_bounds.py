@@ -45,6 +45,7 @@ def test_chain_is_the_plain_one(n: int, k: int) -> None:
             assert ours[row] == pytest.approx(value, rel=1e-9, abs=1e-9), name
 
 
+@pytest.mark.slow
 def test_theorem_1_falls_by_ties_and_stands_without() -> None:
     rng = np.random.default_rng(0)
     claim = lambda x: 1 - x.ndcg, lambda x: x.wkt / x.N
@@ -72,6 +73,7 @@ def test_equation_18_by_hand() -> None:
     assert tiny.top["logistic"][0] == pytest.approx(LN2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.9, 0.99])
 def test_a_bound_that_is_a_little_too_small_is_caught(share: float) -> None:
     """The mended constant is tight, so that less of it falls."""
@@ -81,12 +83,14 @@ def test_a_bound_that_is_a_little_too_small_is_caught(share: float) -> None:
     assert not less(np.random.default_rng(0), 400).holds
 
 
+@pytest.mark.slow
 def test_every_length_and_depth_is_tried() -> None:
     seen = {(found.n, found.k) for found in chains(np.random.default_rng(0), 40)}
     assert seen == {(n, k) for n in range(2, 9) for k in range(1, n + 1)}
     assert all(not found.distinct.all() for found in chains(np.random.default_rng(0), 40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_checks_come_out_as_recorded(check, seed: int) -> None:
@@ -95,6 +99,7 @@ def test_checks_come_out_as_recorded(check, seed: int) -> None:
     assert bool(found.example) == (not found.holds)
 
 
+@pytest.mark.slow
 def test_iterations_stay_below_the_bound_and_not_far_below_any() -> None:
     rows = cheng2014.counted(np.random.default_rng(3), 0)
     assert all(count <= bound for _, _, count, bound in rows)

@@ -27,6 +27,7 @@ def test_what_is_false_as_printed_is_mended_or_explained() -> None:
     assert all(bool(check.mends) == (check.kind == "mended") for check in CHECKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
     [*xia2009.CHECKS, *cheng2014.CHECKS, *zhou2013.CHECKS],
@@ -47,6 +48,7 @@ def test_choice_by_name_and_by_beginning() -> None:
         chosen(["nope"])
 
 
+@pytest.mark.slow
 def test_a_check_sees_its_own_random_numbers() -> None:
     names = ["lan2013/theorem-1", "lan2013/theorem-2-hinge", "zhou2013/theorem-1"]
     together = run(chosen(names), samples=100, seed=3)
@@ -56,6 +58,7 @@ def test_a_check_sees_its_own_random_numbers() -> None:
     assert [o.result.numbers for o in together] != [o.result.numbers for o in other]
 
 
+@pytest.mark.slow
 def test_an_outcome_that_is_not_recorded_is_seen() -> None:
     (check,) = chosen(["lan2013/final-logistic"])
     (found,) = run([replace(check, holds=True)], samples=100)

@@ -43,6 +43,7 @@ def test_a_tie_that_costs_is_told_from_one_that_does_not() -> None:
     assert by_planes(phi, clear, (0, 1)).risk > by_planes(phi, clear).risk + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", ["ListMLE", "RankCosine", "RankNet", "Regression"])
 def test_top_k_forms_agree_and_full_forms_do_not(name: str, k: int) -> None:
@@ -54,11 +55,13 @@ def test_top_k_forms_agree_and_full_forms_do_not(name: str, k: int) -> None:
     assert "the likeliest top is" in whole.example
 
 
+@pytest.mark.slow
 def test_a_top_1_loss_serves_deeper_tops_and_not_the_other_way_round() -> None:
     assert agreement("ListMLE(k=1)", 4, 3, 10).holds
     assert not agreement("ListMLE(k=3)", 4, 1, 10).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phi", [hinge(1.0), squared, full])
 def test_functions_that_miss_the_top_are_caught(phi) -> None:
     found = fp.consistency(phi, n=3, k=1, samples=10, spaces=10)
@@ -66,6 +69,7 @@ def test_functions_that_miss_the_top_are_caught(phi) -> None:
     assert found.verdict.startswith("not consistent with the top-1 true loss")
 
 
+@pytest.mark.slow
 def test_a_function_that_is_fine_is_said_to_be() -> None:
     found = fp.consistency(top_one, n=3, k=1, samples=10, spaces=6)
     assert found

@@ -53,6 +53,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_full_forms_fail_by_the_subgroup_clause_alone(name: str, k: int) -> None:
@@ -67,6 +68,7 @@ def test_top_k_forms_are_sensitive(name: str, k: int) -> None:
     assert found.broken == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_full_forms_are_sensitive_where_the_top_says_all(name: str) -> None:
     assert fp.order_sensitive(name, n=4, k=3)
@@ -79,6 +81,7 @@ def test_top_k_hinges_fail_by_their_corners_alone(name: str, k: int) -> None:
     assert fp.order_sensitive(f"{name}(k={k})", n=4, k=k).broken == ("differentiable",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "beta", "broken"),
     [
@@ -91,6 +94,7 @@ def test_focused_net(k: int, beta: float, broken: tuple[str, ...]) -> None:
     assert fp.order_sensitive(focused_net(k, beta), n=4, k=k).broken == broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clause", MUTANTS)
 def test_a_mutant_is_caught_by_its_clause(clause: str) -> None:
     found = fp.order_sensitive(MUTANTS[clause], n=3, k=1, samples=15)
@@ -110,6 +114,7 @@ def test_a_loss_turned_round_is_caught() -> None:
     assert nothing.broken == ("strict", "slope")
 
 
+@pytest.mark.slow
 def test_examples_are_true() -> None:
     """The example of the subgroup clause, worked out by hand."""
     found = {c.name: c for c in fp.order_sensitive(full, n=3, k=1, samples=3).clauses}
@@ -152,6 +157,7 @@ def _row(order: tuple[int, ...]) -> int:
     return [tuple(y) for y in orders(4).tolist()].index(order)
 
 
+@pytest.mark.slow
 def test_k_factors_of_one_and_of_all_are_the_known_forms() -> None:
     g = np.random.default_rng(2).normal(size=4)
     for k, name in ((1, "ListNet"), (4, "PermutationCrossEntropy")):

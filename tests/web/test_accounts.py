@@ -94,6 +94,7 @@ def test_guessing_is_limited_by_address(site: Site, monkeypatch: pytest.MonkeyPa
     assert codes == [401] * 4 + [429]
 
 
+@pytest.mark.slow
 def test_the_right_password_starts_the_count_anew(site: Site) -> None:
     with_password(site, "ada")
     client = site.client()
@@ -103,6 +104,7 @@ def test_the_right_password_starts_the_count_anew(site: Site) -> None:
         assert log_in(client, "ada").status_code == 200
 
 
+@pytest.mark.slow
 def test_an_unknown_login_takes_as_long(
     site: Site, real_passwords: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +232,7 @@ def test_a_lead_manages_only_their_own_people(site: Site) -> None:
         assert reply.status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["anonymise", "remove"])
 def test_deletion_of_a_persons_data(both: Site, choice: str) -> None:
     both.project()

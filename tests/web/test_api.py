@@ -19,6 +19,7 @@ with warnings.catch_warnings():
 EXAMPLES = 6  # of each route and role; more by hand, where time allows
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("login", ["lena", "ada"])
 def test_no_request_is_a_server_error(site: Site, login: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from firstpage.labeling.events import DEFAULT_STRATEGY
 from firstpage.web.store import people, projects, tasks
 from tests.web.site import Site, jsonl
@@ -38,6 +40,7 @@ def loads(site: Site) -> Counter[int]:
         return Counter(t.person for t in tasks.of_project(tx, project.id))
 
 
+@pytest.mark.slow
 def test_a_preview_changes_nothing(both: Site) -> None:
     lena = study(both, replicates=2)
     plan = lena.get(f"{API}/assignment").json()
@@ -62,6 +65,7 @@ def test_a_study_with_both_tools(site: Site) -> None:
     assert len({(t.query, t.person) for t in found}) == len(found) == 16, "nobody a query twice"
 
 
+@pytest.mark.slow
 def test_dealing_again_keeps_what_was_begun(both: Site) -> None:
     lena = study(both)
     lena.post(f"{API}/assignment")
@@ -79,6 +83,7 @@ def test_dealing_again_keeps_what_was_begun(both: Site) -> None:
     assert a0.state(task)["seq"] == 1
 
 
+@pytest.mark.slow
 def test_who_leaves_passes_open_work_on(both: Site) -> None:
     lena = study(both)
     lena.post(f"{API}/assignment")
@@ -92,6 +97,7 @@ def test_who_leaves_passes_open_work_on(both: Site) -> None:
     assert sum(found.values()) == 8, "nothing is lost"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_dealt_out_is_told(site: Site) -> None:
     lena = study(site, assessors=1, replicates=3)
     reply = lena.get(f"{API}/assignment")

@@ -33,6 +33,7 @@ def counts(store: Store) -> dict[str, int]:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy.db", "copy.jsonl", "copy.jsonl.gz"])
 def test_there_and_back(both: Site, tmp_path: Path, name: str) -> None:
     both.project()

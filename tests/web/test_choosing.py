@@ -56,6 +56,7 @@ def unsure(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[f
     return [abs(float(z)) for z in found.learner.decision_function(pool)]
 
 
+@pytest.mark.slow
 def test_the_least_sure_pair_comes_first(both: Site) -> None:
     project, grades = begun(both, "simple-margin")
     ada = both.client("ada")
@@ -74,6 +75,7 @@ def test_the_least_sure_pair_comes_first(both: Site) -> None:
         judge(ada, want, grades)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", ACTIVE)
 def test_all_work_is_done_once_whatever_is_chosen(site: Site, choose: str) -> None:
     """Two people, each with their own tasks; in turn, until nothing is open."""
@@ -94,6 +96,7 @@ def test_all_work_is_done_once_whatever_is_chosen(site: Site, choose: str) -> No
     assert [follow(site.client(login))["task"] for login in done] == [None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", ACTIVE)
 def test_an_answer_flows_into_the_next_choice(site: Site, choose: str) -> None:
     """The same two servers after the same log choose the same; another answer may change it."""
@@ -106,6 +109,7 @@ def test_an_answer_flows_into_the_next_choice(site: Site, choose: str) -> None:
         judge((site, other)[number % 2].client("ada"), one["task"], grades)
 
 
+@pytest.mark.slow
 def test_undone_is_open_again_and_comes_first(both: Site) -> None:
     begun(both, "simple-margin")
     ada, task = both.client("ada"), both.task("books", "ada", 4)
@@ -116,6 +120,7 @@ def test_undone_is_open_again_and_comes_first(both: Site) -> None:
     assert follow(ada)["by"] == "simple-margin"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", ACTIVE)
 def test_too_few_judgments_are_told_to_the_lead_alone(site: Site, choose: str) -> None:
     begun(site, choose, count=21, first=19)
@@ -130,6 +135,7 @@ def test_too_few_judgments_are_told_to_the_lead_alone(site: Site, choose: str) -
     assert f"You wished for {choose}, but 19 judgments" in page
 
 
+@pytest.mark.slow
 def test_without_grades_it_is_the_order(site: Site) -> None:
     lists = (list_document("a", [None]), list_document("b", [None]))
     queries = [Query(f"q{n}", f"query {n}", "", lists) for n in range(22)]
@@ -141,6 +147,7 @@ def test_without_grades_it_is_the_order(site: Site) -> None:
     assert "has a grade" in site.client("lena").get(f"{API}/measure").json()["choice"]["why"]
 
 
+@pytest.mark.slow
 def test_pairs_that_teach_nothing_are_asked_in_order(site: Site) -> None:
     alike = (list_document("l0", [1, 2]), list_document("l1", [1, 2]))
     queries = graded_queries(22) + [Query(f"a{n}", f"alike {n}", "", alike) for n in range(2)]
@@ -151,6 +158,7 @@ def test_pairs_that_teach_nothing_are_asked_in_order(site: Site) -> None:
     assert follow(ada) == {"task": site.task("books", "ada", 22), "by": "order"}
 
 
+@pytest.mark.slow
 def test_within_a_query_the_pairs_are_chosen_too(both: Site) -> None:
     """Several lists: the open pair that is least sure, by what was just answered."""
     project = lists_project(both, graded_queries(5, lists=4), choose="simple-margin")
@@ -172,6 +180,7 @@ def test_within_a_query_the_pairs_are_chosen_too(both: Site) -> None:
     assert state["done"]
 
 
+@pytest.mark.slow
 def test_an_answer_to_another_open_pair_is_no_conflict(both: Site) -> None:
     """What one server shows, another takes, though it would show another pair by now."""
     project = lists_project(
@@ -217,6 +226,7 @@ def test_leads_are_told_why_by_the_route_too(site: Site) -> None:
     assert found["why"] == "nobody has compared lists yet."
 
 
+@pytest.mark.slow
 def test_programs_follow_the_choice(site: Site) -> None:
     project, _ = begun(site, "simple-margin", count=26)
     want = follow(site.client("ada"))["task"]
@@ -230,6 +240,7 @@ def test_programs_follow_the_choice(site: Site) -> None:
     assert seen[0] == first.query_key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", ["diverse", "committee"])
 def test_many_at_once(both: Site, choose: str) -> None:
     """Four people on two servers, each as fast as they can: everything once, nothing refused."""
@@ -253,6 +264,7 @@ def test_many_at_once(both: Site, choose: str) -> None:
     assert {(t.state, t.asked) for t in found} == {("done", 3)}
 
 
+@pytest.mark.slow
 def test_other_tools_keep_their_turn(site: Site) -> None:
     """In a study with several tools, the choice is among the lists that are due."""
     project, _ = begun(site, "simple-margin", count=26)

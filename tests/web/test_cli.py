@@ -28,6 +28,7 @@ def documents(folder: Path) -> Path:
     return folder / "d.jsonl"
 
 
+@pytest.mark.slow
 def test_from_files_to_truth(tmp_path: Path) -> None:
     project = tmp_path / "project"
     said = call(

@@ -50,6 +50,7 @@ def test_records_are_what_stands(both: Site) -> None:
     assert found[0] == want
 
 
+@pytest.mark.slow
 def test_the_truth_of_one_assessor(both: Site) -> None:
     both.project(queries=1)
     both.client("ada").judge(both.task("books", "ada"))
@@ -61,6 +62,7 @@ def test_the_truth_of_one_assessor(both: Site) -> None:
     assert found[0].assessors == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["pairs", "grades"])
 def test_the_consensus_of_several(site: Site, tool: str) -> None:
     judged(site, tool=tool)
@@ -74,6 +76,7 @@ def test_the_consensus_of_several(site: Site, tool: str) -> None:
         assert truth["membership"]["d0"] > truth["membership"]["d5"]
 
 
+@pytest.mark.slow
 def test_documents_that_most_call_bad_come_last(site: Site) -> None:
     site.project(assessors=("ada", "bob"), queries=1, documents=4)
     for login in ("ada", "bob"):
@@ -89,6 +92,7 @@ def test_documents_that_most_call_bad_come_last(site: Site) -> None:
     assert found["order"] == ["d1", "d2", "d3"]
 
 
+@pytest.mark.slow
 def test_results_feed_the_study(both: Site) -> None:
     judged(both)
     with both.store.read() as tx:
@@ -104,6 +108,7 @@ def test_results_feed_the_study(both: Site) -> None:
     assert lena.get(f"{API}/disagreements").json()["queries"][0]["worth_discussing"] is False
 
 
+@pytest.mark.slow
 def test_who_disagrees_is_told(site: Site) -> None:
     site.project(assessors=("ada", "bob"), queries=1)
     site.client("ada").judge(site.task("books", "ada"))
@@ -113,6 +118,7 @@ def test_who_disagrees_is_told(site: Site) -> None:
     assert worst["disputed"]
 
 
+@pytest.mark.slow
 def test_findings_of_an_empty_project(site: Site) -> None:
     site.project("books", queries=0)
     lena = site.client("lena")
@@ -123,6 +129,7 @@ def test_findings_of_an_empty_project(site: Site) -> None:
         assert lena.get(f"{API}/export/{name}").status_code == 200, name
 
 
+@pytest.mark.slow
 def test_progress(site: Site) -> None:
     site.project(assessors=("ada", "bob"))
     site.client("ada").judge(site.task("books", "ada"))
@@ -135,6 +142,7 @@ def test_progress(site: Site) -> None:
     assert [row["query"] for row in found["queries"]] == ["q0", "q1"]
 
 
+@pytest.mark.slow
 def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     judged(site)
     lena = site.client("lena")
@@ -161,6 +169,7 @@ def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     assert "Agreement" in taken("report.html")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_cells_are_no_formulas(site: Site, start: str) -> None:
     site.project()
@@ -178,6 +187,7 @@ def test_every_text_cell_is_guarded() -> None:
     assert log_export._cell(None) is None
 
 
+@pytest.mark.slow
 def test_a_session_can_be_replayed_from_the_exported_log(site: Site) -> None:
     site.project(queries=1, setting={"k": 3, "strategy": "insertion", "seed": 5})
     site.client("ada").judge(site.task("books", "ada"))

@@ -96,6 +96,7 @@ def secret(site: Site) -> int:
     return site.task("books", "ada")
 
 
+@pytest.mark.slow
 def test_who_judges_never_sees_a_grade(both: Site) -> None:
     """In no page, state, frame or look ahead; before, while and after judging."""
     task = secret(both)

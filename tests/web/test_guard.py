@@ -55,6 +55,7 @@ def test_our_own_origin(site: Site) -> None:
     assert reply.status_code == 200
 
 
+@pytest.mark.slow
 def test_every_response_carries_the_policy(site: Site) -> None:
     for path in ("/api/v1/me", "/nothing", "/api/v1/openapi.json"):
         headers = site.client().get(path).headers
@@ -127,6 +128,7 @@ INJECTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_injections_find_nothing(both: Site, text: str) -> None:
     both.project()

@@ -156,6 +156,7 @@ def test_bad_files_are_told(what: str, files: dict[str, Any], told: str) -> None
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bomb.jsonl.gz", "bomb.parquet", "bomb.csv.gz"])
 def test_bombs_are_stopped_by_what_they_unpack_to(name: str) -> None:
     if name.endswith("parquet"):
@@ -198,6 +199,7 @@ def test_pictures_are_told_by_their_bytes(tmp_path: Path) -> None:
     assert from_uploads({"a.png": io.BytesIO(PNG)}).digest("d", "a.png")
 
 
+@pytest.mark.slow
 def test_through_the_door(both: Site) -> None:
     """All or nothing, pictures included; golds need documents that are there."""
     both.project("new", opened=False, queries=0)

@@ -13,6 +13,7 @@ from firstpage.web.store.connect import Store
 from tests.web.site import Client, Site, body, jsonl
 
 
+@pytest.mark.slow
 def test_a_whole_query_is_judged(site: Site) -> None:
     site.project()
     task = site.task("books", "ada")
@@ -170,6 +171,7 @@ def test_time_without_an_answer_is_kept_once(both: Site) -> None:
         assert tx.value(text("SELECT sum(away_ms) FROM spans")) == 5000
 
 
+@pytest.mark.slow
 def test_a_query_handed_back_goes_to_somebody_else(both: Site) -> None:
     both.project(queries=1, assessors=("ada",))
     with both.store.write() as tx:
@@ -206,6 +208,7 @@ def test_nothing_is_answered_in_a_project_that_is_not_open(site: Site, state: st
     assert ada.get("/api/v1/projects/books/work").json()["next"] is None
 
 
+@pytest.mark.slow
 def test_the_work_of_a_person(site: Site) -> None:
     site.project(queries=3)
     ada = site.client("ada")
@@ -220,6 +223,7 @@ def test_the_work_of_a_person(site: Site) -> None:
     assert ada.get("/api/v1/projects/books/work").json()["next"] == first
 
 
+@pytest.mark.slow
 def test_hidden_questions_look_like_any_other(site: Site) -> None:
     site.project(documents=12, setting={"k": 5, "strategy": "heap", "repeats": 0.5})
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -245,6 +249,7 @@ def test_what_may_come_next(site: Site) -> None:
     assert not ahead & before
 
 
+@pytest.mark.slow
 def test_a_lead_switches_the_strategy_in_mid_query(both: Site) -> None:
     both.project(documents=12)
     ada, lena, task = both.client("ada"), both.client("lena"), both.task("books", "ada")
@@ -260,6 +265,7 @@ def test_a_lead_switches_the_strategy_in_mid_query(both: Site) -> None:
     assert row.state == "done"
 
 
+@pytest.mark.slow
 def test_two_servers_on_one_database(both: Site) -> None:
     """Each has its own sessions at hand; the log decides."""
     both.project()
@@ -283,6 +289,7 @@ def test_two_servers_on_one_database(both: Site) -> None:
     other.store.close()
 
 
+@pytest.mark.slow
 def test_many_at_once_on_one_task(both: Site) -> None:
     """Double clicks and two tabs: of many answers with one number, one is recorded."""
     both.project()
@@ -332,6 +339,7 @@ def training(site: Site, share: float = 0.7) -> None:
     assert reply.json()["training"] == 2, reply.text
 
 
+@pytest.mark.slow
 def test_training_comes_first(both: Site) -> None:
     both.project()
     training(both)

@@ -55,6 +55,7 @@ def judged(site: Site, count: int = 40, assessors: tuple[str, ...] = ("ada",), *
             judge(client, site.task("books", login, number), grades)
 
 
+@pytest.mark.slow
 def test_what_stands(both: Site) -> None:
     """Undone and skipped judgments are out, revised ones as revised; of all assessors."""
     lists_project(both, graded_queries(3), ("ada", "bo"))
@@ -74,6 +75,7 @@ def test_what_stands(both: Site) -> None:
     assert all(len(c.left) == len(c.right) == 5 for c in found)
 
 
+@pytest.mark.slow
 def test_left_and_right_are_as_they_were_shown(site: Site) -> None:
     project = lists_project(site, graded_queries(6))
     grades = grades_in(site, project)
@@ -88,6 +90,7 @@ def test_left_and_right_are_as_they_were_shown(site: Site) -> None:
     assert len({s == tuple(sorted(s)) for s in shown}) == 2, "sides were never swapped"
 
 
+@pytest.mark.slow
 def test_hidden_repeats_and_known_answers_are_no_second_opinion(site: Site) -> None:
     lists_project(site, graded_queries(1, lists=5), setting={"repeats": 0.5, "golds": 0.5})
     client, task = site.client("ada"), site.task("books", "ada")
@@ -102,6 +105,7 @@ def test_hidden_repeats_and_known_answers_are_no_second_opinion(site: Site) -> N
     assert len(stand(site)) == kinds.count("judgment") == 10
 
 
+@pytest.mark.slow
 def test_the_measure_is_learned(both: Site) -> None:
     judged(both, 40)
     found = now(both)
@@ -113,6 +117,7 @@ def test_the_measure_is_learned(both: Site) -> None:
     assert all(value is not None and 0.75 < value <= 1 for value in found.accuracies.values())
 
 
+@pytest.mark.slow
 def test_it_is_kept_until_something_changes(both: Site) -> None:
     judged(both, 30)
     first = now(both)
@@ -131,6 +136,7 @@ def test_it_is_kept_until_something_changes(both: Site) -> None:
     assert now(both) is third
 
 
+@pytest.mark.slow
 def test_two_servers_on_one_database_learn_the_same(both: Site) -> None:
     judged(both, 25)
     other = Site(both.store, both.clock)
@@ -142,6 +148,7 @@ def test_two_servers_on_one_database_learn_the_same(both: Site) -> None:
     assert mine["judgments"] == 24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("queries", "answer", "why"),
     [
@@ -171,6 +178,7 @@ def test_why_there_is_no_measure(
     assert lena.get(f"{API}/export/preferences.jsonl").status_code == 200
 
 
+@pytest.mark.slow
 def test_other_tools_have_none(site: Site) -> None:
     site.project()
     lena = site.client("lena")
@@ -197,6 +205,7 @@ def test_a_refit_of_a_thousand_answers() -> None:
     assert (accuracy["learned"] or 0) > max(accuracy["exp"] or 1, accuracy["linear"] or 1)
 
 
+@pytest.mark.slow
 def test_exports_read_back(both: Site, tmp_path: Path) -> None:
     """The file is a measure; the preferences teach the same again."""
     judged(both, 30, ("ada", "bo"))
@@ -214,6 +223,7 @@ def test_exports_read_back(both: Site, tmp_path: Path) -> None:
     assert np.allclose(again.gains_, utility.gains)
 
 
+@pytest.mark.slow
 def test_unjudged_items_are_null(site: Site) -> None:
     lists = (list_document("a", [3, None, 1]), list_document("b", [None, 0]))
     lists_project(site, [Query("q", "q", "", lists)])
@@ -224,6 +234,7 @@ def test_unjudged_items_are_null(site: Site) -> None:
     assert sorted([found["left"], found["right"]], key=len) == [[None, 0], [3, None, 1]]
 
 
+@pytest.mark.slow
 def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     documents = [
         {"query": f"q{q}", "document": d.key, "items": d.fields["items"] if d.fields else []}
@@ -262,6 +273,7 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 25
 
 
+@pytest.mark.slow
 def test_intervals_come_on_demand(site: Site) -> None:
     judged(site, 30)
     lena = site.client("lena")
@@ -273,6 +285,7 @@ def test_intervals_come_on_demand(site: Site) -> None:
     assert "How sure is that?" in plain
 
 
+@pytest.mark.slow
 def test_the_page_tells_all(site: Site) -> None:
     judged(site, 30, choose="diverse")
     lena = site.client("lena")

@@ -15,6 +15,7 @@ from tests.web.site import Site, query
 API = "/api/v1/projects/books"
 
 
+@pytest.mark.slow
 def test_alone_one_can_judge_what_was_set_up_before(site: Site) -> None:
     """`label setup`, then `label serve --open`: the work is there."""
     with site.store.write() as tx:
@@ -30,6 +31,7 @@ def test_alone_one_can_judge_what_was_set_up_before(site: Site) -> None:
     assert truth["order"] == ["d0", "d1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["0001-01-02T00:00:05Z", "9999-12-31T23:59:59-12:00"])
 def test_impossible_times_are_refused(site: Site, when: str) -> None:
     site.project()
@@ -39,6 +41,7 @@ def test_impossible_times_are_refused(site: Site, when: str) -> None:
     assert ada.state(task)["seq"] == 0
 
 
+@pytest.mark.slow
 def test_who_left_judges_no_more(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -49,6 +52,7 @@ def test_who_left_judges_no_more(site: Site) -> None:
     assert ada.post(f"/api/v1/tasks/{task}/skip", json={"reason": "x"}).status_code == 404
 
 
+@pytest.mark.slow
 def test_finished_work_is_not_handed_back(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -120,6 +124,7 @@ def test_answers_fit_the_buttons(site: Site, outcome: int, bad: list[str], fine:
     assert ada.answer(state, outcome, bad=keys).status_code == (200 if fine else 400)
 
 
+@pytest.mark.slow
 def test_labels_after_a_switch_to_a_smaller_k(site: Site) -> None:
     site.project(queries=1)
     task = site.task("books", "ada")
@@ -130,6 +135,7 @@ def test_labels_after_a_switch_to_a_smaller_k(site: Site) -> None:
     assert sorted(truth["labels"].values(), reverse=True)[:3] == [2, 1, 0]
 
 
+@pytest.mark.slow
 def test_ties_are_told_with_the_truth(site: Site) -> None:
     site.project(
         queries=1, documents=4, assessors=("ada", "bob"), options={"ties": True},
@@ -141,6 +147,7 @@ def test_ties_are_told_with_the_truth(site: Site) -> None:
     assert len(truth["tied"][0]) >= 2
 
 
+@pytest.mark.slow
 def test_time_that_nobody_measured_does_not_count(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from firstpage.web.app import ready_for_one
 from firstpage.web.security import ServeSettings
 from tests.web.site import HOST, Site, jsonl
@@ -30,6 +32,7 @@ def test_without_open_there_is_no_such_door(site: Site) -> None:
     assert site.client().get("/open?token=once", follow_redirects=False).status_code == 404
 
 
+@pytest.mark.slow
 def test_from_texts_to_the_first_question(site: Site) -> None:
     client = alone(site).client()
     client.get("/open?token=once", follow_redirects=False)

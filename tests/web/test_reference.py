@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from firstpage.web.api.reference import rows
 
 
+@pytest.mark.slow
 def test_every_route_has_a_row_that_says_what_it_does(site) -> None:
     found = list(rows(site.app.openapi()))
     assert len(found) > 40
@@ -13,6 +16,7 @@ def test_every_route_has_a_row_that_says_what_it_does(site) -> None:
     assert sent["POST /api/v1/login"] == "login*, password*"
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_script_and_no_login(site) -> None:
     reply = site.client().get("/api/v1/docs")
     assert reply.status_code == 200

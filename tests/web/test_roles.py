@@ -97,6 +97,7 @@ def described(site: Site) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 def test_the_table_has_every_route(site: Site) -> None:
     assert described(site) == set(ROUTES)
 
@@ -106,6 +107,7 @@ def client_of(site: Site, role: str) -> Client:
     return site.client(names.get(role, role))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES, ids=lambda r: " ".join(r))
 def test_roles(site: Site, route: tuple[str, str]) -> None:
     method, pattern = route
@@ -164,6 +166,7 @@ def test_changes_need_the_token(site: Site, route: tuple[str, str]) -> None:
         assert client.request(method, f"/api/v1{path}", **sent).status_code == 403
 
 
+@pytest.mark.slow
 def test_documents_are_for_those_who_judge_them(site: Site) -> None:
     site.project("books", queries=1)
     site.project("films", lead="fred", assessors=("carl",))
@@ -179,6 +182,7 @@ def test_documents_are_for_those_who_judge_them(site: Site) -> None:
         assert site.client(login).get(url).status_code == code, login
 
 
+@pytest.mark.slow
 def test_who_left_sees_nothing_any_more(site: Site) -> None:
     site.project()
     ada = site.client("ada")

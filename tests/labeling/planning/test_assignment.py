@@ -267,6 +267,7 @@ def _even_where_possible(a, done):
                 assert load[t.assessor] - load[who] < 2 or (t.query, who) in seen
 
 
+@pytest.mark.slow
 @given(st.integers(2, 12), st.integers(8, 30), st.integers(1, 2), st.data())
 def test_with_nothing_done_a_joiner_or_leaver_leaves_a_fresh_design(
     people, queries, replicates, data

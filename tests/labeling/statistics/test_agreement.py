@@ -145,6 +145,7 @@ def test_chi_squared_of_nothing():
     assert "p = 1.000" in str(chi_squared(1, 1, 1, 1))
 
 
+@pytest.mark.slow
 @given(labelled)
 def test_kappas_as_scikit_learn(values):
     first, second = two(values)
@@ -158,6 +159,7 @@ def test_kappas_as_scikit_learn(values):
         assert got == pytest.approx(want, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(labelled, st.randoms())
 def test_what_must_not_change(values, random):
     first, second = two(values)
@@ -232,6 +234,7 @@ def test_overlaps_of_answers():
     assert total([]).total == 0
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2)), min_size=1, max_size=4),
     st.randoms(),

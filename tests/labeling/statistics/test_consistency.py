@@ -70,6 +70,7 @@ def test_somebody_who_always_clicks_left():
     assert bias.share.value == 1
 
 
+@pytest.mark.slow
 def test_what_stays_on_its_side_and_wins_again_is_no_bias():
     """The best document of each query stays where it was first put, and wins every time."""
     rng = np.random.default_rng(0)

@@ -126,6 +126,7 @@ def test_as_the_plain_references(units):
         assert found.value == pytest.approx(plain_alpha(units, metric), nan_ok=True)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 5), st.integers(1, 6), st.randoms())
 def test_people_and_units_may_be_permuted(people, units, random):
     table = np.array([[random.choice([0, 1, 2, _]) for _p in range(people)] for _u in range(units)])

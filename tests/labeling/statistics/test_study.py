@@ -31,6 +31,7 @@ def rows_of(results):
     yield Record(query, who, "pairs", docs[0], docs[1], 1, kind="repeat")
 
 
+@pytest.mark.slow
 def test_simulated_people_agree_as_the_paper_s():
     results = simulated_results(300, 50, 10, 2, seed=1)
     top, graded = (total(result_overlaps(results, tool)) for tool in ("pairs", "grades"))

@@ -24,6 +24,7 @@ def token(client: Client, path: str = "/login") -> str:
     return found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", LEAD)
 def test_pages_of_a_lead_are_for_leads(site: Site, page: str) -> None:
     site.project()
@@ -34,6 +35,7 @@ def test_pages_of_a_lead_are_for_leads(site: Site, page: str) -> None:
     assert (found.status_code, found.headers["location"]) == (303, f"/login?next=/p/books/{page}")
 
 
+@pytest.mark.slow
 def test_pages_of_an_assessor_are_their_own(site: Site) -> None:
     site.project(assessors=("ada", "bo"))
     task = site.task("books", "ada")
@@ -60,6 +62,7 @@ POSTS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("given", [{}, {"csrf": ""}, {"csrf": "x" * 43}])
 def test_forms_need_their_token(site: Site, path: str, given: dict[str, str]) -> None:
@@ -90,6 +93,7 @@ def test_foreign_addresses_lead_home(path: object) -> None:
     assert here("/p/books?x=1") == "/p/books?x=1"
 
 
+@pytest.mark.slow
 def test_what_people_write_is_text(site: Site) -> None:
     bad = "<script>alert(1)</script>"
     site.project()
@@ -102,6 +106,7 @@ def test_what_people_write_is_text(site: Site) -> None:
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
+@pytest.mark.slow
 def test_a_wrong_number_is_said_on_the_page(site: Site) -> None:
     site.project(opened=False)
     client = site.client("lena")
@@ -124,6 +129,7 @@ def test_short_names_come_from_titles() -> None:
     assert len(slug_of("x" * 200)) == 64
 
 
+@pytest.mark.slow
 def test_scripts_may_be_kept_and_pages_may_not(site: Site) -> None:
     client = site.client()
     found = client.get(f"{static.address()}/judge.js")
@@ -135,6 +141,7 @@ def test_scripts_may_be_kept_and_pages_may_not(site: Site) -> None:
     assert static.address() in page.text
 
 
+@pytest.mark.slow
 def test_no_page_has_inline_scripts_or_styles(site: Site) -> None:
     """The policy forbids them, so they would silently do nothing."""
     site.project()
@@ -145,6 +152,7 @@ def test_no_page_has_inline_scripts_or_styles(site: Site) -> None:
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", text), page
 
 
+@pytest.mark.slow
 def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
     site.project(setting={"k": 3, "strategy": "heap"})
     task, ada = site.task("books", "ada"), site.person("ada").id
@@ -162,6 +170,7 @@ def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
     assert site.client("ada").post(f"{page}/switch", data=given).status_code == 403
 
 
+@pytest.mark.slow
 def test_what_no_database_keeps_is_refused(both: Site) -> None:
     """The character NUL, in every form that takes a text, also of people who are not known."""
     both.project()
@@ -182,6 +191,7 @@ def test_what_no_database_keeps_is_refused(both: Site) -> None:
         assert "NUL" in found.text, path
 
 
+@pytest.mark.slow
 def test_the_head_of_a_page(site: Site) -> None:
     site.project()
     assert site.client().head("/login").status_code == 200
