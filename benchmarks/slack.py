@@ -57,16 +57,16 @@ def undominated(points: np.ndarray) -> np.ndarray:
 
 
 def collections() -> dict[str, list[fp.Dataset]]:
-    collections = {}
+    datasets = {}
     if (folder := real_data()) is not None:
-        collections["MQ2008, 5 folds"] = [fold.train for fold in fp.read_folds(folder / "mq2008")]
+        datasets["MQ2008, 5 folds"] = [fold.train for fold in fp.read_folds(folder / "mq2008")]
     for docs in (6, 8, 10):
-        collections[f"synthetic, {docs} documents"] = [
+        datasets[f"synthetic, {docs} documents"] = [
             fp.Synthetic(20, docs, features=5, grades=3, noise=noise, seed=seed).dataset()
             for noise in (0.1, 0.5, 1.0)
             for seed in range(3)
         ]
-    return collections
+    return datasets
 
 
 def misses(data: list[fp.Dataset], search: str) -> list[str]:
