@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firstpage.dcglearn.cone import Cone, cone
-from firstpage.dcglearn.newton import Optimum, solve
+from firstpage.dcglearn.newton import Optimum, center_rounding, solve
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.sums import Sums
 
@@ -76,7 +76,7 @@ def _lists(rng, shape: str, n: int, places: int, levels: int):
 
 
 def fits(rng: np.random.Generator) -> Iterator[tuple[str, Optimum, float]]:
-    """A random problem fitted from several starts: how, the optimum, |center|^2."""
+    """A random problem fitted from several starts: how, the optimum, what rounding may add."""
     problem = random_problem(rng)
     pairs, size = problem.pairs, problem.cone.table.shape[1]
     cold = problem.solve()
@@ -99,4 +99,8 @@ def fits(rng: np.random.Generator) -> Iterator[tuple[str, Optimum, float]]:
     anything = np.abs(rng.normal(size=size)) * 10.0 ** rng.integers(-16, 4)
     yield "from another problem's steps", problem.solve(anything), 0.0
     center = problem.cone.weights @ np.abs(rng.normal(size=size)) * rng.choice([1e-3, 1.0, 1e3])
-    yield "drawn to a center", problem.solve(cold.steps, center), float(center @ center)
+    yield (
+        "drawn to a center",
+        problem.solve(cold.steps, center),
+        center_rounding(problem.cone, center),
+    )

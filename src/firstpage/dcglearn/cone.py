@@ -40,6 +40,11 @@ class Cone:
         """Of the metric: how much the penalty curves in its flattest direction."""
         return float(np.linalg.eigvalsh(self.metric)[0])
 
+    @cached_property
+    def condition(self) -> float:
+        """Of the metric: its largest eigenvalue over its smallest."""
+        return float(np.linalg.eigvalsh(self.metric)[-1]) / self.smallest_eigenvalue
+
 
 def cone(places: int, levels: int, nonnegative: bool = False, decreasing: bool = False) -> Cone:
     """All weights that grow with the grade; with `decreasing`, steps fall from place to place."""

@@ -34,7 +34,7 @@ GAP_TOLERANCE = 1e-10  # of the objective: the solver goes on until the gap is c
 LOOSE_GAP = 1e-8  # of the objective: a gap that the user is warned of
 ROUNDING_EPS = 1e-16  # of the objective: a predicted decrease below it is rounding error
 FLAT = 1e-9  # of the derivative where the line search starts
-CENTER_ROUNDING = 1e-28  # of |center|^2: the squared rounding error where the optimum is the center
+FLOAT_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +63,21 @@ def solve(
         return _Problem(sums, cone, costs, middle).solve(d)
 
 
+def center_rounding(cone: Cone, center: Floats) -> float:
+    """What rounding alone adds to a gap: all there is where the optimum is the center itself.
+
+    Gradients are sums of as many terms as there are weights, each rounded twice, of the size of
+    the center; the gap is their square over the smallest eigenvalue of the metric.
+    """
+    return (2.0 * FLOAT_EPS) ** 2 * len(center) * cone.condition * float(center @ center)
+
+
 class _Problem:
     def __init__(self, sums: AnySums, cone: Cone, costs: Floats, center: Floats) -> None:
         self.sums, self.cone, self.center = sums, cone, center
         sums.costs[:] = costs
         self.metric, self.pull_to_center = cone.metric, cone.weights.T @ center
+        self.rounding = center_rounding(cone, center)
 
     def solve(self, d: Floats) -> Optimum:
         best = self._newton(d, PATIENCE, 0)
@@ -88,7 +98,7 @@ class _Problem:
         return best
 
     def _tolerance(self, optimum: Optimum, fraction: float) -> float:
-        return fraction * optimum.objective + CENTER_ROUNDING * float(self.center @ self.center)
+        return fraction * optimum.objective + self.rounding
 
     def _newton(self, d: Floats, limit: int, rounds: int) -> Optimum:
         """Newton steps from `d`, until none is left, or `limit` in all."""
