@@ -13,8 +13,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from firstpage import kernels
-from firstpage.kernels import native
+# Workers share the cores already: threads of BLAS and OpenMP that spin while they wait for one
+# another make small tests ten times slower.  Set before NumPy is loaded; child processes inherit it.
+for variable, value in {
+    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE",
+}.items():  # fmt: skip
+    os.environ.setdefault(variable, value)
+
+from firstpage import kernels  # noqa: E402
+from firstpage.engine.threads import available  # noqa: E402
+from firstpage.kernels import native  # noqa: E402
 
 settings.register_profile(
     "default",
@@ -31,6 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # Kept between runs, so that kernels are compiled once; never the user's own cache.
     assert config.cache is not None
     os.environ["FIRSTPAGE_CACHE"] = str(config.cache.mkdir("firstpage"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than cores: tests that wait for a browser or a server leave theirs idle."""
+    return available() + 1
 
 
 MARKED_BY_FIXTURE = {

@@ -100,7 +100,7 @@ def test_a_proof_for_steps_of_any_size(shape) -> None:
     """Steps over twelve orders of magnitude do not turn what is proven for all."""
     rng = np.random.default_rng(5)
     states = {"proven": 0, "flips": 0, "undecided": 0}
-    for _ in range(25):
+    for _ in range(14):
         problem = made(rng, 4, *shape)
         problem.above[problem.above < -0.4] *= 0.1
         problem.below[0, :, 0] = problem.above[0, :, 0] = 0.0  # a group without this grade
@@ -109,7 +109,7 @@ def test_a_proof_for_steps_of_any_size(shape) -> None:
         if point is not None:
             assert problem.value(*point) < 0
         if state == "proven":
-            sides = (10.0 ** rng.uniform(-6, 6, (3000, n)) for n in shape)
+            sides = (10.0 ** rng.uniform(-6, 6, (1000, n)) for n in shape)
             assert min(problem.value(b, a) for b, a in zip(*sides, strict=True)) > 0
     assert states["proven"] > 2
     assert states["flips"] > 2

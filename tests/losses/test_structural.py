@@ -30,6 +30,21 @@ def lists(seed: int, most: int = 6, labels=lambda rng, n: rng.integers(0, 3, n))
         yield labels(rng, n).astype(float), scores
 
 
+def values(loss: Loss, cases) -> np.ndarray:
+    """The loss of each (labels, scores), in one call."""
+    of_query = np.repeat(np.arange(len(cases)), [len(y) for y, _ in cases])
+    labels, scores = (np.concatenate([case[side] for case in cases]) for side in (0, 1))
+    return loss.value_grad(scores, Truth.of(labels, of_query))[0]
+
+
+def by_depth(cases) -> dict[int, list]:
+    """Cut-offs from 1 to one less than the longest list, in turn."""
+    groups: dict[int, list] = {}
+    for number, (y, s) in enumerate(cases):
+        groups.setdefault(number % max(len(y) - 1, 1) + 1, []).append((y, s))
+    return groups
+
+
 @cache
 def orders(n: int) -> np.ndarray:
     """All rankings of n documents, a row each."""
@@ -59,9 +74,9 @@ def ap_hinge(relevant, s) -> float:
 
 @pytest.mark.slow
 def test_average_precision_hinge_is_the_maximum_over_all_rankings() -> None:
-    for y, s in lists(0):
-        value, _ = AveragePrecisionHinge().value_grad(s, Truth.of(y))
-        assert value[0] == pytest.approx(ap_hinge(y > 0, s), abs=1e-9)
+    cases = list(lists(0))
+    want = [ap_hinge(y > 0, s) for y, s in cases]
+    assert values(AveragePrecisionHinge(), cases) == pytest.approx(want, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -85,31 +100,31 @@ def gains(y, kind: str, depth: int):
 
 
 def rankings(y, s, kind, depth):
-    """(Delta, score) of every ranking with a loss; the greatest score of one without."""
+    """Delta and score of every ranking with a loss; the greatest score of one without."""
     a, b = gains(y, kind, depth)
     every = orders(len(y))
     delta, score = 1 - b[every] @ a, s[every] @ a
     loss = delta > 1e-12
-    found = list(zip(delta[loss].tolist(), score[loss].tolist(), strict=True))
-    return found, float(score[~loss].max(initial=-np.inf))
+    return delta[loss], score[loss], float(score[~loss].max(initial=-np.inf))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["NDCG", "Precision"])
 def test_margin_scaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str) -> None:
-    transposed, cases = 0, 0
-    for number, (y, s) in enumerate(lists(2)):
-        depth = number % max(len(y) - 1, 1) + 1
-        value, _ = StructuralHinge(f"{kind}@{depth}").value_grad(s, Truth.of(y))
-        found, own = rankings(y, s, kind, depth)
-        if not (y > 0).any() or not found:
-            assert value[0] == 0.0
-            continue
-        cases += 1
-        transposed += max(delta + score for delta, score in found) < own
-        want = max(0.0, max(delta + score - own for delta, score in found))
-        assert value[0] == pytest.approx(want, abs=1e-9)
-    assert cases > 1000
+    transposed, with_loss = 0, 0
+    for depth, cases in by_depth(lists(2)).items():
+        for (y, s), value in zip(
+            cases, values(StructuralHinge(f"{kind}@{depth}"), cases), strict=True
+        ):
+            delta, score, own = rankings(y, s, kind, depth)
+            if not (y > 0).any() or not len(delta):
+                assert value == 0.0
+                continue
+            with_loss += 1
+            most = float((delta + score).max())
+            transposed += most < own
+            assert value == pytest.approx(max(0.0, most - own), abs=1e-9)
+    assert with_loss > 1000
     assert transposed > 100  # the best of all had no loss: the case of one transposition
 
 
@@ -117,27 +132,29 @@ def test_margin_scaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str) 
 @pytest.mark.parametrize("search", ["chords", "golden"])
 @pytest.mark.parametrize("kind", ["NDCG", "Precision"])
 def test_slack_scaling_is_exact_by_chords_and_bounded_by_any_search(kind, search) -> None:
-    missed, cases = 0, 0
-    for number, (y, s) in enumerate(lists(3)):
-        depth = number % max(len(y) - 1, 1) + 1
+    missed, with_loss = 0, 0
+    for depth, cases in by_depth(lists(3)).items():
         loss = StructuralHinge(f"{kind}@{depth}", "slack", search=search)
-        target = loss.target(Truth.of(y))
-        value, grad = np.empty(1), np.empty(len(s))
-        target.bind(0, 1, s, value, grad)()
-        found, own = rankings(y, s, kind, depth)
-        if not (y > 0).any() or not found:
-            assert value[0] == 0.0
-            continue
-        exact = max(0.0, max(delta * (1 + score - own) for delta, score in found))
-        cases += 1
-        assert value[0] <= exact + 1e-9
-        assert (value[0] > 0) == (exact > 1e-12)
-        assert target.bounds[0] >= exact - 1e-9
-        if search == "chords":
-            assert target.bounds[0] <= exact * (1 + 2e-6) + 1e-9
-        missed += value[0] < exact * (1 - 2e-6) - 1e-9
-    assert cases > 1000
-    assert missed <= (0.0 if search == "chords" else 0.05) * cases
+        of_query = np.repeat(np.arange(len(cases)), [len(y) for y, _ in cases])
+        labels, scores = (np.concatenate([case[side] for case in cases]) for side in (0, 1))
+        target = loss.target(Truth.of(labels, of_query))
+        found, grad = np.empty(len(cases)), np.empty(len(scores))
+        target.bind(0, len(cases), scores, found, grad)()
+        for (y, s), value, bound in zip(cases, found, target.bounds, strict=True):
+            delta, score, own = rankings(y, s, kind, depth)
+            if not (y > 0).any() or not len(delta):
+                assert value == 0.0
+                continue
+            with_loss += 1
+            exact = max(0.0, float((delta * (1 + score - own)).max()))
+            assert value <= exact + 1e-9
+            assert (value > 0) == (exact > 1e-12)
+            assert bound >= exact - 1e-9
+            if search == "chords":
+                assert bound <= exact * (1 + 2e-6) + 1e-9
+            missed += value < exact * (1 - 2e-6) - 1e-9
+    assert with_loss > 1000
+    assert missed <= (0.0 if search == "chords" else 0.05) * with_loss
 
 
 @pytest.mark.slow
@@ -149,20 +166,19 @@ def test_slack_scaling_at_trained_weights_misses_nothing() -> None:
         values, _ = StructuralHinge("NDCG", "slack").value_grad(scores, data.truth)
         for q in range(len(data)):
             here = slice(data.offsets[q], data.offsets[q + 1])
-            found, own = rankings(data.y[here], scores[here], "NDCG", 6)
-            exact = max((delta * (1 + score - own) for delta, score in found), default=0.0)
+            delta, score, own = rankings(data.y[here], scores[here], "NDCG", 6)
+            exact = float((delta * (1 + score - own)).max(initial=0.0))
             if (data.y[here] > 0).any():
-                assert values[q] == pytest.approx(max(exact, 0.0), rel=2e-6, abs=1e-9)
+                assert values[q] == pytest.approx(exact, rel=2e-6, abs=1e-9)
 
 
 @pytest.mark.slow
 def test_chords_are_never_worse_than_the_golden_section() -> None:
-    for y, s in lists(4, most=30, labels=lambda rng, n: rng.integers(0, 4, n)):
-        chords, golden = (
-            StructuralHinge("NDCG", "slack", search=how).value_grad(s, Truth.of(y))[0][0]
-            for how in ("chords", "golden")
-        )
-        assert chords >= golden - 1e-9 * max(1.0, golden)
+    cases = list(lists(4, most=30, labels=lambda rng, n: rng.integers(0, 4, n)))
+    chords, golden = (
+        values(StructuralHinge("NDCG", "slack", search=how), cases) for how in ("chords", "golden")
+    )
+    assert (chords >= golden - 1e-9 * np.maximum(1.0, golden)).all()
 
 
 def test_references_of_tied_labels() -> None:
@@ -173,10 +189,10 @@ def test_references_of_tied_labels() -> None:
         "fixed": a[0] * 0 + a[1] * 2 + a[2] * 1 + a[3] * 0.5,
         "mean": (a[0] + a[1]) / 2 * 2 + (a[2] + a[3]) / 2 * 1.5,
     }
-    found, _ = rankings(y, s, "NDCG", 4)
+    delta, score, _ = rankings(y, s, "NDCG", 4)
     for reference, mine in own.items():
         value, _ = StructuralHinge(reference=reference).value_grad(s, Truth.of(y))
-        assert value[0] == pytest.approx(max(d + score for d, score in found) - mine)
+        assert value[0] == pytest.approx(float((delta + score).max()) - mine)
 
 
 def test_a_frozen_reference_stays() -> None:

@@ -16,7 +16,7 @@ def test_no_judgment_is_lost(kind: str) -> None:
     if kind == "postgres" and postgres.programs() is None:
         pytest.skip("PostgreSQL is not installed")
     with kill_server.database(kind) as where:
-        found = kill_server.soak(where, kills=3, workers=4, minutes=5, between=20)
+        found = kill_server.soak(where, kills=2, workers=4, minutes=5, between=20)
     assert found["problems"] == []
     assert found["kept"] >= found["acknowledged"] > 50
 

@@ -79,11 +79,11 @@ def test_the_least_sure_pair_comes_first(both: Site) -> None:
 @pytest.mark.parametrize("choose", ACTIVE)
 def test_all_work_is_done_once_whatever_is_chosen(site: Site, choose: str) -> None:
     """Two people, each with their own tasks; in turn, until nothing is open."""
-    project = lists_project(site, graded_queries(26), ("ada", "bo"), choose=choose)
+    project = lists_project(site, graded_queries(13), ("ada", "bo"), choose=choose)
     grades = grades_in(site, project)
     done: dict[str, list[int]] = {"ada": [], "bo": []}
     ways = set()
-    for _ in range(26):
+    for _ in range(13):
         for login, before in done.items():
             client = site.client(login)
             found = follow(client)
@@ -245,7 +245,7 @@ def test_programs_follow_the_choice(site: Site) -> None:
 def test_many_at_once(both: Site, choose: str) -> None:
     """Four people on two servers, each as fast as they can: everything once, nothing refused."""
     people = ("ada", "bo", "cy", "di")
-    project = lists_project(both, graded_queries(6, lists=3), people, choose=choose)
+    project = lists_project(both, graded_queries(4, lists=3), people, choose=choose)
     grades = grades_in(both, project)
     other = Site(both.store, both.clock)
     clients = {login: (both, other)[n % 2].client(login) for n, login in enumerate(people)}
@@ -257,10 +257,10 @@ def test_many_at_once(both: Site, choose: str) -> None:
         return count
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(work, people)) == [6] * 4
+        assert list(pool.map(work, people)) == [4] * 4
     with both.store.read() as tx:
         found = tasks.of_project(tx, project.id)
-        assert learned(tx, project).judgments == 4 * 6 * 3
+        assert learned(tx, project).judgments == 4 * 4 * 3
     assert {(t.state, t.asked) for t in found} == {("done", 3)}
 
 

@@ -33,14 +33,6 @@ if MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A real browser on a busy machine may stumble once; twice is a defect.  Reruns are told."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
     from playwright.sync_api import expect, sync_playwright

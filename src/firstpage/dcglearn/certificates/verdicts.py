@@ -24,6 +24,7 @@ from firstpage.dcglearn.coherence import signs
 from firstpage.dcglearn.ranked import Ranked
 from firstpage.dcglearn.reading import Scale, wanted
 from firstpage.dcglearn.validation import Tick
+from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.conventions import Convention
 from firstpage.measures.conventions import convention as named_convention
@@ -163,7 +164,8 @@ def verdicts_of(
     for done, pair in enumerate(pairs):
         if tick is not None:
             tick(done, len(pairs))
-        found.append(_verdict(ranked, scale, pair, vary, within, falling, effort))
+        with quiet_blas():
+            found.append(_verdict(ranked, scale, pair, vary, within, falling, effort))
     return tuple(found)
 
 
