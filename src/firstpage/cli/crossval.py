@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from firstpage.cli import options, shared
+
+if TYPE_CHECKING:
+    from firstpage.rankers.crossval import CrossValidation
 
 
 @click.command("crossval")
@@ -61,7 +65,6 @@ def command(
     from firstpage.data.folds import read_folds
     from firstpage.measures.parse import measures as parse
     from firstpage.rankers.crossval import DEFAULT_MEASURES, cross_validate
-    from firstpage.report.folds import folds_page, folds_table
     from firstpage.report.published import read_published
     from firstpage.report.results import checked_format
 
@@ -85,10 +88,23 @@ def command(
     )
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    shared.deliver(_rendered(found, kind, folder.name, published, baseline), output)
+
+
+def _rendered(
+    found: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
+) -> str:
+    from firstpage.report.folds import folds_csv, folds_page, folds_table
+    from firstpage.report.published import read_published
+    from firstpage.report.table import NOTATIONS
+
     if kind == "json":
-        shared.deliver(json.dumps(found.to_dict(baseline), indent=1), output)
-        return
+        held = found.to_dict(baseline)
+        if published is not None:
+            held["published"] = read_published(published)
+        return json.dumps(held, indent=1)
+    if kind == "csv":
+        return folds_csv(found, published, baseline)
     if kind == "html":
-        shared.deliver(folds_page(found, folder.name, published, baseline), output)
-        return
-    shared.deliver(getattr(folds_table(found, folder.name, published, baseline), kind)(), output)
+        return folds_page(found, source, published, baseline)
+    return NOTATIONS[kind](folds_table(found, source, published, baseline))

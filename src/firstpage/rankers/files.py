@@ -49,6 +49,9 @@ class Model:
     def n_features(self) -> int:
         return self.scoring.n_features
 
+    def __repr__(self) -> str:
+        return f"Model({self.source}: {self.ranker}, {self.n_features} features)"
+
     def predict(self, data: Dataset | Shards, engine: Any = None) -> Floats:
         """One score a document; shards are scored where `engine` says."""
         if data.n_features != self.n_features:
