@@ -79,7 +79,7 @@ def command(
     """
     given["method"] = _method(given["method"], given.pop("credit"))
     _check_usage(runs, data, given)
-    documents = None if data is None else shared.read_data(data)
+    documents = None if data is None else shared.read_data(data, labelled=False)
     found = _of_runs(runs, given) if documents is None else _of_scores(documents, given)
     if output is not None or not as_json:
         _write(found, output or Path("-"), documents)

@@ -12,6 +12,9 @@ import click
 from firstpage.cli import options, shared
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from firstpage.data.folds import Fold
     from firstpage.rankers.crossval import CrossValidation
 
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     help="Train and test on the top-k truth of the labels (for kNDCG, kERR).",
 )  # fmt: skip
 @click.option("--baseline", metavar="RANKER", help="Mark what differs significantly from this one.")
+@options.pad
 @click.option("--convention", default="default", show_default=True, help="default, trec or letor.")
 @click.option(
     "--published", type=options.FILE, help="Results to show beside: CSV, or LETOR's baselines."
@@ -51,6 +55,7 @@ def command(
     tests: tuple[str, ...],
     top_k: int | None,
     baseline: str | None,
+    pad: bool,
     convention: str,
     published: Path | None,
     as_json: bool,
@@ -78,6 +83,8 @@ def command(
     if baseline is not None and baseline not in named:
         raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(named)}.")
     folds = read_folds(folder)
+    if pad and (width := _narrower(folds)):
+        folds = read_folds(folder, n_features=width)
 
     def tell(name: str, fold: int, at: int) -> None:
         if sys.stderr.isatty():
@@ -89,6 +96,18 @@ def command(
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     shared.deliver(_rendered(found, kind, folder.name, published, baseline), output)
+
+
+def _narrower(folds: Sequence[Fold]) -> int | None:
+    """The greatest number of features, where some files have fewer; which is said."""
+    from firstpage.data.columns import match_columns
+
+    parts = [getattr(fold, name) for fold in folds for name in fold.paths]
+    widest = max(parts, key=lambda part: part.n_features)
+    narrow = [part for part in parts if part.n_features < widest.n_features]
+    for part in narrow:
+        match_columns(part, None, widest.n_features, widest.source, pad=True)
+    return widest.n_features if narrow else None
 
 
 def _rendered(

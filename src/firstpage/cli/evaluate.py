@@ -23,6 +23,7 @@ from firstpage.cli import options, shared
     "--model", type=options.FILE, multiple=True,
     help="A model file, which scores DATA itself; may be repeated.",
 )  # fmt: skip
+@options.pad
 @options.engine
 @options.meaning
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap intervals.")
@@ -33,6 +34,7 @@ def command(
     scores: tuple[Path, ...],
     run: tuple[Path, ...],
     model: tuple[Path, ...],
+    pad: bool,
     engine: str | None,
     measures: tuple[str, ...],
     ci: bool,
@@ -58,6 +60,8 @@ def command(
             "give rankings: --scores, --run or --model, each as often as you like; --run goes "
             "without the other two."
         )
+    if pad and not model:
+        raise click.UsageError("--pad goes with --model, whose features the data may lack.")
     parse(measures or DEFAULT_MEASURES)  # a misspelt name is said before files are read
     shown = checked_format(shared.chosen_format(format_, as_json, output))
     truth: Any = shared.read_truth(data, qrels)
@@ -68,7 +72,7 @@ def command(
     files = [*scores, *run, *model]
     read: list[Callable[[Path], Any]]
     read = [partial(shared.read_scores_of, truth)] * len(scores) + [read_run] * len(run)
-    read += [partial(_by_model, truth)] * len(model)
+    read += [partial(_by_model, truth, pad)] * len(model)
     evaluations = [
         evaluate(
             system(file),
@@ -85,7 +89,7 @@ def command(
     shared.deliver(render(evaluations, shown, (data or qrels or Path()).name), output)
 
 
-def _by_model(truth: Any, path: Path) -> Any:
+def _by_model(truth: Any, pad: bool, path: Path) -> Any:
     """The model itself for shards, which it scores where they are; else its scores."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.shards import Shards
@@ -94,8 +98,8 @@ def _by_model(truth: Any, path: Path) -> Any:
 
     model = read_model(path)
     if isinstance(truth, Shards):
-        return model
+        return model.stage_for(truth, pad)
     if not isinstance(truth, Dataset):
         raise click.UsageError("--model goes with a data file, whose documents it scores.")
     check_finite(truth)
-    return model.predict(truth)
+    return model.predict(truth, pad=pad)

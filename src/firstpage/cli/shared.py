@@ -189,18 +189,6 @@ def function(text: str, option: str) -> Callable[..., Any]:
     return named
 
 
-def like(path: Path, other: Any) -> dict[str, Any]:
-    """Options to read a file with as many features as `other` has.
-
-    Text that leaves out zeros does not say how many there are.
-    """
-    from firstpage.data.formats import format_of
-
-    if path.is_dir():
-        return {}
-    return {"n_features": other.n_features} if format_of(path) == "letor" else {}
-
-
 def chosen_format(given: str | None, as_json: bool, output: Path | None) -> str:
     if as_json:
         return "json"
