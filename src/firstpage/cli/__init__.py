@@ -34,6 +34,7 @@ from firstpage.cli import (
     theory,
     train,
 )
+from firstpage.cli.repeats import refuse_repeats
 from firstpage.errors import FirstpageError, FirstpageWarning
 
 
@@ -73,6 +74,7 @@ def main() -> None:
     warnings.simplefilter("always", FirstpageWarning)
     code: int | None = 0
     try:
+        refuse_repeats(app, sys.argv[1:])
         code = app(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -66,7 +66,7 @@ def command(
     to = to or ("letor" if folds else format_of(target, writing=True))
     read_options = {"dtype": dtype} if kind not in ("qrels", "run", "npz") else {}
     with shared.reading(source) as progress:
-        data = read(source, kind, progress, **read_options)
+        data = read(source, kind, progress, scores is None, **read_options)
     if normalize is not None:
         data = _normalized(_with_features(data, source), normalize)
     if truth is not None and truth != "graded":

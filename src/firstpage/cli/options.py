@@ -47,6 +47,12 @@ def address(port: int) -> Callable[[Any], Any]:
     )  # fmt: skip
 
 
+pad = click.option(
+    "--pad", is_flag=True,
+    help="LETOR text that leaves out zeros: take the last features for 0 where a file lacks them.",
+)  # fmt: skip
+
+
 truth = together(
     click.argument("data", required=False, type=FILE),
     click.option("--qrels", type=FILE, help="Judgments in TREC form, instead of DATA."),

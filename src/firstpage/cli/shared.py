@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,37 +91,39 @@ def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shar
     return read_any(data)
 
 
-def read_system(truth: Dataset | Column | Shards, scores: Path | None, run: Path | None) -> Any:
-    """Scores for a dataset, or a run for judgments."""
-    from firstpage.data.dataset import Dataset
+def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
+    """Scores for the documents of a data file or of shards, one per row."""
     from firstpage.data.scores import read_scores
+    from firstpage.data.trec import Column
+
+    if isinstance(truth, Column):
+        raise click.UsageError("--scores go with a data file, whose documents they score.")
+    scores = read_scores(path, truth.n_docs)
+    return truth.arranged(scores) if hasattr(truth, "arranged") else scores
+
+
+def system_names(files: Sequence[Path]) -> list[str]:
+    """One name per file: the file's own; where that repeats, with the folder or a number."""
+    own = [file.name for file in files]
+    names: list[str] = []
+    for file in files:
+        name, number = file.name if own.count(file.name) == 1 else str(file), 2
+        while name in names:
+            name = f"{file} ({number})"
+            number += 1
+        names.append(name)
+    return names
+
+
+def named_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, Any]:
+    """Systems of one kind, runs or scores, by name."""
     from firstpage.data.shards import Shards
     from firstpage.data.trec import read_run
 
-    if isinstance(truth, Shards):
-        if scores is None:
-            raise click.UsageError("shards go with --scores, or with --model in `evaluate`.")
-        return read_scores(scores, truth.n_docs)
-    if scores is not None:
-        if not isinstance(truth, Dataset):
-            raise click.UsageError("--scores go with a data file, whose documents they score.")
-        return truth.arranged(read_scores(scores, truth.n_docs))
-    assert run is not None
-    return read_run(run)
-
-
-def named_systems(files: list[Path], truth: Any, runs: bool) -> dict[str, Any]:
-    """Each system under its file's name; where names repeat, with the folder."""
-    names = [f.name for f in files]
-    systems: dict[str, Any] = {}
-    for file in files:
-        name = file.name if names.count(file.name) == 1 else str(file)
-        number = 2
-        while name in systems:
-            name = f"{file} ({number})"
-            number += 1
-        systems[name] = read_system(truth, *((None, file) if runs else (file, None)))
-    return systems
+    if runs and isinstance(truth, Shards):
+        raise click.UsageError("shards go with --scores, or with --model in `evaluate`.")
+    read = read_run if runs else partial(read_scores_of, truth)
+    return dict(zip(system_names(files), map(read, files), strict=True))
 
 
 def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
@@ -184,18 +187,6 @@ def function(text: str, option: str) -> Callable[..., Any]:
         raise DataError(f"{option} {text}: is no function; write module:name.")
     named: Callable[..., Any] = found
     return named
-
-
-def like(path: Path, other: Any) -> dict[str, Any]:
-    """Options to read a file with as many features as `other` has.
-
-    Text that leaves out zeros does not say how many there are.
-    """
-    from firstpage.data.formats import format_of
-
-    if path.is_dir():
-        return {}
-    return {"n_features": other.n_features} if format_of(path) == "letor" else {}
 
 
 def chosen_format(given: str | None, as_json: bool, output: Path | None) -> str:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--trials", default=30, show_default=True, type=click.IntRange(1), help="Of Optuna.")
 @click.option("--trials-to", type=options.FILE, help="Write all trials here (.csv or .json).")
 @click.option("--threads", type=click.IntRange(1), help="All cores, if not given.")
+@options.pad
 @options.engine
 @click.option(
     "--checkpoint", type=options.FILE,
@@ -56,6 +57,7 @@ def command(
     trials: int,
     trials_to: Path | None,
     threads: int | None,
+    pad: bool,
     engine: str | None,
     checkpoint: Path | None,
     output: Path,
@@ -78,7 +80,9 @@ def command(
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
     if engine is not None and not isinstance(data, Shards):
         raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
-    other = None if valid is None else shared.read_data(valid, **shared.like(valid, data))
+    other = None if valid is None else shared.read_data(valid)
+    if pad and other is not None:
+        data, other = _padded(data, other)
     start = time.perf_counter()
     if tune or grid:
         tuned = _tune(found, data, other, tuner, grid, trials)
@@ -94,6 +98,22 @@ def command(
     _report(found, time.perf_counter() - start, output, as_json)
     if interrupted:
         sys.exit(130)
+
+
+def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
+    """Both with as many features as the wider one has, where they have no names.
+
+    Shards cannot be made wider.
+    """
+    from firstpage.data.columns import match_columns
+    from firstpage.data.shards import Shards
+
+    if data.feature_names is not None or valid.feature_names is not None:
+        return data, valid
+    if data.n_features < valid.n_features and not isinstance(data, Shards):
+        wider = match_columns(data, None, valid.n_features, valid.source, pad=True)
+        return wider.apply(data), valid
+    return data, match_columns(valid, None, data.n_features, data.source, pad=True).apply(valid)
 
 
 def _check_together(

@@ -61,6 +61,8 @@ def shard_values(
 ) -> tuple[Floats, Ids]:  # fmt: skip
     """One row a measure and one column a query; and the queries."""
     model = system if hasattr(system, "predict") else None
+    if hasattr(system, "stage_for"):  # matched with the shards' features once, for all of them
+        model = system.stage_for(shards)
     own = ["model"] * len(shards) if model is not None else list(_cut(system, shards))
     specs = [Asked(shards.alone(n), model, measures, how, k) for n in range(len(shards))]
     parts = engine.parts(Measured, specs)

@@ -174,7 +174,7 @@ class Ranker(Given):
         if any(given is not None for given in (y, qid, sample_weight)):
             raise DataError("Shards have labels and queries of their own, which all weigh alike.")
         check_has_features(shards)
-        self._check_features(shards, reset=True)
+        self._remember_features(shards)
         if hasattr(self, "transform_"):
             del self.transform_
         with working(engine, self.threads) as place:
@@ -230,10 +230,8 @@ class Ranker(Given):
         """
         check_is_fitted(self, "model_")
         if isinstance(X, Shards):
-            self._check_features(X, reset=False)
-            scoring = Stage(type(self).__name__, self.model_, getattr(self, "transform_", None))
             with working(engine, self.threads) as place:
-                return scores_of_shards(scoring, X, place)
+                return scores_of_shards(self.stage_for(X), X, place)
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError(
@@ -246,6 +244,12 @@ class Ranker(Given):
                 f"X has {data.n_features} features, and the model {self.model_.n_features}."
             )
         return restored(scores_of(self.model_, self._prepared(data)), self._order(X, data))
+
+    def stage_for(self, data: Dataset | Shards) -> Stage:
+        """Return what scores these data, or parts of them; data of other features are refused."""
+        check_is_fitted(self, "model_")
+        transform = getattr(self, "transform_", None)
+        return Stage(type(self).__name__, self.model_, transform, self._columns(data))
 
     def rank(self, X: Any, *, qid: Any = None) -> Ints:
         """Row numbers, query after query in order of appearance, the best document first."""

@@ -28,6 +28,12 @@ class Cascade:
     n_features: int
     coefficients: ClassVar[None] = None
 
+    def __repr__(self) -> str:
+        return (
+            f"Cascade({self.first.name}, then {len(self.voters)} voters on the first {self.depth}; "
+            f"{self.n_features} features)"
+        )
+
     def predict(self, X: Any) -> Floats:
         """All documents as one query."""
         rows = X.shape[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from firstpage.data.columns import Columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.scorers.base import Scoring
@@ -33,8 +34,10 @@ class Stage:
     name: str
     scoring: Scoring
     transform: MinMax | Standardize | None = None
+    columns: Columns | None = None  # of the data that are scored; None: as they are
 
     def predict(self, data: Dataset) -> Floats:
+        data = data if self.columns is None else self.columns.apply(data)
         return scores_of(self.scoring, self.transform.apply(data) if self.transform else data)
 
     def to_dict(self) -> dict[str, Any]:

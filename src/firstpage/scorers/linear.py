@@ -127,6 +127,9 @@ class LinearScoring:
     weights: Floats
     intercept: float = 0.0
 
+    def __repr__(self) -> str:
+        return f"LinearScoring({self.n_features} weights, intercept {self.intercept:.3g})"
+
     @property
     def n_features(self) -> int:
         return len(self.weights)

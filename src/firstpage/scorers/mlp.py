@@ -130,6 +130,9 @@ class MLPScoring:
     c: float
     coefficients: ClassVar[None] = None
 
+    def __repr__(self) -> str:
+        return f"MLPScoring({self.n_features} features, {len(self.b)} hidden units)"
+
     @property
     def n_features(self) -> int:
         return len(self.mean)

@@ -30,6 +30,9 @@ class StumpsScoring:
     step: Floats
     coefficients: ClassVar[None] = None
 
+    def __repr__(self) -> str:
+        return f"StumpsScoring({len(self.step)} stumps, {self.n_features} features)"
+
     @classmethod
     def of(cls, n_features: int, feature: Any, threshold: Any, step: Any) -> StumpsScoring:
         """From stumps in any order; equal ones are added up, those that cancel are dropped."""

@@ -270,6 +270,10 @@ class TreesScoring:
     n_features: int
     coefficients: ClassVar[None] = None
 
+    def __repr__(self) -> str:
+        size = len(self.text)
+        return f"TreesScoring({self.library}, {self.n_features} features, {size:,} characters)"
+
     def predict(self, X: Any) -> Floats:
         with refusals(self.library):
             found: Floats = LIBRARIES[self.library].predict(self.text, X)

@@ -92,6 +92,13 @@ class Verdict:
     factor: float | None = None
     within: Outcome | None = None
 
+    def __repr__(self) -> str:
+        sign = "ties with" if self.tie else "beats"
+        return (
+            f"Verdict({self.better} {sign} {self.worse} by {self.difference:+.4f} in "
+            f"{self.measure}; {self.anyhow.state})"
+        )
+
     @property
     def tie(self) -> bool:
         return self.difference == 0
