@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from firstpage.serving import page
 from firstpage.serving.answers import Slow, answer
 from firstpage.serving.description import GETS, POSTS, description
-from firstpage.serving.holder import Holder
+from firstpage.serving.holder import Holder, Reload
 from firstpage.serving.json_body import dumps
 from firstpage.serving.limits import Limits, Refusal, too_many_bytes
 from firstpage.serving.metrics import MEDIA, Metrics
@@ -173,7 +173,8 @@ class Serving:
         told: dict[str, Any] = {"status": "no model", "file": held.name}
         if held.served is not None:
             told |= {
-                "status": "ok", "model": held.served.model.ranker, "digest": held.served.digest,
+                "status": "ok" if held.refused is None else "degraded",
+                "model": held.served.model.ranker, "digest": held.served.digest,
                 "since": held.served.since,
             }  # fmt: skip
         told |= {"reloads": held.reloads, "refused": held.refused}
@@ -188,11 +189,13 @@ class Serving:
                 401, "give the server's token: 'Authorization: Bearer TOKEN'.",
                 www_authenticate="Bearer",
             )  # fmt: skip
-        if not await self.reload():
-            raise Refusal(422, f"refused: {self.holder.refused}")
-        return Reply(200, dumps({"digest": self._model().digest, "reloads": self.holder.reloads}))
+        done = await self.reload()
+        answer = {**done.to_dict(), "reloads": self.holder.reloads}
+        if done.accepted:
+            return Reply(200, dumps({"digest": done.digest, **answer}))
+        return Reply(422, dumps({"detail": f"refused: {done.refused}", **answer}))
 
-    async def reload(self) -> bool:
+    async def reload(self) -> Reload:
         """Look at the file now, in a thread: requests go on meanwhile."""
         return await asyncio.get_running_loop().run_in_executor(self._loader, self.holder.look)
 
@@ -222,7 +225,7 @@ class Serving:
         """SIGHUP, where there is such a thing, means: look at the file."""
         import signal
 
-        again: set[asyncio.Task[bool]] = set()
+        again: set[asyncio.Task[Reload]] = set()
 
         def hung_up() -> None:
             task = asyncio.ensure_future(self.reload())

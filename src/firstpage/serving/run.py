@@ -30,7 +30,7 @@ LAST = 10  # seconds that requests may take to end once the server is told to st
 
 def serve(
     path: Path, host: str, port: int, limits: Limits, *, poll: float | None = 1.0,
-    token: str | None = None, wait: bool = False,
+    token: str | None = None, wait: bool = False, allow_new_features: bool = False,
 ) -> None:  # fmt: skip
     """Serve a model file.  Without a good one this ends at once, unless told to `wait` for it."""
     import uvicorn
@@ -38,8 +38,8 @@ def serve(
 
     _log()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a query is too small to be shared out
-    holder = Holder(path)
-    if not holder.look() and not wait:
+    holder = Holder(path, allow_new_features=allow_new_features)
+    if not holder.look().accepted and not wait:
         raise DataError(str(holder.refused))
     if arrow_body.available():
         import pyarrow.ipc  # noqa: F401 (now, so that no request waits for it)
