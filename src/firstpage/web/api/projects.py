@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 
+from firstpage.data.lines import ReadLimits
 from firstpage.web.api import bodies
 from firstpage.web.imports import bundle
 from firstpage.web.imports.pictures import from_uploads
@@ -95,7 +96,7 @@ def take(
     }
     found = from_uploads({upload.filename or "": upload.file for upload in images})
     sources = bundle.Sources(**files, pictures=found, depth=depth)
-    read = bundle.read(sources, settings_of(request).unpacked)
+    read = bundle.read(sources, ReadLimits(bytes=settings_of(request).unpacked))
     with store_of(request).write() as tx:
         return add(tx, member.project, read, member.person)
 
