@@ -119,11 +119,18 @@ def csrf_token(request: Request, login: MaybeLogin) -> str:
     return _guest_csrf(guest)
 
 
+def expected_csrf(request: Request, login: Login | None) -> str:
+    """What a form of this browser must carry; empty where it has been given none."""
+    if login is not None:
+        return login.csrf
+    guest = request.cookies.get(GUEST)
+    return _guest_csrf(guest) if guest else ""
+
+
 async def csrf_form(request: Request, login: MaybeLogin) -> FormData:
     """For pages: the form that was sent, if its field `csrf` is the right one."""
     form = await request.form()
-    guest = request.cookies.get(GUEST)
-    want = login.csrf if login is not None else _guest_csrf(guest) if guest else ""
+    want = expected_csrf(request, login)
     given = form.get("csrf")
     if not want or not isinstance(given, str) or not _same(given, want):
         raise HTTPException(403, FORGED)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 
 from firstpage.data.lines import ReadLimits
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.imports import bundle
 from firstpage.web.imports.pictures import from_uploads
@@ -18,7 +19,7 @@ from firstpage.web.store import assigning, projects
 from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import Member
 
-router = APIRouter(tags=["projects"])
+router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 
