@@ -20,6 +20,7 @@ from firstpage.serving.limits import Limits, Refusal, too_many_bytes
 from firstpage.serving.metrics import MEDIA, Metrics
 from firstpage.serving.replies import Headers, Receive, Reply, Scope, Send, media_of, send_reply
 from firstpage.serving.served import Served
+from firstpage.transport.bodies import BodyReader, BodyTooLarge, BodyTooSlow
 
 log = logging.getLogger("firstpage.serving")
 LARGE = 1 << 20  # bytes of a body from which on it is worked on beside the loop
@@ -140,25 +141,21 @@ class Serving:
         said = headers.get(b"content-length", b"0")
         if not said.isdigit() or len(said) > 18 or int(said) > most:
             raise too_many_bytes(self.limits)
-        parts, size = [], 0
+        reader, parts = BodyReader(receive, most, self.limits.seconds), []
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Gone
-                    part = message.get("body", b"")
-                    size += len(part)
-                    if size > most:
-                        raise too_many_bytes(self.limits)
-                    parts.append(part)
-                    if not message.get("more_body", False):
-                        return parts[0] if len(parts) == 1 else b"".join(parts)
-        except TimeoutError:
+            while not reader.complete:
+                message = await reader.receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                parts.append(message.get("body", b""))
+        except BodyTooLarge:
+            raise too_many_bytes(self.limits) from None
+        except BodyTooSlow:
             raise Refusal(
                 408, f"the body did not come within {self.limits.seconds:g} seconds.",
                 connection="close",
             ) from None  # fmt: skip
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     # --- the model
 

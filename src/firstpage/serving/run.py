@@ -9,17 +9,17 @@ import signal
 import sys
 import threading
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstpage.errors import DataError
 from firstpage.serving import arrow_body
 from firstpage.serving.app import Serving
-from firstpage.serving.connections import IDLE, guarded, look_at_all
 from firstpage.serving.holder import Holder, printable
 from firstpage.serving.limits import Limits
-from firstpage.serving.sockets import BACKLOG, listen, room, shown
+from firstpage.transport.connections import ConnectionLimits
+from firstpage.transport.server import server_for
+from firstpage.transport.sockets import listen, shown
 
 if TYPE_CHECKING:
     import uvicorn
@@ -33,7 +33,6 @@ def serve(
     token: str | None = None, wait: bool = False, allow_new_features: bool = False,
 ) -> None:  # fmt: skip
     """Serve a model file.  Without a good one this ends at once, unless told to `wait` for it."""
-    import uvicorn
     from threadpoolctl import threadpool_limits
 
     _log()
@@ -46,14 +45,8 @@ def serve(
     threadpool_limits(1)
     sys.setswitchinterval(SWITCH)
     taken = listen(host, port)
-    limits = replace(limits, connections=room(limits.connections))
-    config = uvicorn.Config(
-        Serving(holder, limits, poll=poll, token=token), http=guarded(limits), backlog=BACKLOG,
-        log_level="error", access_log=False, proxy_headers=False, server_header=False, ws="none",
-        timeout_keep_alive=IDLE, timeout_graceful_shutdown=LAST,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
-    config.callback_notify, config.timeout_notify = lambda: look_at_all(server), 0
+    app = Serving(holder, limits, poll=poll, token=token)
+    server = server_for(app, ConnectionLimits(limits.connections), LAST)
     if threading.current_thread() is threading.main_thread():
         _heed_signals(server, holder)
     print(

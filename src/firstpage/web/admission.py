@@ -30,50 +30,62 @@ from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import SLUG
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+STRANGER_BODY = 1 << 16  # bytes of a body that anybody may send
 FORM_HEAD = 1 << 16  # bytes of a form in which its token must have come; ours have it first
 
 
 class AdmissionRoute(APIRoute):
-    """A route that reads no body of a request which it refuses."""
+    """A route that reads no body of a request which it refuses, and of strangers a short one."""
 
     def get_route_handler(self) -> Handler:
         inner = super().get_route_handler()
         calls = set(_calls(self.dependant))
-        if csrf_form in calls:
-            return _form_handler(inner, calls)
-        return inner if self.body_field is None else _body_handler(inner, calls)
+        if self.body_field is None and csrf_form not in calls:
+            return inner
+
+        async def handle(request: Request) -> Response:
+            head = Request(request.scope)  # there is no body to read in it
+            login = await run_in_threadpool(_admitted, head, calls)
+            receive = request.receive if needed_login in calls else _short(request.receive)
+            if csrf_form in calls:
+                receive = await _with_token(receive, expected_csrf(head, login))
+            whole = Request(request.scope, receive)
+            try:
+                return await inner(whole)
+            finally:
+                await whole.close()  # files of a form
+
+        return handle
 
 
-def _body_handler(inner: Handler, calls: set[Any]) -> Handler:
-    async def handle(request: Request) -> Response:
-        await run_in_threadpool(_admitted, Request(request.scope), calls)
-        return await inner(request)
-
-    return handle
-
-
-def _form_handler(inner: Handler, calls: set[Any]) -> Handler:
+async def _with_token(receive: Receive, token: str) -> Receive:
     """The token of a form is in its body, so the first bytes of it are read, and no more."""
+    messages = [message async for message in _first(receive, FORM_HEAD)]
+    sent = b"".join(message.get("body", b"") for message in messages)[:FORM_HEAD]
+    if not token or token.encode() not in sent:
+        raise HTTPException(403, FORGED)
+    return _replayed(messages, receive)
 
-    async def handle(request: Request) -> Response:
-        head = Request(request.scope)
-        login = await run_in_threadpool(_admitted, head, calls)
-        token = expected_csrf(head, login).encode()
-        messages = [message async for message in _first(request.receive, FORM_HEAD)]
-        sent = b"".join(message.get("body", b"") for message in messages)[:FORM_HEAD]
-        if not token or token not in sent:
-            raise HTTPException(403, FORGED)
-        whole = Request(request.scope, _replayed(messages, request.receive))
-        try:
-            return await inner(whole)
-        finally:
-            await whole.close()  # files of the form
 
-    return handle
+def _short(receive: Receive) -> Receive:
+    """Receive a body of a login, a name and a password, and none that is longer."""
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > STRANGER_BODY:
+            raise HTTPException(
+                413, f"This is too large; at most {STRANGER_BODY:,} bytes are taken."
+            )
+        return message
+
+    return counted
 
 
 def _admitted(request: Request, calls: set[Any]) -> Login | None:
-    """The login of a request that these dependencies let pass; the request has no body to read."""
+    """The login of a request that these dependencies let pass; it is asked by its head alone."""
     login = current_login(request)
     if needed_login in calls:
         login = needed_login(login)

@@ -34,6 +34,8 @@ class ServeSettings:
     `open`: one person on this machine, no accounts; `token` lets their browser in, once.
     `hosts`: names under which the server may be addressed, beside this machine's own.
     `proxy`: believe the proxy in front about address and https.  Limits are bytes.
+    `connections`: open at the same time; more take the place of silent ones.
+    `seconds`: that we wait for a body, beside what came of it over `rate` bytes per second.
     """
 
     open: bool = False
@@ -43,6 +45,9 @@ class ServeSettings:
     upload: int = 64 << 20
     unpacked: int = 512 << 20
     body: int = 1 << 20
+    connections: int = 1000
+    seconds: float = 10.0
+    rate: float = 16 << 10
 
 
 def store_of(request: Request) -> Store:
