@@ -11,6 +11,7 @@ import polars
 import pytest
 
 from firstpage.data import lines
+from firstpage.data.lines import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle
 from firstpage.web.imports.bundle import File, Sources, read
@@ -172,7 +173,108 @@ def test_bombs_are_stopped_by_what_they_unpack_to(name: str) -> None:
         packed = gzip.compress(b"0" * 50_000_000)
     assert len(packed) < 2_000_000
     with pytest.raises(DataError, match=r"holds more than|a line of over"):
-        read(Sources(documents=file(name, packed)), limit=5_000_000)
+        read(Sources(documents=file(name, packed)), ReadLimits(bytes=5_000_000))
+
+
+def gzipped(*parts: bytes) -> bytes:
+    """Gzip of parts one after the other; members of a gzip file may follow each other."""
+    return b"".join(gzip.compress(part) for part in parts)
+
+
+READ_AS = {  # what a file is given as, and its name
+    "rows": ("documents", "d.jsonl.gz"), "table": ("documents", "d.csv.gz"),
+    "topics": ("topics", "t.gz"), "run": ("run", "r.gz"), "letor": ("letor", "l.gz"),
+    "qrels": ("qrels", "q.gz"), "golds": ("golds", "g.jsonl.gz"),
+    "training": ("training", "p.tsv.gz"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", READ_AS)
+def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small gzip of newlines holds millions of lines, and each costs time."""
+    seen = 0
+    decoded = lines._decoded
+
+    def counted(*given: Any) -> str:
+        nonlocal seen
+        seen += 1
+        return decoded(*given)
+
+    monkeypatch.setattr(lines, "_decoded", counted)
+    given, name = READ_AS[kind]
+    more = {"collection": file("c", COLLECTION)} if kind in ("run", "letor") else {}
+    bomb = gzipped(b"\n" * 50_000_000)
+    assert len(bomb) < 100_000
+    with pytest.raises(DataError, match=rf"^{name}: holds more than 1,000 lines; split it\.$"):
+        read(Sources(**{given: file(name, bomb)}, **more), ReadLimits(lines=1000))
+    assert seen <= 1000
+
+
+def test_a_collection_of_blank_lines_is_stopped() -> None:
+    for name in ("c.gz", "c.jsonl.gz"):
+        bomb = file(name, gzipped(b"<DOC>\n", b"\n" * 50_000_000))
+        with pytest.raises(DataError, match=f"^{name}: holds more than 1,000 lines"):
+            read(Sources(run=file("r", RUN), collection=bomb), ReadLimits(lines=1000))
+
+
+def parquet(height: int, width: int) -> bytes:
+    """A Parquet file of empty cells."""
+    buffer = io.BytesIO()
+    polars.DataFrame({f"c{i}": [None] * height for i in range(width)}).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def test_rows_columns_and_cells_have_limits() -> None:
+    wide = ",".join(f"c{i}" for i in range(11)).encode()
+    for name, data, told in (
+        ("d.jsonl", b"{}\n" * 101, "d.jsonl: holds more than 100 rows; split it."),
+        ("d.csv", b"query\n" + b"q\n" * 101, "d.csv: holds more than 100 rows; split it."),
+        ("d.csv", wide + b"\n", "d.csv:1: has 11 columns; at most 10 are read."),
+        ("d.parquet", parquet(101, 1), "d.parquet: holds more than 100 rows; split it."),
+        ("d.parquet", parquet(1, 11), "d.parquet: holds more than 10 columns; split it."),
+        ("d.parquet", parquet(90, 10), "d.parquet: holds more than 500 cells; split it."),
+    ):
+        limits = ReadLimits(rows=100, columns=10, cells=500)
+        with pytest.raises(DataError) as error:
+            list(lines.rows(name, io.BytesIO(data), limits))
+        assert str(error.value) == told
+    assert len(list(lines.rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100)))) == 100
+
+
+def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
+    """Empty cells take no byte, so bytes alone would never stop it."""
+    with pytest.raises(DataError, match="holds more than 1,000,000 rows"):
+        read(Sources(documents=file("d.parquet", parquet(3_000_000, 1))))
+
+
+def test_a_header_of_many_columns_takes_no_time() -> None:
+    header = b",".join(b"c%d" % i for i in range(1_000_000))
+    with pytest.raises(
+        DataError, match=r"^d\.csv:1: has 1,000,000 columns; at most 1,000 are read"
+    ):
+        read(Sources(documents=file("d.csv", header + b"\n1,2\n")))
+
+
+def test_tags_that_are_never_closed_take_no_time() -> None:
+    block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
+    found = read(
+        Sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block))
+    ).queries[0].documents[0]  # fmt: skip
+    assert (found.key, found.title, found.body) == ("A", "", "")
+
+
+def test_the_elements_of_a_document() -> None:
+    block = (
+        b"<DOC><docno>A</DOCNO><HEAD>never closed <TITLE>one</title>"
+        b"<TEXT>first <TITLE>inside</TITLE></TEXT></TEXT><BODY>second</BODY><TEXT>third</TEXT></DOC>\n"
+        b"<DOC><DOCNO>B</DOCNO>no element <HEAD>but this</HEAD> one</DOC>\n"
+    )
+    run = b"1 Q0 A 1 2 x\n1 Q0 B 2 1 x\n"
+    first, second = read(
+        Sources(run=file("r", run), collection=file("c", block))
+    ).queries[0].documents  # fmt: skip
+    assert (first.title, first.body) == ("one", "first  inside\n\nthird\n\nsecond")
+    assert (second.title, second.body) == ("but this", "no element  one")
 
 
 def test_a_line_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,13 @@ from urllib.parse import parse_qsl
 from firstpage.serving import page
 from firstpage.serving.answers import Slow, answer
 from firstpage.serving.description import GETS, POSTS, description
-from firstpage.serving.holder import Holder
+from firstpage.serving.holder import Holder, Reload
 from firstpage.serving.json_body import dumps
 from firstpage.serving.limits import Limits, Refusal, too_many_bytes
 from firstpage.serving.metrics import MEDIA, Metrics
 from firstpage.serving.replies import Headers, Receive, Reply, Scope, Send, media_of, send_reply
 from firstpage.serving.served import Served
+from firstpage.transport.bodies import BodyReader, BodyTooLarge, BodyTooSlow
 
 log = logging.getLogger("firstpage.serving")
 LARGE = 1 << 20  # bytes of a body from which on it is worked on beside the loop
@@ -140,25 +141,21 @@ class Serving:
         said = headers.get(b"content-length", b"0")
         if not said.isdigit() or len(said) > 18 or int(said) > most:
             raise too_many_bytes(self.limits)
-        parts, size = [], 0
+        reader, parts = BodyReader(receive, most, self.limits.seconds), []
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Gone
-                    part = message.get("body", b"")
-                    size += len(part)
-                    if size > most:
-                        raise too_many_bytes(self.limits)
-                    parts.append(part)
-                    if not message.get("more_body", False):
-                        return parts[0] if len(parts) == 1 else b"".join(parts)
-        except TimeoutError:
+            while not reader.complete:
+                message = await reader.receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                parts.append(message.get("body", b""))
+        except BodyTooLarge:
+            raise too_many_bytes(self.limits) from None
+        except BodyTooSlow:
             raise Refusal(
                 408, f"the body did not come within {self.limits.seconds:g} seconds.",
                 connection="close",
             ) from None  # fmt: skip
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     # --- the model
 
@@ -173,7 +170,8 @@ class Serving:
         told: dict[str, Any] = {"status": "no model", "file": held.name}
         if held.served is not None:
             told |= {
-                "status": "ok", "model": held.served.model.ranker, "digest": held.served.digest,
+                "status": "ok" if held.refused is None else "degraded",
+                "model": held.served.model.ranker, "digest": held.served.digest,
                 "since": held.served.since,
             }  # fmt: skip
         told |= {"reloads": held.reloads, "refused": held.refused}
@@ -188,11 +186,13 @@ class Serving:
                 401, "give the server's token: 'Authorization: Bearer TOKEN'.",
                 www_authenticate="Bearer",
             )  # fmt: skip
-        if not await self.reload():
-            raise Refusal(422, f"refused: {self.holder.refused}")
-        return Reply(200, dumps({"digest": self._model().digest, "reloads": self.holder.reloads}))
+        done = await self.reload()
+        answer = {**done.to_dict(), "reloads": self.holder.reloads}
+        if done.accepted:
+            return Reply(200, dumps({"digest": done.digest, **answer}))
+        return Reply(422, dumps({"detail": f"refused: {done.refused}", **answer}))
 
-    async def reload(self) -> bool:
+    async def reload(self) -> Reload:
         """Look at the file now, in a thread: requests go on meanwhile."""
         return await asyncio.get_running_loop().run_in_executor(self._loader, self.holder.look)
 
@@ -222,7 +222,7 @@ class Serving:
         """SIGHUP, where there is such a thing, means: look at the file."""
         import signal
 
-        again: set[asyncio.Task[bool]] = set()
+        again: set[asyncio.Task[Reload]] = set()
 
         def hung_up() -> None:
             task = asyncio.ensure_future(self.reload())

@@ -34,6 +34,8 @@ class ServeSettings:
     `open`: one person on this machine, no accounts; `token` lets their browser in, once.
     `hosts`: names under which the server may be addressed, beside this machine's own.
     `proxy`: believe the proxy in front about address and https.  Limits are bytes.
+    `connections`: open at the same time; more take the place of silent ones.
+    `seconds`: that we wait for a body, beside what came of it over `rate` bytes per second.
     """
 
     open: bool = False
@@ -43,6 +45,9 @@ class ServeSettings:
     upload: int = 64 << 20
     unpacked: int = 512 << 20
     body: int = 1 << 20
+    connections: int = 1000
+    seconds: float = 10.0
+    rate: float = 16 << 10
 
 
 def store_of(request: Request) -> Store:
@@ -119,11 +124,18 @@ def csrf_token(request: Request, login: MaybeLogin) -> str:
     return _guest_csrf(guest)
 
 
+def expected_csrf(request: Request, login: Login | None) -> str:
+    """What a form of this browser must carry; empty where it has been given none."""
+    if login is not None:
+        return login.csrf
+    guest = request.cookies.get(GUEST)
+    return _guest_csrf(guest) if guest else ""
+
+
 async def csrf_form(request: Request, login: MaybeLogin) -> FormData:
     """For pages: the form that was sent, if its field `csrf` is the right one."""
     form = await request.form()
-    guest = request.cookies.get(GUEST)
-    want = login.csrf if login is not None else _guest_csrf(guest) if guest else ""
+    want = expected_csrf(request, login)
     given = form.get("csrf")
     if not want or not isinstance(given, str) or not _same(given, want):
         raise HTTPException(403, FORGED)

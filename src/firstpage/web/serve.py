@@ -13,7 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firstpage.serving.sockets import listen, shown
+from firstpage.transport.connections import ConnectionLimits
+from firstpage.transport.server import server_for
+from firstpage.transport.sockets import listen, shown
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 Until = Callable[[], bool]
 LOOK, LINGER = 0.5, 3.0  # seconds between looks, and after the last
+LAST = 5  # seconds that requests may take to end once the server is told to stop
 
 
 def serve(
@@ -39,7 +42,6 @@ def serve(
 
 def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Until | None) -> None:
     """Until somebody stops it."""
-    import uvicorn
     from threadpoolctl import threadpool_limits
 
     from firstpage.web.app import create_app, ready_for_one
@@ -58,11 +60,7 @@ def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Unt
         _invite_first(store, address)
     sys.stdout.flush()
     app = create_app(store, replace(settings, hosts=(*settings.hosts, host)))
-    config = uvicorn.Config(
-        app, log_level="warning", proxy_headers=False, server_header=False, access_log=False,
-        timeout_graceful_shutdown=5,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
+    server = server_for(app, ConnectionLimits(settings.connections), LAST)
     if until is not None:
         threading.Thread(target=_stop, args=(server, until), daemon=True).start()
     server.run(sockets=[taken])

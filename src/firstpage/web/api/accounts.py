@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 
 from firstpage.web import entry
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.security import (
     LoggedIn,
@@ -25,7 +26,7 @@ from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.state import NotThere
 
-router = APIRouter(tags=["people"])
+router = APIRouter(tags=["people"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.security import Lead, csrf_header, store_of
 from firstpage.web.store import assigning
 from firstpage.web.store.assigning import Plan
 from firstpage.web.store.logins import Login
 
-router = APIRouter(tags=["assignment"], prefix="/projects/{slug}")
+router = APIRouter(tags=["assignment"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 
 
 @router.get("/assignment")

@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.exports import make
 from firstpage.web.findings import choosing, figures, measure, progress, truth
 from firstpage.web.security import Lead, store_of
 
-router = APIRouter(tags=["findings"], prefix="/projects/{slug}")
+router = APIRouter(tags=["findings"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 Name = Literal[
     "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
     "assignment.json", "measure.json", "preferences.jsonl",

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.findings.choosing import Choice, following
 from firstpage.web.security import Anyone, CurrentPerson, csrf_header, desk_of, store_of
@@ -18,7 +19,7 @@ from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.state import Conflict, NotThere, State
 
-router = APIRouter(tags=["judging"])
+router = APIRouter(tags=["judging"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 

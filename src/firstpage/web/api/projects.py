@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 
+from firstpage.data.lines import ReadLimits
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.imports import bundle
 from firstpage.web.imports.pictures import from_uploads
@@ -17,7 +19,7 @@ from firstpage.web.store import assigning, projects
 from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import Member
 
-router = APIRouter(tags=["projects"])
+router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 
@@ -95,7 +97,7 @@ def take(
     }
     found = from_uploads({upload.filename or "": upload.file for upload in images})
     sources = bundle.Sources(**files, pictures=found, depth=depth)
-    read = bundle.read(sources, settings_of(request).unpacked)
+    read = bundle.read(sources, ReadLimits(bytes=settings_of(request).unpacked))
     with store_of(request).write() as tx:
         return add(tx, member.project, read, member.person)
 

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.security import Lead, csrf_header, store_of
 from firstpage.web.store import assigning, audit, invitations, people, projects
 from firstpage.web.store.logins import Login
 from firstpage.web.store.state import NotThere
 
-router = APIRouter(tags=["team"], prefix="/projects/{slug}")
+router = APIRouter(tags=["team"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 

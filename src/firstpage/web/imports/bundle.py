@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO
 
 from firstpage.data import lines
+from firstpage.data.lines import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import known, rows, trec
 from firstpage.web.imports.known import Known
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import Query
 
-UNPACKED = 512 << 20
 DEPTH = 50
 
 
@@ -55,24 +56,24 @@ class Bundle:
     graded_by: str = ""  # the file that they came in
 
 
-def read(sources: Sources, limit: int = UNPACKED) -> Bundle:
-    """Read all files; `limit` bytes each, unpacked."""
+def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa: B008 (frozen)
+    """Read all files, each up to the limits."""
     found: dict[str, Query] = {}
     if sources.queries is not None and sources.topics is not None:
         raise DataError("give the queries once: as rows, or as TREC topics.")
     if sources.queries is not None:
-        found = rows.queries_from(_rows(sources.queries, limit))
+        found = rows.queries_from(_rows(sources.queries, limits))
     if sources.topics is not None:
-        found = trec.topics(sources.topics.name, sources.topics.stream, limit)
-    golds = known.golds_from(_rows(sources.golds, limit)) if sources.golds else []
+        found = trec.topics(sources.topics.name, sources.topics.stream, limits)
+    golds = known.golds_from(_rows(sources.golds, limits)) if sources.golds else []
     training = (
-        known.training_from(_rows(sources.training, limit), sources.pictures)
+        known.training_from(_rows(sources.training, limits), sources.pictures)
         if sources.training
         else []
     )
-    made = _documents(sources, found, limit)
+    made = _documents(sources, found, limits)
     given = sources.qrels
-    grades = trec.qrels(given.name, given.stream, limit) if given else {}
+    grades = trec.qrels(given.name, given.stream, limits) if given else {}
     if not (made or golds or training or grades):
         raise DataError(
             "there is nothing to import; give documents, golds, training questions or qrels."
@@ -80,7 +81,7 @@ def read(sources: Sources, limit: int = UNPACKED) -> Bundle:
     return Bundle(made, golds, training, sources.pictures, grades, given.name if given else "")
 
 
-def _documents(sources: Sources, found: dict[str, Query], limit: int) -> list[Query]:
+def _documents(sources: Sources, found: dict[str, Query], limits: ReadLimits) -> list[Query]:
     ways = [f for f in (sources.documents, sources.run, sources.letor) if f is not None]
     if not ways:
         if found or sources.collection:
@@ -89,19 +90,19 @@ def _documents(sources: Sources, found: dict[str, Query], limit: int) -> list[Qu
     if len(ways) > 1:
         raise DataError("give the documents once: as rows, by a run, or by a LETOR file.")
     if sources.documents is not None:
-        given = rows.documents_from(_rows(sources.documents, limit), sources.pictures)
+        given = rows.documents_from(_rows(sources.documents, limits), sources.pictures)
         return rows.joined(found, given)
     texts = sources.collection
     if texts is None:
         raise DataError(f"{ways[0].name}: names documents alone; give their texts as a collection.")
     if sources.run is not None:
-        wanted = trec.run(sources.run.name, sources.run.stream, limit, sources.depth)
+        wanted = trec.run(sources.run.name, sources.run.stream, limits, sources.depth)
     else:
-        wanted = trec.letor(ways[0].name, ways[0].stream, limit)
+        wanted = trec.letor(ways[0].name, ways[0].stream, limits)
     keys = {d for q, docs in wanted.items() if not found or q in found for d in docs}
-    have = trec.collection(texts.name, texts.stream, limit, keys, sources.pictures)
+    have = trec.collection(texts.name, texts.stream, limits, keys, sources.pictures)
     return trec.put_together(found, wanted, have, texts.name)
 
 
-def _rows(file: File, limit: int) -> list[lines.Row]:
-    return list(lines.rows(file.name, file.stream, limit))
+def _rows(file: File, limits: ReadLimits) -> Iterator[lines.Row]:
+    return lines.rows(file.name, file.stream, limits)

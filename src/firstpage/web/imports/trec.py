@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from html import unescape
 from typing import IO
 
-from firstpage.data.lines import LONGEST_LINE, json_rows, lines
+from firstpage.data.lines import LONGEST_LINE, ReadLimits, json_rows, lines
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import document_from, grade_of
@@ -16,15 +16,15 @@ from firstpage.web.store.texts import Document, Query
 
 FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
 LABELS = re.compile(r"^(number|topic|description|narrative)\s*:\s*", re.I)
-ELEMENT = re.compile(r"<(DOCNO|TITLE|HEADLINE|HEAD|TEXT|BODY)>(.*?)</\1>", re.S | re.I)
+MARK = re.compile(r"<(/?)(DOCNO|TITLE|HEADLINE|HEAD|TEXT|BODY)>", re.I)
 TAG = re.compile(r"<[^<>]*>")
 Wanted = dict[str, dict[str, float | None]]  # query: document: prior
 
 
-def topics(name: str, stream: IO[bytes], limit: int) -> dict[str, Query]:
+def topics(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, Query]:
     """`<top>` blocks with num, title, desc, narr; or lines of a number, a tab and the text."""
     found: dict[str, Query] = {}
-    for where, block in _blocks(name, stream, limit, "<top>", "</top>"):
+    for where, block in _blocks(name, stream, limits, "<top>", "</top>"):
         parts = {tag.lower(): _clean(text) for tag, text in FIELD.findall(block)}
         key = parts.get("num", "").split()[0] if parts.get("num") else ""
         if not key:
@@ -34,7 +34,7 @@ def topics(name: str, stream: IO[bytes], limit: int) -> dict[str, Query]:
     if found:
         return found
     stream.seek(0)
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         if line.strip():
             key, tab, text = line.partition("\t")
             if not tab or not key.strip():
@@ -43,10 +43,10 @@ def topics(name: str, stream: IO[bytes], limit: int) -> dict[str, Query]:
     return found
 
 
-def run(name: str, stream: IO[bytes], limit: int, depth: int) -> Wanted:
+def run(name: str, stream: IO[bytes], limits: ReadLimits, depth: int) -> Wanted:
     """The best `depth` documents of each query; their scores are what one believes of them."""
     found: Wanted = {}
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         words = line.split()
         if not words:
             continue
@@ -67,10 +67,10 @@ def run(name: str, stream: IO[bytes], limit: int, depth: int) -> Wanted:
     }
 
 
-def qrels(name: str, stream: IO[bytes], limit: int) -> dict[str, dict[str, int]]:
+def qrels(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, dict[str, int]]:
     """Grades by query and document, for the items of lists."""
     found: dict[str, dict[str, int]] = {}
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         words, where = line.split(), f"{name}:{number}"
         if not words:
             continue
@@ -82,10 +82,10 @@ def qrels(name: str, stream: IO[bytes], limit: int) -> dict[str, dict[str, int]]
     return found
 
 
-def letor(name: str, stream: IO[bytes], limit: int) -> Wanted:
+def letor(name: str, stream: IO[bytes], limits: ReadLimits) -> Wanted:
     """The documents that a LETOR file names after `#`; its labels and features are not needed."""
     found: Wanted = {}
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         data, hash_, comment = line.partition("#")
         words = data.split()
         if not words:
@@ -103,18 +103,18 @@ def letor(name: str, stream: IO[bytes], limit: int) -> Wanted:
 
 
 def collection(
-    name: str, stream: IO[bytes], limit: int, wanted: Collection[str], pictures: Pictures
+    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures
 ) -> dict[str, Document]:
     """The documents that are wanted: TREC text, or JSON lines with an id and a text."""
     if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         found = {}
-        for where, row in json_rows(name, stream, limit):
+        for where, row in json_rows(name, stream, limits):
             key = str(row.get("docid", row.get("id", row.get("_id", row.get("docno", "")))))
             if key in wanted:
                 found[key] = document_from(where, {**row, "document": key}, pictures)
         return found
     found = {}
-    for where, block in _blocks(name, stream, limit, "<DOC>", "</DOC>"):
+    for where, block in _blocks(name, stream, limits, "<DOC>", "</DOC>"):
         made = _document(where, block)
         if made.key in wanted:
             found[made.key] = made
@@ -147,24 +147,47 @@ def _with_prior(document: Document, prior: float | None) -> Document:
 
 
 def _document(where: str, block: str) -> Document:
-    parts: dict[str, list[str]] = {}
-    for tag, text in ELEMENT.findall(block):
-        parts.setdefault(tag.upper(), []).append(text)
+    parts, rest = _elements(block)
     key = _clean(" ".join(parts.get("DOCNO", []))).strip()
     if not key or len(key) > 200:
         raise DataError(f"{where}: this document has no <DOCNO> of 1 to 200 characters.")
     title = next((_clean(parts[t][0]) for t in ("TITLE", "HEADLINE", "HEAD") if t in parts), "")
     body = "\n\n".join(_plain(text) for t in ("TEXT", "BODY") for text in parts.get(t, []))
-    return Document(key, title, "text", body or _plain(ELEMENT.sub("", block)))
+    return Document(key, title, "text", body or _plain(rest))
+
+
+def _elements(block: str) -> tuple[dict[str, list[str]], str]:
+    """Return the texts between the tags of each element, and what stands outside of all.
+
+    A tag that is never closed is none.  The time is linear in the length of the block.
+    """
+    marks = [(m.start(), m.end(), bool(m[1]), m[2].upper()) for m in MARK.finditer(block)]
+    ends: dict[str, list[tuple[int, int]]] = {}  # of each element, the last first
+    for start, end, closes, tag in reversed(marks):
+        if closes:
+            ends.setdefault(tag, []).append((start, end))
+    parts: dict[str, list[str]] = {}
+    outside, at = [], 0
+    for start, end, closes, tag in marks:
+        if closes or start < at:
+            continue
+        following = ends.get(tag, [])
+        while following and following[-1][0] < end:
+            following.pop()
+        if following:
+            parts.setdefault(tag, []).append(block[end : following[-1][0]])
+            outside.append(block[at:start])
+            at = following[-1][1]
+    return parts, "".join((*outside, block[at:]))
 
 
 def _blocks(
-    name: str, stream: IO[bytes], limit: int, start: str, end: str
+    name: str, stream: IO[bytes], limits: ReadLimits, start: str, end: str
 ) -> Iterator[tuple[str, str]]:
     """What stands between two tags, which have lines of their own or begin and end them."""
     held: list[str] | None = None
     begin = size = 0
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         plain = line.strip().lower()
         if held is None and plain.startswith(start.lower()):
             held, begin, size = [], number, 0

@@ -11,12 +11,12 @@ from urllib.parse import quote
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.datastructures import FormData
 
 from firstpage.errors import DataError, FirstpageError
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api.bodies import storable
 from firstpage.web.pages.static import address
 from firstpage.web.security import csrf_form, csrf_token, current_login, settings_of
@@ -123,7 +123,7 @@ def field(form: FormData, name: str, default: str = "") -> str:
         raise DataError(f"{name}: {error}; take it out.") from error
 
 
-class PageRoute(APIRoute):
+class PageRoute(AdmissionRoute):
     """A route whose errors are pages: signed out leads to the door, the rest says what is wrong."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
@@ -144,8 +144,6 @@ class PageRoute(APIRoute):
                 return failed(request, error.status_code, str(error.detail))
             except FirstpageError as error:
                 return failed(request, 404 if isinstance(error, NotThere) else 400, str(error))
-            finally:
-                await request.close()  # files of a form
 
         return handle
 

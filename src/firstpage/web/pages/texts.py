@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData, UploadFile
 
+from firstpage.data.lines import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle
 from firstpage.web.imports.bundle import Bundle
@@ -95,4 +96,5 @@ def _read(request: Request, form: FormData) -> Bundle:
             files[name] = bundle.File(found.filename, found.file)
     images = [f for f in form.getlist("images") if isinstance(f, UploadFile) and f.filename]
     pictures = from_uploads({f.filename or "": f.file for f in images})
-    return bundle.read(bundle.Sources(**files, pictures=pictures), settings_of(request).unpacked)
+    limits = ReadLimits(bytes=settings_of(request).unpacked)
+    return bundle.read(bundle.Sources(**files, pictures=pictures), limits)
