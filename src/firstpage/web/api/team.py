@@ -76,7 +76,7 @@ def revoke(request: Request, member: Lead, invitation: bodies.Id, login: Changin
 @router.get("/audit")
 def changes(
     request: Request, member: Lead,
-    before: Annotated[int | None, Query(ge=1, le=bodies.MOST)] = None,
+    before: bodies.Before = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> dict[str, Any]:  # fmt: skip
     """Who changed what, newest first."""
