@@ -84,7 +84,7 @@ def test_the_audit_takes_no_number_that_no_row_has(both: Site, number: int) -> N
 def test_the_form_that_takes_back_a_link_is_bounded(both: Site, number: int) -> None:
     both.project()
     lena = both.client("lena")
-    sent = {"csrf": lena.headers["X-CSRF-Token"], "invitation": str(number)}
+    sent = {"csrf": lena.headers["X-CSRF-Token"], "link": str(number)}
     reply = lena.post("/p/books/people/revoke", data=sent, follow_redirects=False)
     assert reply.status_code < 500
 

@@ -92,7 +92,7 @@ def report(request: Request, member: Lead) -> Response:
 @router.get("/p/{slug}/audit")
 def changes(request: Request, member: Lead, before: Before = None) -> Response:
     with store_of(request).read() as tx:
-        rows = audit.of_project(tx, member.project.id, 100, before)
+        rows = audit.changes(tx, member.project.id, 100, before)
     older = rows[-1]["id"] if len(rows) == 100 else None
     return render(request, "lead/audit.html", member=member, rows=rows, older=older)
 
