@@ -113,6 +113,8 @@ def _dressed(scope: Scope, send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
+            if scope["scheme"] == "https":  # as the proxy says; we speak HTTP
+                headers.setdefault("strict-transport-security", "max-age=31536000")
             guest = scope.get("state", {}).get("guest")
             if guest:
                 headers.append("set-cookie", _guest_cookie(guest, scope["scheme"] == "https"))

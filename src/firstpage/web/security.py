@@ -13,9 +13,14 @@ from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Header, HTTPException, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from firstpage.web.store import logins, projects
+from firstpage.web import devices, entry
+from firstpage.web.entry import Entered
+from firstpage.web.gate import Gate
+from firstpage.web.store import attempts, logins, projects
+from firstpage.web.store.attempts import Source
 from firstpage.web.store.connect import Store
 from firstpage.web.store.desk import Desk
 from firstpage.web.store.logins import Login
@@ -56,6 +61,10 @@ def store_of(request: Request) -> Store:
 
 def desk_of(request: Request) -> Desk:
     return cast(Desk, request.app.state.desk)
+
+
+def gate_of(request: Request) -> Gate:
+    return cast(Gate, request.app.state.gate)
 
 
 def settings_of(request: Request) -> ServeSettings:
@@ -161,14 +170,35 @@ def lead_of(member: Annotated[Member, Depends(member_of)]) -> Member:
     return member
 
 
+def admin_of(person: CurrentPerson) -> Person:
+    """Return who is asking, if they see to the whole server."""
+    if not person.admin:
+        raise HTTPException(403, "Only an admin may do this.")
+    return person
+
+
+Admin = Annotated[Person, Depends(admin_of)]
 Anyone = Annotated[Member, Depends(member_of)]
 Lead = Annotated[Member, Depends(lead_of)]
 
 
 def set_login_cookie(request: Request, response: Response, token: str) -> None:
-    """Out of reach of scripts and of other sites' forms; over https only, where we are."""
+    """Hand a session to the browser."""
+    _set_cookie(request, response, COOKIE, token, logins.DAYS)
+
+
+def let_in(request: Request, response: Response, entered: Entered) -> None:
+    """Hand the browser what it received by coming in."""
+    if entered.token is not None:
+        set_login_cookie(request, response, entered.token)
+    if entered.device is not None:
+        _set_cookie(request, response, *entered.device, devices.DAYS)
+
+
+def _set_cookie(request: Request, response: Response, name: str, value: str, days: int) -> None:
+    """Set it out of reach of scripts and of other sites' forms; over https only, where we are."""
     response.set_cookie(
-        COOKIE, token, max_age=logins.DAYS * 86400, httponly=True, samesite="lax",
+        name, value, max_age=days * 86400, httponly=True, samesite="lax",
         secure=request.url.scheme == "https", path="/",
     )  # fmt: skip
 
@@ -178,8 +208,25 @@ def drop_login_cookie(response: Response) -> None:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from, for limits."""
+    """Return where a request comes from, for the audit."""
     return request.client.host[:64] if request.client else "unknown"
+
+
+def network_of(request: Request) -> Source:
+    """Return where somebody who is not signed in comes from, for limits."""
+    return attempts.network(address_of(request))
+
+
+def session_of(request: Request, login: Login) -> Source:
+    """Return the source of somebody who is signed in: their own session."""
+    return Source(address_of(request), f"session {login.id}", known=True)
+
+
+async def device_of(request: Request, login: str) -> Source:
+    """Return the source of a sign-in: a device that the account knows, or the network."""
+    return await run_in_threadpool(
+        entry.source, store_of(request), login, address_of(request), request.cookies
+    )
 
 
 def _guest_csrf(guest: str) -> str:

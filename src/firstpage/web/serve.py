@@ -86,11 +86,22 @@ def _show(address: str) -> None:
 
 
 def _invite_first(store: Store, address: str) -> None:
-    """Where no lead of all can come in, whoever starts the server hands out the first account."""
+    """Print a link to come in where no admin has a password yet: for their account, or a new one.
+
+    It ends the links that were printed before.
+    """
     with store.write() as tx:
-        if not people.an_admin(tx):
+        if people.an_admin(tx):
+            return
+        admin = people.waiting_admin(tx)
+        if admin is None:
             link = invitations.invite(tx, None, "lead", None)
-            print(f"No lead has come in yet; the first one does here (once): {address}{link.path}")
+            who = "the first lead chooses a login and comes in here"
+        else:
+            link = invitations.reset_link(tx, admin, None, invitations.DAYS)
+            who = f"{admin.login} comes in here"
+    print(f"No lead has a password yet; {who} (once; links printed before have ended):")
+    print(f"{address}{link.path}")
 
 
 def check_port(host: str, port: int) -> None:

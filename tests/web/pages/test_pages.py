@@ -77,7 +77,7 @@ def test_login_goes_on_to_our_own_pages_only(site: Site) -> None:
 
     person = site.person("ada")
     with site.store.write() as tx:
-        people.set_password(tx, person, people.hashed(PASSWORD))
+        people.set_password(tx, person, people.hashed(PASSWORD, person.login))
     for target, want in (("/p/books", "/p/books"), ("//evil.example", "/"), ("https://evil", "/")):
         client = site.client()
         form = {"csrf": token(client), "login": "ada", "password": PASSWORD, "next": target}

@@ -206,9 +206,9 @@ def _people(
         person = people.ensure(tx, login)
         projects.join(tx, made, person, "assessor", by=lead)
         if people.password_hash(tx, person.id) is None:
-            links.append((login, invitations.reset_link(tx, person, lead, days=14).path))
+            links.append((login, invitations.reset_link(tx, person, None, invitations.DAYS).path))
     if lead is not None and people.password_hash(tx, lead.id) is None:
-        links.append((lead.login, invitations.reset_link(tx, lead, lead, days=14).path))
+        links.append((lead.login, invitations.reset_link(tx, lead, None, invitations.DAYS).path))
     return links
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import Path
+from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from firstpage.web.store.connect import iso
 
-MOST = 2**31 - 1  # of an id
+MAX_INT = 2**31 - 1  # of an id: what an INTEGER column of both databases stores
 FIRST_YEAR, LAST_YEAR = 2000, 2200
 
 
@@ -37,14 +37,23 @@ def moment(text: str) -> str:
     return iso(found)
 
 
+def distinct(documents: list[str]) -> list[str]:
+    """Return the documents called bad, if each is named once."""
+    if len(set(documents)) < len(documents):
+        raise ValueError("must name each document once")
+    return documents
+
+
 Text = Annotated[str, Field(max_length=200), AfterValidator(storable)]
 LongText = Annotated[str, Field(max_length=5000), AfterValidator(storable)]
 Guidelines = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
 Moment = Annotated[str, Field(max_length=40), AfterValidator(moment)]
+Bad = Annotated[list[Text], Field(max_length=2), AfterValidator(distinct)]
 Secret = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(storable)]
-Id = Annotated[int, Path(ge=1, le=MOST)]
-Number = Annotated[int, Field(ge=0, le=MOST)]
+Id = Annotated[int, Path(ge=1, le=MAX_INT)]
+Before = Annotated[int | None, Query(ge=1, le=MAX_INT)]  # an id to page on from
+Number = Annotated[int, Field(ge=0, le=MAX_INT)]
 
 
 class Body(BaseModel):
@@ -68,7 +77,7 @@ class AnswerBody(Body):
     left: Text
     right: Text | None = None
     outcome: Annotated[int, Field(ge=-2, le=4)] = 0
-    bad: Annotated[list[Text], Field(max_length=2)] = []
+    bad: Bad = []
     skipped: bool = False
     reason: LongText | None = None
     comment: LongText | None = None
@@ -85,7 +94,7 @@ class StepBody(Body):
 class ReviseBody(StepBody):
     at: Number
     outcome: Annotated[int, Field(ge=-2, le=4)]
-    bad: Annotated[list[Text], Field(max_length=2)] = []
+    bad: Bad = []
 
 
 class SpansBody(Body):

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from firstpage.report import draw
+from firstpage.web.api.bodies import Before
 from firstpage.web.exports import log
 from firstpage.web.findings import figures, progress, truth
 from firstpage.web.pages.shell import PageRoute, render
@@ -89,9 +90,9 @@ def report(request: Request, member: Lead) -> Response:
 
 
 @router.get("/p/{slug}/audit")
-def changes(request: Request, member: Lead, before: int | None = None) -> Response:
+def changes(request: Request, member: Lead, before: Before = None) -> Response:
     with store_of(request).read() as tx:
-        rows = audit.of_project(tx, member.project.id, 100, before)
+        rows = audit.changes(tx, member.project.id, 100, before)
     older = rows[-1]["id"] if len(rows) == 100 else None
     return render(request, "lead/audit.html", member=member, rows=rows, older=older)
 

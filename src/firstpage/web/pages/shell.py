@@ -13,15 +13,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from firstpage.errors import DataError, FirstpageError
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api.bodies import storable
 from firstpage.web.pages.static import address
+from firstpage.web.refusals import headers_of, status_of
 from firstpage.web.security import csrf_form, csrf_token, current_login, settings_of
 from firstpage.web.store.projects import Member
-from firstpage.web.store.state import NotThere
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 Form = Annotated[FormData, Depends(csrf_form)]
@@ -34,6 +35,7 @@ NOTES = {
     "opened": "The project is open: assessors can start.",
     "closed": "The project is closed.",
     "dealt": "The queries are dealt out.",
+    "revoked": "The link is taken back; it no longer works.",
     "left": "They left the project; their finished work stays.",
     "deleted": "The data of this person is deleted.",
     "trained": "Well done: you passed the practice. Now the real queries.",
@@ -41,7 +43,13 @@ NOTES = {
     "switched": "Switched; the answers so far stay known.",
     "reset": "Your new password is set; sign in with it.",
 }
-TITLES = {403: "Not for you", 404: "Not there", 413: "Too large", 429: "A moment, please"}
+TITLES = {
+    403: "Not for you",
+    404: "Not there",
+    413: "Too large",
+    429: "A moment, please",
+    503: "A moment, please",
+}
 
 
 @cache
@@ -139,11 +147,15 @@ class PageRoute(AdmissionRoute):
             try:
                 return await inner(request)
             except RequestValidationError:
-                return failed(request, 404, "There is no such page.")
+                return await run_in_threadpool(failed, request, 404, "There is no such page.")
             except HTTPException as error:
-                return failed(request, error.status_code, str(error.detail))
+                return await run_in_threadpool(
+                    failed, request, error.status_code, str(error.detail)
+                )
             except FirstpageError as error:
-                return failed(request, 404 if isinstance(error, NotThere) else 400, str(error))
+                page = await run_in_threadpool(failed, request, status_of(error), str(error))
+                page.headers.update(headers_of(error))
+                return page
 
         return handle
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlalchemy import delete, select, update
 
-from firstpage.web.store import attempts, audit, logins
+from firstpage.web.store import attempts, audit, logins, rights
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.tables import audit as audit_table
@@ -15,7 +15,6 @@ from firstpage.web.store.tables import (
     invitations,
     memberships,
     people,
-    projects,
     spans,
     tasks,
     trained,
@@ -23,20 +22,6 @@ from firstpage.web.store.tables import (
 
 Judgments = Literal["anonymise", "remove"]
 PERSONAL = ("reason", "address", "comment")  # words of a person, and where they were
-
-
-def may_manage(tx: Tx, by: Person, whom: Person) -> bool:
-    """May `by` reset the password or delete the data of `whom`?
-
-    An admin may.  A lead may where all that `whom` belongs to is led by this lead: otherwise
-    leading one project would open the others.
-    """
-    if by.admin:
-        return True
-    if whom.admin or by.id == whom.id:
-        return False
-    theirs = _projects(tx, whom.id)
-    return bool(theirs) and theirs <= _projects(tx, by.id, "lead")
 
 
 def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str, int]:
@@ -58,7 +43,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
         tx.run(update(events).where(events.c.person == person.id).values(comment=None))
         tx.run(update(tasks).where(tasks.c.person == person.id).values(reason=None))
     _unname(tx, person)
-    for project in _projects(tx, person.id):
+    for project in rights.projects_of(tx, person.id):
         audit.note(
             tx, "data deleted", person=by.id, project=project, who=person.id,
             judgments=judgments, **{"count": count},
@@ -95,14 +80,3 @@ def _blot(tx: Tx, person: Person) -> None:
         what = {k: v for k, v in row["what"].items() if k not in PERSONAL}
         if what != row["what"]:
             tx.run(update(audit_table).where(audit_table.c.id == row["id"]).values(what=what))
-
-
-def _projects(tx: Tx, person: int, role: str | None = None) -> set[int]:
-    found = (
-        select(projects.c.id)
-        .join(memberships, memberships.c.project == projects.c.id)
-        .where(memberships.c.person == person)
-    )
-    if role is not None:
-        found = found.where(memberships.c.role == role, memberships.c.left.is_(None))
-    return {row["id"] for row in tx.all(found)}
