@@ -34,7 +34,7 @@ NOTES = {
     "opened": "The project is open: assessors can start.",
     "closed": "The project is closed.",
     "dealt": "The queries are dealt out.",
-    "left": "They left the project; their finished work stays.",
+    "left": "They left; finished work stays, open and begun queries went to the others.",
     "deleted": "The data of this person is deleted.",
     "trained": "Well done: you passed the practice. Now the real queries.",
     "out": "You are signed out.",
