@@ -13,6 +13,7 @@ from firstpage.web.store.choose import the_project
 from firstpage.web.store.connect import Store
 from firstpage.web.store.desk import Desk, Given
 from firstpage.web.store.log import Timing
+from tests.labeling.endpoint import Stub, served
 
 
 @pytest.fixture
@@ -104,7 +105,8 @@ def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("taste.py").write_text(
-        "def longer(query, left, right):\n    return 'left' if len(left) > len(right) else 'right'\n"
+        "def longer(query, left, right):\n"
+        "    return 'left' if len(left.body) > len(right.body) else 'right'\n"
     )
     rows = [{"query": "q", "document": f"d{i}", "html": f"<p>{'x' * i}</p>"} for i in range(6)]
     Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -128,6 +130,7 @@ def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
     assert all(row["cost"]["seconds"] >= 0 and row["by"] == "robot" for row in log)
     again = run("label", "judge", "labels", "--assessor", "robot", "--function", "taste:longer")
     assert "0 answers" in again.stdout
+    assert "there was no open work" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -153,3 +156,120 @@ def test_mistakes_are_one_line(
     done = run("label", *args)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
     assert says in done.stderr
+
+
+def setup(run, *more: object, name: str = "labels", documents: int = 6) -> None:
+    """A project of one query whose documents are longer from one to the next."""
+    rows = [
+        {"query": "q", "document": f"d{i}", "title": f"T{i}", "text": "x" * (i + 1)}
+        for i in range(documents)
+    ]
+    Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run("label", "setup", name, "--documents", "documents.jsonl", "--k", 2, *more)
+    assert done.returncode == 0, done.stderr
+
+
+def asked(run, stub: Stub, *more: object):
+    return run(
+        "label", "judge", "labels", "--assessor", "robot", "--endpoint", stub.url, "--model", "m",
+        *more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("project", "options", "note"),
+    [
+        ((), (), "the pair is skipped (--conflicts skip)"),
+        (("--ties",), (), "a tie is recorded (--conflicts tie)"),
+        ((), ("--conflicts", "first"), "the answer to the first order is recorded"),
+    ],
+)
+def test_a_model_that_contradicts_itself(
+    run, tmp_path: Path, monkeypatch, project: tuple[str, ...], options: tuple[str, ...], note: str
+) -> None:
+    """It always says A: in both orders, so of every pair it says both.  The run ends, not exits."""
+    monkeypatch.chdir(tmp_path)
+    setup(run, "--assessor", "robot", *project)
+    with served() as stub:
+        stub.reply = '{"better": "A"}'
+        done = asked(run, stub, *options)
+    assert done.returncode == 0, done.stderr
+    assert note in done.stderr
+    assert "1 queries" in done.stdout
+    run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
+    log = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
+    assert len(stub.asked) == 2 * len(log) > 0
+    assert {row["skipped"] for row in log} == {note.startswith("the pair is skipped")}
+    assert {row["outcome"] for row in log} == ({1} if "first" in note else {0})
+    counted = f"{len(log)} of {len(log)} questions were skipped: the model contradicted itself"
+    assert (counted in done.stderr) == note.startswith("the pair is skipped")
+
+
+def test_what_a_model_did_not_read_is_told(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    setup(run, "--assessor", "robot")
+    with served() as stub:
+        stub.reply = '{"better": "A"}'
+        done = asked(run, stub, "--longest", 4)
+    assert "of 2 documents the model read only the first 4 characters" in done.stderr
+
+
+def test_an_answer_that_cannot_be_read_is_skipped_and_many_stop(
+    run, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    setup(run, "--assessor", "robot")
+    with served() as stub:
+        stub.reply = lambda body: "I would rather not say" if len(stub.asked) < 3 else "A"
+        done = asked(run, stub)
+        assert done.returncode == 0, done.stderr
+        assert "1 of " in done.stderr
+        assert "questions were skipped: the answer could not be read" in done.stderr
+        setup(run, "--assessor", "robot", name="other")
+        stub.reply = "no"
+        stopped = run(
+            "label", "judge", "other", "--assessor", "robot", "--endpoint", stub.url, "--model", "m"
+        )
+    assert stopped.returncode == 1
+    assert "must answer A, B or tie; it answered 'no'" in stopped.stderr
+
+
+def test_people_are_added_to_a_project_that_is_there(run, tmp_path: Path, monkeypatch) -> None:
+    """The hint of `label judge` can be followed, and the work is done."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("keys.py").write_text(
+        "def first(query, left, right):\n    return 1 if left.key < right.key else -1\n"
+    )
+    setup(run)
+    words = ("label", "judge", "labels", "--assessor", "robot", "--function", "keys:first")
+    refused = run(*words)
+    assert refused.returncode == 1
+    hint = "firstpage label add labels --assessor robot"
+    assert hint in refused.stderr
+    done = run(*hint.split()[1:])
+    assert done.returncode == 0, done.stderr
+    assert "robot comes in here (once)" in done.stdout
+    assert "robot: 1 queries" in done.stdout
+    assert "1 queries" in run(*words).stdout
+    more = run("label", "add", "labels", "--assessor", "late", "--lead", "lena")
+    assert "no queries for late" in more.stderr
+    assert "lena comes in here (once)" in more.stdout
+    assert run("label", "add", "labels").returncode == 2
+    assert run("label", "add", "nowhere", "--lead", "x").returncode == 1
+
+
+def test_a_function_that_fails_is_told_in_a_line(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("broken_taste.py").write_text("def broken(query, left, right):\n    return left.nothing\n")
+    setup(run, "--assessor", "robot")
+    words = ("label", "judge", "labels", "--assessor", "robot", "--function", "broken_taste:broken")
+    done = run(*words)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "failed on query q, d" in done.stderr
+    assert "AttributeError" in done.stderr
+    assert "broken_taste.py:2" in done.stderr
+    done = run(*words, "--conflicts", "skip")
+    assert done.returncode == 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.assessors import Function
+from firstpage.labeling.assessors import Function, Text
 from firstpage.web.imports.bundle import Sources, read
 from firstpage.web.machines import judge
 from firstpage.web.store import texts
@@ -138,8 +138,8 @@ def test_programs_do_not_read_them_either(site: Site) -> None:
     secret(site)
     seen: list[str] = []
 
-    def taste(query: str, left: str, right: str | None) -> str:
-        seen.extend([left, right or ""])
+    def taste(query: str, left: Text, right: Text | None) -> str:
+        seen.extend([repr(left), repr(right)])
         return "left"
 
     with site.store.read() as tx:

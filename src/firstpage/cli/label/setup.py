@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,7 @@ def command(project: str, url: str, **given: Any) -> None:
     web()
     from firstpage.cli.label.stores import opened
     from firstpage.web.imports import bundle, texts
-    from firstpage.web.store import projects
+    from firstpage.web.store import people, projects
 
     _check_words(given)
     if given["choose"] != "order" and "lists" not in given["tools"]:
@@ -106,15 +107,18 @@ def command(project: str, url: str, **given: Any) -> None:
                 guidelines=guidelines, setting=_setting(given), options=_options(given), by=lead,
             )  # fmt: skip
             came = texts.add(tx, made, read, lead) if read else texts.Imported()
-            links = _people(tx, made, given, lead)
-            plan = _dealt(tx, made, given, lead) if came.queries and given["assessors"] else None
+            chiefs = [] if lead is None else [lead.login]
+            links = add_people(tx, made, given["assessors"], chiefs, lead)
+            dealt = came.queries and given["assessors"]
+            first = lead or (people.ensure(tx, given["assessors"][0]) if dealt else None)
+            plan = deal_and_open(tx, made, first) if dealt and first else None
     print(
         f"{project}: project {given['name']!r}, {came.queries} queries, {came.documents} documents"
     )
     for login, path in links:
         print(f"{login} comes in here (once): {url}{path}")
     if plan is not None:
-        _tell(plan)
+        tell(plan)
 
 
 def _any(given: dict[str, Any]) -> bool:
@@ -123,15 +127,20 @@ def _any(given: dict[str, Any]) -> bool:
 
 def _check_words(given: dict[str, Any]) -> None:
     """Words of the command line may hold bytes that are no text."""
+    for name in ("name", "title", "lead", "strategy", "assessors"):
+        for word in given[name] if name == "assessors" else (given[name] or "",):
+            check_text(f"--{name.removesuffix('s')}", word)
+
+
+def check_text(option: str, word: str) -> None:
+    """Refuse what no database keeps."""
     from firstpage.errors import DataError
     from firstpage.web.api.bodies import storable
 
-    for name in ("name", "title", "lead", "strategy", "assessors"):
-        for word in given[name] if name == "assessors" else (given[name] or "",):
-            try:
-                storable(word)
-            except ValueError as error:
-                raise DataError(f"--{name.removesuffix('s')} {error}; take it out.") from error
+    try:
+        storable(word)
+    except ValueError as error:
+        raise DataError(f"{option} {error}; take it out.") from error
 
 
 def _guidelines(path: Path | None) -> str:
@@ -195,34 +204,35 @@ def _lead(tx: Tx, login: str | None) -> Person | None:
     return people.ensure(tx, login, admin=not people.anybody(tx))
 
 
-def _people(
-    tx: Tx, made: Project, given: dict[str, Any], lead: Person | None
-) -> list[tuple[str, str]]:
-    """Add the assessors; for everyone without a password, a link to set one."""
+def add_people(
+    tx: Tx, project: Project, assessors: Sequence[str], leads: Sequence[str] = (),
+    by: Person | None = None,
+) -> list[tuple[str, str]]:  # fmt: skip
+    """Add people to a project; return a link to set a password for each who has none."""
     from firstpage.web.store import invitations, people, projects
 
-    links = []
-    for login in given["assessors"]:
-        person = people.ensure(tx, login)
-        projects.join(tx, made, person, "assessor", by=lead)
-        if people.password_hash(tx, person.id) is None:
-            links.append((login, invitations.reset_link(tx, person, None, invitations.DAYS).path))
-    if lead is not None and people.password_hash(tx, lead.id) is None:
-        links.append((lead.login, invitations.reset_link(tx, lead, None, invitations.DAYS).path))
-    return links
+    links: dict[str, str] = {}
+    for role, logins in (("assessor", assessors), ("lead", leads)):
+        for login in logins:
+            person = people.ensure(tx, login)
+            projects.join(tx, project, person, role, by=by)
+            if people.password_hash(tx, person.id) is None:
+                links[login] = invitations.reset_link(tx, person, None, invitations.DAYS).path
+    return list(links.items())
 
 
-def _dealt(tx: Tx, made: Project, given: dict[str, Any], lead: Person | None) -> Plan:
-    """Deal the work out and open the project."""
-    from firstpage.web.store import assigning, people, projects
+def deal_and_open(tx: Tx, project: Project, by: Person) -> Plan:
+    """Deal the work out, and open a project that is not open yet."""
+    from firstpage.web.store import assigning, projects
 
-    by = lead or people.ensure(tx, given["assessors"][0])
-    plan = assigning.deal(tx, made, by)
-    projects.set_state(tx, made, "open", by)
+    plan = assigning.deal(tx, project, by)
+    if project.state == "draft":
+        projects.set_state(tx, project, "open", by)
     return plan
 
 
-def _tell(plan: Plan) -> None:
+def tell(plan: Plan) -> None:
+    """Print what each person has to do, and what is not covered."""
     print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in all:")
     for load in plan.loads:
         work = f"{load.tasks} queries, {load.judgments:,.0f} judgments, {load.hours:.1f} h"

@@ -46,7 +46,7 @@ def add_member(
 
 @router.delete("/people/{person}", status_code=204)
 def remove_member(request: Request, member: Lead, person: bodies.Id, login: Changing) -> None:
-    """Somebody goes; finished and started work stays, open tasks go to the others."""
+    """Somebody goes; finished work stays, open and begun queries go to the others."""
     with store_of(request).write() as tx:
         whom = people.get(tx, person)
         if whom is None or not projects.leave(tx, member.project, whom, login.person):

@@ -120,9 +120,13 @@ def _person(
         whom = _present(tx, member.project, person)
         may = rights.may_manage(tx, member.person, whom)
         work = tasks.of_person(tx, member.project, whom.id)
+        rows = projects.members(tx, member.project)
+    here = [r for r in rows if r["person"] == whom.id and r["left"] is None]
     return render(
         request, "lead/person.html", member=member, whom=whom, manageable=may, link=link,
-        here=f"/p/{member.project.slug}/people/{person}", work=work,
+        here=f"/p/{member.project.slug}/people/{person}", work=work, present=bool(here),
+        unbegun=[t for t in work if t.state == "open"],
+        begun=[t for t in work if t.state == "started"],
         switchable=[t for t in work if t.tool == "pairs" and t.state != "skipped"],
         strategies=[name for name in STRATEGIES if name not in ("five-grade", "pairs")],
     )  # fmt: skip

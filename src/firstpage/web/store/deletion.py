@@ -6,7 +6,8 @@ from typing import Literal
 
 from sqlalchemy import delete, select, update
 
-from firstpage.web.store import attempts, audit, logins, rights
+from firstpage.web.store import assigning, attempts, audit, logins, rights
+from firstpage.web.store import projects as project_rows
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.tables import audit as audit_table
@@ -19,6 +20,7 @@ from firstpage.web.store.tables import (
     tasks,
     trained,
 )
+from firstpage.web.store.tasks import TO_DO
 
 Judgments = Literal["anonymise", "remove"]
 PERSONAL = ("reason", "address", "comment")  # words of a person, and where they were
@@ -29,7 +31,9 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
 
     Anonymised judgments stay with an account that has no name, login or password any more, so
     that agreement and truth stay what they were.  Comments are personal and go in any case.
+    Work that nobody covers any more goes to the others.
     """
+    worked_in = _projects_to_pass_on(tx, person, judgments)
     mine = select(tasks.c.id).where(tasks.c.person == person.id)
     count = {
         "tasks": len(tx.all(mine)),
@@ -50,7 +54,17 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
         )  # fmt: skip
     left = memberships.c.left.is_(None) & (memberships.c.person == person.id)
     tx.run(update(memberships).where(left).values(left=tx.now))
+    for project in worked_in:
+        assigning.pass_on(tx, project_rows.get(tx, project), person, by)
     return count
+
+
+def _projects_to_pass_on(tx: Tx, person: Person, judgments: Judgments) -> list[int]:
+    """Return the projects in which a query loses its assessor when this person goes."""
+    found = select(tasks.c.project).where(tasks.c.person == person.id).distinct()
+    if judgments == "anonymise":
+        found = found.where(tasks.c.state.in_(TO_DO))
+    return sorted(row["project"] for row in tx.all(found))
 
 
 def _remove(tx: Tx, person: Person) -> None:

@@ -72,6 +72,13 @@ def of_project(tx: Tx, project: int, purpose: str = "work") -> Sequence[RowMappi
     )
 
 
+def query(tx: Tx, query: int) -> RowMapping:
+    """Return one query."""
+    row = tx.first(select(queries).where(queries.c.id == query))
+    assert row is not None, f"no query {query}"
+    return row
+
+
 def documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:
     """In order, without their bodies."""
     columns = [documents.c[name] for name in SHOWN]
