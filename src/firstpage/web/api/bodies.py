@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from firstpage.web.store.connect import iso
-
 MAX_INT = 2**31 - 1  # of an id: what an INTEGER column of both databases stores
-FIRST_YEAR, LAST_YEAR = 2000, 2200
 
 
 def storable(text: str) -> str:
@@ -25,18 +21,6 @@ def storable(text: str) -> str:
     return text
 
 
-def moment(text: str) -> str:
-    """A time in ISO form, as we write it; without a zone it is UTC."""
-    try:
-        found = datetime.fromisoformat(text)
-        found = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError("must be a time such as 2026-01-31T12:00:00Z") from None
-    if not FIRST_YEAR <= found.year <= LAST_YEAR:  # a clock that is wrong, or a joke
-        raise ValueError(f"must be a time from {FIRST_YEAR} to {LAST_YEAR}")
-    return iso(found)
-
-
 def distinct(documents: list[str]) -> list[str]:
     """Return the documents called bad, if each is named once."""
     if len(set(documents)) < len(documents):
@@ -48,7 +32,6 @@ Text = Annotated[str, Field(max_length=200), AfterValidator(storable)]
 LongText = Annotated[str, Field(max_length=5000), AfterValidator(storable)]
 Guidelines = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
-Moment = Annotated[str, Field(max_length=40), AfterValidator(moment)]
 Bad = Annotated[list[Text], Field(max_length=2), AfterValidator(distinct)]
 Secret = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(storable)]
 Id = Annotated[int, Path(ge=1, le=MAX_INT)]
@@ -63,12 +46,11 @@ class Body(BaseModel):
 
 
 class Span(Body):
+    """Time of one kind; like all times it is read leniently, by `timing.py`."""
+
     kind: Literal["active", "paused", "away"]
-    ms: Annotated[int, Field(ge=0, le=86_400_000)]
-    start: Moment | None = None
-
-
-Spans = Annotated[list[Span], Field(max_length=500)]
+    ms: float
+    start: str | None = None
 
 
 class AnswerBody(Body):
@@ -81,9 +63,9 @@ class AnswerBody(Body):
     skipped: bool = False
     reason: LongText | None = None
     comment: LongText | None = None
-    shown_at: Moment | None = None
-    answered_at: Moment | None = None
-    spans: Spans = []
+    shown_at: str | None = None
+    answered_at: str | None = None
+    spans: list[Span] = []
 
 
 class StepBody(Body):
@@ -99,7 +81,7 @@ class ReviseBody(StepBody):
 
 class SpansBody(Body):
     key: Key
-    spans: Spans
+    spans: list[Span]
 
 
 class ReasonBody(Body):
