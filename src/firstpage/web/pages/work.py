@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from markupsafe import Markup
 
 from firstpage.web.api import judging
-from firstpage.web.api.bodies import MOST, Id
+from firstpage.web.api.bodies import MAX_INT, Id
 from firstpage.web.markdown import rendered
 from firstpage.web.pages.shell import PageRoute, go, render
 from firstpage.web.security import Anyone, CurrentPerson, desk_of, store_of
@@ -19,7 +19,7 @@ from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.state import State
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-After = Annotated[int | None, Query(ge=1, le=MOST)]
+After = Annotated[int | None, Query(ge=1, le=MAX_INT)]
 
 QUESTIONS = {
     "pairs": "Which document answers the query better?",
@@ -28,10 +28,10 @@ QUESTIONS = {
 }
 WHICH_IS_BAD = "Which document is bad, that is, clearly irrelevant?"
 DEFAULT_GUIDELINES = {  # shown where a project has none of its own
-    "pairs": "**Side by side.** You see a query and two documents. Choose the document that answers "
-    "the query better. If both would do, choose the one you would rather find first.",
-    "grades": "**Five grades.** You see a query and one document. Say how well the document answers "
-    "the query, from bad to perfect.",
+    "pairs": "**Side by side.** You see a query and two documents. Choose the document that "
+    "answers the query better. If both would do, choose the one you would rather find first.",
+    "grades": "**Five grades.** You see a query and one document. Say how well the document "
+    "answers the query, from bad to perfect.",
     "lists": "**Two lists.** You see a query and two lists of results. Choose the list that you "
     "would rather get for this query; what stands first counts most.",
 }
@@ -153,7 +153,7 @@ def _judging_page(
     request: Request, member: Member, state: State, *, training: bool, previous: int | None = None,
     **context: Any,
 ) -> Response:  # fmt: skip
-    """`first`: nothing is judged yet, so the guidelines come before; `previous`: undo reaches it."""
+    """Render the page of a task; undo reaches back to the task `previous`."""
     start = f"/p/{member.project.slug}"
     return render(
         request, "judge.html", member=member, tool=state.tool, training=training,

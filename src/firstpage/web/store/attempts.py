@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 
 from firstpage.errors import FirstpageError
 from firstpage.web.store.connect import Tx
@@ -66,7 +66,9 @@ def check(tx: Tx, login: str, source: Source) -> None:
     """Refuse where there were too many failures of late."""
     same_login = attempts.c.login == _counted(login)
     same_source = attempts.c.address == source.name
-    limits = [(same_login & same_source, BY_LOGIN_AND_SOURCE)]
+    limits: list[tuple[ColumnElement[bool], int]] = [
+        (same_login & same_source, BY_LOGIN_AND_SOURCE)
+    ]
     if not source.known:
         limits += [(same_source, BY_NETWORK), (same_login, BY_LOGIN)]
     since, waits = tx.later(minutes=-MINUTES), []
