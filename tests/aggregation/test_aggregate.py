@@ -11,6 +11,9 @@ from firstpage.data.trec import run_of
 from firstpage.errors import DataError, MeasureError
 from tests.aggregation.test_ballots import as_run, ranked
 
+# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
 RECIPE = fp.Synthetic(queries=20, docs=15, features=4, grades=3)
 DATA = RECIPE.dataset()
 TRUE = RECIPE.true_utility(DATA.X)

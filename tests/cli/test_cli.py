@@ -126,7 +126,7 @@ def test_several_rankings_get_a_row_each(run, files, option) -> None:
 def test_per_query_values_of_several_rankings(run, files) -> None:
     code, _, _ = run(*several(files, "--run"), "--per-query", files / "q.csv")
     assert code == 0
-    rows = list(csv.DictReader((files / "q.csv").open()))
+    rows = list(csv.DictReader((files / "q.csv").read_text().splitlines()))
     assert [r["system"] for r in rows] == [f"{n}.run" for n in SYSTEMS for _ in range(25)]
     run(*several(files, "--run"), "--per-query", files / "q.json")
     assert list(json.loads((files / "q.json").read_text())) == [f"{n}.run" for n in SYSTEMS]
@@ -417,3 +417,24 @@ def test_demo(run, tmp_path, monkeypatch) -> None:
     assert "report.html" in out
     assert "<svg" in (tmp_path / "demo" / "report.html").read_text()
     assert len(fp.read_qrels(tmp_path / "demo" / "collection.qrels")) == QUESTIONS
+
+
+def test_what_a_run_misses_is_one_note_on_standard_error(run, files) -> None:
+    text = (files / "good.run").read_text()
+    (files / "short.run").write_text("\n".join(x for x in text.splitlines() if x.split()[0] != "7"))
+    asked = [
+        "--qrels",
+        files / "data.qrels",
+        "--run",
+        files / "good.run",
+        "--run",
+        files / "short.run",
+    ]
+    for verb in (["evaluate"], ["compare", "--rounds", 100], ["evaluate", "-f", "csv"]):
+        done = run(verb[0], *asked, *verb[1:])
+        assert done.returncode == 0
+        assert done.stderr == (
+            "firstpage: note: short.run: 1 of 25 judged queries are not in the run and count 0: 7.\n"
+        )
+        assert "note" not in done.stdout
+    assert len(json.loads(run("evaluate", *asked, "--json").stdout)) == 2

@@ -42,7 +42,9 @@ class Ranked:
         """Rank every system against one truth; all that `evaluate` takes will do."""
         if len(systems) < 2:
             raise DataError(f"there must be at least two systems; there is {len(systems)}.")
-        lists = tuple(make_lists(s, truth, how, qid, docid) for s in systems.values())
+        lists = tuple(
+            make_lists(s, truth, how, qid, docid, name=name) for name, s in systems.items()
+        )
         shared = _shared(lists)
         rows = tuple(_rows(one, shared) for one in lists)
         return cls(tuple(systems), lists[0].queries[rows[0]], lists, rows, how)
