@@ -386,3 +386,46 @@ def test_a_column_that_comes_twice_is_told() -> None:
     table = b"query,document,text, text\nq,a,one,two\n"
     with pytest.raises(DataError, match=r"^d\.csv:1: the column 'text' comes twice"):
         read(Sources(documents=file("d.csv", table)))
+
+
+def many(count: int, query: str = "q", **more: Any) -> bytes:
+    """So many documents of one query."""
+    return jsonl(
+        *({"query": query, "document": f"d{i}", "text": "x", **more} for i in range(count))
+    )
+
+
+def test_a_query_has_so_many_documents_and_no_more(site: Site) -> None:
+    """Ten thousand would take gigabytes and seconds for every answer."""
+    lena = site.client("lena")
+    for slug, tool, most, more in (
+        ("pairs", "pairs", 500, {}), ("grades", "grades", 5000, {}),
+        ("lists", "lists", 100, {"items": ["one"]}),
+    ):  # fmt: skip
+        site.project(slug, queries=0, opened=False, tool=tool, setting={"k": 3})
+        path = f"/api/v1/projects/{slug}/import"
+        reply = lena.post(path, files={"documents": ("d.jsonl", many(most + 1, **more))})
+        assert reply.status_code == 400
+        assert f"query 'q' has {most + 1:,} " in reply.json()["detail"]
+        reply = lena.post(path, files={"documents": ("d.jsonl", many(most, **more))})
+        assert reply.json()["documents"] == most
+
+
+def test_a_strategy_that_takes_fewer_documents_is_refused(site: Site) -> None:
+    """Where the texts came first: at set-up, and when a task is switched."""
+    site.project(
+        queries=1, documents=501, opened=False, tool="grades", setting={"k": 3, "strategy": "heap"}
+    )
+    lena = site.client("lena")
+    path = "/api/v1/projects/books"
+    for changes in ({"tool": "pairs"}, {"options": {"tools": ["grades", "pairs"]}}):
+        reply = lena.patch(path, json=changes)
+        assert reply.status_code == 400
+        assert "query 'q0' has 501 documents, and heap takes at most 500" in reply.json()["detail"]
+    assert lena.get(path).json()["tool"] == "grades"
+    assert lena.patch(path, json={"setting": {"k": 4}}).status_code == 200
+    lena.post(f"{path}/open")
+    task = site.task("books", "ada")
+    reply = lena.post(f"/api/v1/tasks/{task}/switch", json={"strategy": "adaptive"})
+    assert reply.status_code == 400
+    assert "adaptive takes at most 500" in reply.json()["detail"]

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from firstpage.errors import DataError
 from firstpage.web.imports.bundle import Bundle
 from firstpage.web.imports.known import Known
-from firstpage.web.store import audit, graded, texts
+from firstpage.web.store import audit, graded, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
@@ -68,6 +68,7 @@ def _check(query: Query, have: set[str], project: Project) -> None:
         raise DataError(f"query {query.key!r} is in the project already; leave it out.")
     if not query.documents:
         raise DataError(f"query {query.key!r} has no documents; give some, or leave it out.")
+    projects.check_size(query.key, len(query.documents), project.setting, project.tools)
     lists = "lists" in project.tools
     if lists and any(d.kind != "list" for d in query.documents):
         raise DataError(f"query {query.key!r}: this project compares lists; give 'items' to each.")

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, and_, bindparam, select, update
+from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
 from firstpage.errors import DataError
 from firstpage.labeling.events import DEFAULT_STRATEGY, Setting, setting_from
 from firstpage.labeling.strategies.grades import FiveGrade
-from firstpage.labeling.strategies.names import strategy
+from firstpage.labeling.strategies.names import STRATEGY_OF, check_documents, strategy
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import DEFAULTS, checked_options
 from firstpage.web.store.people import Person
-from firstpage.web.store.tables import memberships, people, projects
+from firstpage.web.store.tables import documents, memberships, people, projects, queries
 
 TOOLS = ("pairs", "grades", "lists")
 STATES = ("draft", "open", "closed")
@@ -105,6 +105,32 @@ def check_fit(setting: Setting, tools: Sequence[str]) -> None:
         raise DataError("five-grade asks for grades; take the tool 'grades' for it.")
 
 
+def check_size(query: str, count: int, setting: Setting, tools: Sequence[str]) -> None:
+    """Refuse a query with more documents than the strategy of one of the tools takes."""
+    for tool in tools:
+        check_documents(query, count, STRATEGY_OF.get(tool, setting.strategy), setting.refine)
+
+
+def _asks(project: Project) -> tuple[object, ...]:
+    """All that the number of documents is limited by."""
+    return project.setting.strategy, project.setting.refine, project.tools
+
+
+def _check_largest(tx: Tx, project: Project) -> None:
+    """Refuse a setting that the largest query of a project is too large for."""
+    count = func.count().label("n")
+    largest = tx.first(
+        select(queries.c.key, count)
+        .join(documents, documents.c.query == queries.c.id)
+        .where(queries.c.project == project.id, queries.c.purpose == "work")
+        .group_by(queries.c.id, queries.c.key)
+        .order_by(count.desc(), queries.c.id)
+        .limit(1)
+    )
+    if largest is not None:
+        check_size(largest["key"], largest["n"], project.setting, project.tools)
+
+
 def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> Project:
     """Other title, guidelines, tool, setting or options; tool and setting only in draft."""
     fixed = [name for name in ("tool", "setting") if changes.get(name) is not None]
@@ -128,6 +154,8 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> 
         audit.note(tx, "project changed", person=by.id, project=project.id, **new)
     changed = get(tx, project.id)
     check_fit(changed.setting, changed.tools)
+    if _asks(changed) != _asks(project):
+        _check_largest(tx, changed)
     return changed
 
 
