@@ -7,6 +7,7 @@ account before is counted alone.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -23,6 +24,7 @@ MINUTES = 15
 # everywhere.  An office may share an address.
 BY_LOGIN_AND_SOURCE, BY_NETWORK, BY_LOGIN = 10, 50, 100
 LOGIN_WIDTH, SOURCE_WIDTH = 100, 64  # of the columns
+WITH_PORT = re.compile(r"^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$")  # [::1]:80, 192.0.2.7:80
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,13 @@ class TooMany(FirstpageError):
 
 
 def network(address: str) -> Source:
-    """Return the source of an address: an IPv6 subscriber has a whole /64 of them."""
+    """Return the source of an address: an IPv6 subscriber has a whole /64 of them.
+
+    Some proxies add the port, which is another one each time.
+    """
+    host = WITH_PORT.sub(r"\1\2", address).partition("%")[0]
     try:
-        parsed = ip_address(address.partition("%")[0])
+        parsed = ip_address(host)
     except ValueError:
         return Source(address, address[:SOURCE_WIDTH])
     if isinstance(parsed, IPv6Address):
