@@ -14,7 +14,7 @@ def ready(page: Page) -> None:
     start = page.locator("#guide.first button.main")
     expect(start.or_(page.locator(OPEN)).first).to_be_visible()
     if start.is_visible():
-        start.click()
+        start.press("Enter")
     expect(page.locator("#announce")).to_contain_text("Question")
     expect(page.locator(OPEN)).to_be_visible()
 
