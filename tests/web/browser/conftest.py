@@ -1,4 +1,4 @@
-"""The system's Chromium, one for a test process; a server and a store for each test."""
+"""The system's Chromium, one per test file; a server and a store for each test."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ if MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
+    """One browser per file: while Playwright runs, nothing else in this process can run a loop."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=20_000)  # a busy machine is no failure
