@@ -6,7 +6,6 @@ import re
 
 from playwright.sync_api import Page, expect
 
-
 OPEN = "[data-action=skip][aria-disabled=false]"  # an answer can be given
 
 

@@ -19,6 +19,7 @@ from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.state import State
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+BEGUN = ("started", "skipped")
 After = Annotated[int | None, Query(ge=1, le=MOST)]
 
 QUESTIONS = {
@@ -28,10 +29,10 @@ QUESTIONS = {
 }
 WHICH_IS_BAD = "Which document is bad, that is, clearly irrelevant?"
 DEFAULT_GUIDELINES = {  # shown where a project has none of its own
-    "pairs": "**Side by side.** You see a query and two documents. Choose the document that answers "
-    "the query better. If both would do, choose the one you would rather find first.",
-    "grades": "**Five grades.** You see a query and one document. Say how well the document answers "
-    "the query, from bad to perfect.",
+    "pairs": "**Side by side.** You see a query and two documents. Choose the document that "
+    "answers the query better. If both would do, choose the one you would rather find first.",
+    "grades": "**Five grades.** You see a query and one document. Say how well the document "
+    "answers the query, from bad to perfect.",
     "lists": "**Two lists.** You see a query and two lists of results. Choose the list that you "
     "would rather get for this query; what stands first counts most.",
 }
@@ -96,9 +97,9 @@ def judge(request: Request, task: Id, person: CurrentPerson, after: After = None
     with store_of(request).read() as tx:
         practiced = training.standing(tx, member.project, person.id).needed
         mine = tasks.of_person(tx, member.project, person.id)
-    judged = any(t.asked for t in mine if t.tool == state.tool)
+    begun = any(t.asked or t.state in BEGUN for t in mine if t.tool == state.tool)
     return _judging_page(
-        request, member, state, task=task, training=False, first=not practiced and not judged,
+        request, member, state, task=task, training=False, first=not practiced and not begun,
         api=f"/api/v1/tasks/{task}", done_url=f"/tasks/{task}/next", previous=after,
     )  # fmt: skip
 
@@ -153,7 +154,7 @@ def _judging_page(
     request: Request, member: Member, state: State, *, training: bool, previous: int | None = None,
     **context: Any,
 ) -> Response:  # fmt: skip
-    """`first`: nothing is judged yet, so the guidelines come before; `previous`: undo reaches it."""
+    """With `first` the guidelines come before the question; undo reaches the task `previous`."""
     start = f"/p/{member.project.slug}"
     return render(
         request, "judge.html", member=member, tool=state.tool, training=training,
