@@ -19,6 +19,7 @@ from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.state import State
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+BEGUN = ("started", "skipped")
 After = Annotated[int | None, Query(ge=1, le=MAX_INT)]
 
 QUESTIONS = {
@@ -96,9 +97,9 @@ def judge(request: Request, task: Id, person: CurrentPerson, after: After = None
     with store_of(request).read() as tx:
         practiced = training.standing(tx, member.project, person.id).needed
         mine = tasks.of_person(tx, member.project, person.id)
-    judged = any(t.asked for t in mine if t.tool == state.tool)
+    begun = any(t.asked or t.state in BEGUN for t in mine if t.tool == state.tool)
     return _judging_page(
-        request, member, state, task=task, training=False, first=not practiced and not judged,
+        request, member, state, task=task, training=False, first=not practiced and not begun,
         api=f"/api/v1/tasks/{task}", done_url=f"/tasks/{task}/next", previous=after,
     )  # fmt: skip
 
@@ -153,7 +154,7 @@ def _judging_page(
     request: Request, member: Member, state: State, *, training: bool, previous: int | None = None,
     **context: Any,
 ) -> Response:  # fmt: skip
-    """Render the page of a task; undo reaches back to the task `previous`."""
+    """With `first` the guidelines come before the question; undo reaches the task `previous`."""
     start = f"/p/{member.project.slug}"
     return render(
         request, "judge.html", member=member, tool=state.tool, training=training,
