@@ -19,6 +19,7 @@ from firstpage.transport.sockets import listen, shown
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
+from firstpage.web.store.staging import clean
 
 if TYPE_CHECKING:
     import uvicorn
@@ -35,6 +36,7 @@ def serve(
     store = Store(where).prepare()
     try:
         with store.told():
+            clean(store)
             _run(store, host, port, settings, until)
     finally:
         store.close()

@@ -100,13 +100,18 @@ def command(project: str, url: str, **given: Any) -> None:
     with ExitStack() as files:
         chosen = _sources(given, files)
         read = bundle.read(chosen) if _any(given) else None
-        with opened(project, make=True) as store, store.write() as tx:
+        setting = projects.setting_of(_setting(given))
+        with (
+            opened(project, make=True) as store,
+            texts.staged(store, read, given["tools"] or ("pairs",), setting) as ready,
+            store.write() as tx,
+        ):
             lead = _lead(tx, given["lead"])
             made = projects.create(
                 tx, given["name"], given["title"], tool=(given["tools"] or ("pairs",))[0],
                 guidelines=guidelines, setting=_setting(given), options=_options(given), by=lead,
             )  # fmt: skip
-            came = texts.add(tx, made, read, lead) if read else texts.Imported()
+            came = ready.publish(tx, made, lead)
             chiefs = [] if lead is None else [lead.login]
             links = add_people(tx, made, given["assessors"], chiefs, lead)
             dealt = came.queries and given["assessors"]

@@ -98,8 +98,7 @@ def take(
     found = from_uploads({upload.filename or "": upload.file for upload in images})
     sources = bundle.Sources(**files, pictures=found, depth=depth)
     read = bundle.read(sources, ReadLimits(bytes=settings_of(request).unpacked))
-    with store_of(request).write() as tx:
-        return add(tx, member.project, read, member.person)
+    return add(store_of(request), member.project, read, member.person)
 
 
 @router.post("/projects/{slug}/open")

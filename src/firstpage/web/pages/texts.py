@@ -67,8 +67,7 @@ def import_(request: Request, member: Lead, form: Form) -> Response:
     """All of it, or nothing and the reason."""
     try:
         found = _read(request, form)
-        with store_of(request).write() as tx:
-            add(tx, member.project, found, member.person)
+        add(store_of(request), member.project, found, member.person)
     except DataError as error:
         return _page(request, member, status=400, problem=sentence(error))
     return go(f"/p/{member.project.slug}/setup/texts", "imported")

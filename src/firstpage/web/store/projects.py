@@ -27,6 +27,7 @@ ASSESSES = select(memberships.c.person).where(
     memberships.c.project == bindparam("project"), memberships.c.person == bindparam("person"),
     memberships.c.role == "assessor", memberships.c.left.is_(None),
 )  # fmt: skip
+SEEN = projects.c.state.in_(STATES)  # not the place where an import is being written
 SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
 
 
@@ -174,17 +175,18 @@ def get(tx: Tx, project: int) -> Project:
 
 def every_project(tx: Tx) -> list[Project]:
     """All there are, the oldest first."""
-    return [_project(row) for row in tx.all(select(projects).order_by(projects.c.id))]
+    found = select(projects).where(SEEN).order_by(projects.c.id)
+    return [_project(row) for row in tx.all(found)]
 
 
 def by_slug(tx: Tx, slug: str) -> Project | None:
-    row = tx.first(select(projects).where(projects.c.slug == slug))
+    row = tx.first(select(projects).where(projects.c.slug == slug, SEEN))
     return None if row is None else _project(row)
 
 
 def of_person(tx: Tx, person: Person) -> list[Member]:
     """The projects that one may see, oldest first; an admin sees all."""
-    found: Select[Any] = select(projects, memberships.c.role).order_by(projects.c.id)
+    found: Select[Any] = select(projects, memberships.c.role).where(SEEN).order_by(projects.c.id)
     mine = and_(
         memberships.c.project == projects.c.id,
         memberships.c.person == person.id,

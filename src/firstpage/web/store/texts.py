@@ -50,14 +50,13 @@ def add_query(tx: Tx, project: int, query: Query, position: int, purpose: str = 
 
 
 def add_documents(tx: Tx, query: int, given: Sequence[Document], start: int = 0) -> None:
-    tx.add_all(documents, [
-        {
-            "query": query, "key": d.key, "title": d.title, "kind": d.kind, "body": d.body,
-            "fields": None if d.fields is None else dict(d.fields), "url": d.url,
-            "image": d.image, "prior": d.prior, "position": start + i,
-        }
-        for i, d in enumerate(given)
-    ])  # fmt: skip
+    tx.add_all(documents, [document_row(query, start + i, d) for i, d in enumerate(given)])
+
+
+def document_row(query: int, position: int, document: Document) -> dict[str, Any]:
+    """A document of a query as the table has it."""
+    fields = None if document.fields is None else dict(document.fields)
+    return {**vars(document), "fields": fields, "query": query, "position": position}
 
 
 def of_project(tx: Tx, project: int, purpose: str = "work") -> Sequence[RowMapping]:
