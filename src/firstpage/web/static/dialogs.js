@@ -75,4 +75,5 @@ export function guide(show = !one("#guide").open) {
   else panel.close();
   if (panel.contains(document.activeElement)) document.activeElement.blur();
   if (show) focused?.focus({ preventScroll: true });
+  one("[data-action='guide'][aria-expanded]").setAttribute("aria-expanded", String(show));
 }
