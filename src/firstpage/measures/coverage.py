@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from firstpage.data.ids import Ids
 from firstpage.errors import FirstpageWarning
 from firstpage.kernels.hits import hits
 from firstpage.measures.lists import Lists
@@ -24,9 +24,9 @@ class Coverage:
     unjudged  in the run, and not judged; of so many `retrieved`
     """
 
-    missing: Sequence[str]
+    missing: Ids | list[str]
     judged: int
-    unjudged: Sequence[str]
+    unjudged: Ids | list[str]
     retrieved: int
 
 
@@ -62,7 +62,7 @@ def unjudged_fraction(lists: Lists, depth: int) -> float:
     return max(0.0, 1.0 - float(judged.sum()) / total)
 
 
-def some_of(queries: Sequence[str]) -> str:
+def some_of(queries: Ids | list[str]) -> str:
     """The first few ids."""
     return ", ".join(queries[i] for i in range(min(SHOWN, len(queries)))) + (
         ", .." * (len(queries) > SHOWN)
