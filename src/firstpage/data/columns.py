@@ -25,7 +25,7 @@ SHOWN = 5  # names in a message
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnMatch:
     """What becomes of the columns of some data.
 
     picked  those that are taken, in the order of the model; None: all, as they are
@@ -50,7 +50,7 @@ class Columns:
 
 def match_columns(
     data: Dataset | Shards, names: Sequence[str] | None, count: int, target: str, pad: bool = False
-) -> Columns:
+) -> ColumnMatch:
     """Return which columns of the data are the features of `target`, or refuse the data.
 
     names  of the target's features, `count` of them; None: they have none
@@ -67,14 +67,14 @@ def match_columns(
         )
     elif data.n_features != count:
         raise DataError(_refusal(data, count, target))
-    return Columns(None, count, data.feature_names)
+    return ColumnMatch(None, count, data.feature_names)
 
 
 def _by_name(
     have: tuple[str, ...], names: tuple[str, ...], source: str, target: str
-) -> Columns:  # fmt: skip
+) -> ColumnMatch:  # fmt: skip
     if have == names:
-        return Columns(None, len(names), names)
+        return ColumnMatch(None, len(names), names)
     places = {name: place for place, name in enumerate(have)}
     missing = [name for name in names if name not in places]
     if missing:
@@ -90,7 +90,7 @@ def _by_name(
             FirstpageWarning,
             stacklevel=5,
         )
-    return Columns(np.array([places[name] for name in names], np.int64), len(names), names)
+    return ColumnMatch(np.array([places[name] for name in names], np.int64), len(names), names)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from firstpage.data.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, MinMax, Per, Standardize
 from firstpage.data.truth import Truth
 from firstpage.engine.base import Engine
+from firstpage.engine.local import Local
 from firstpage.engine.places import working
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
@@ -67,7 +68,8 @@ class Ranker(Given):
     measure    what `score` and validation measure
     patience   with validation data: keep the best iteration, stop after so many without a better.
                None: so for descents, networks, trees and boosting; others go on to the optimum
-    threads    None: all cores.  Results do not depend on it
+    threads    at most so many, in fitting, validation and prediction; None: all cores.  Results do
+               not depend on it
     """
 
     _paper = ""  # where it comes from
@@ -243,7 +245,8 @@ class Ranker(Given):
             raise DataError(
                 f"X has {data.n_features} features, and the model {self.model_.n_features}."
             )
-        return restored(scores_of(self.model_, self._prepared(data)), self._order(X, data))
+        scores = scores_of(self.model_, self._prepared(data), self.threads)
+        return restored(scores, self._order(X, data))
 
     def stage_for(self, data: Dataset | Shards) -> Stage:
         """Return what scores these data, or parts of them; data of other features are refused."""
@@ -266,7 +269,8 @@ class Ranker(Given):
         """The mean of `measure` over queries, so that greater is better; weighted if asked to."""
         if isinstance(X, Shards):
             asked = parse_measure(self.measure)
-            found = float(evaluate(self, X, measures=asked).values[0].mean())
+            place = Local(self.threads)
+            found = float(evaluate(self, X, measures=asked, engine=place).values[0].mean())
             return -found if asked.lower_is_better else found
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):

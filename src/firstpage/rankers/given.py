@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from firstpage.data.columns import Columns, match_columns
+from firstpage.data.columns import ColumnMatch, match_columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
@@ -70,7 +70,7 @@ class Given(BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _columns(self, data: Dataset | Shards) -> Columns:
+    def _columns(self, data: Dataset | Shards) -> ColumnMatch:
         """Which columns of the data are the features of training; other data are refused."""
         known = getattr(self, "feature_names_in_", None)
         names = None if known is None else known.tolist()

@@ -57,7 +57,8 @@ class StumpsScoring:
         ]
         return columns, firsts, np.concatenate([np.empty(0), *levels])
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, threads: int | None = None) -> Floats:
+        """One score per document; one thread does it."""
         columns, firsts, levels = self._functions
         out = np.empty(X.shape[0])
         if isinstance(X, np.ndarray):
