@@ -109,6 +109,73 @@ def test_trec() -> None:
     assert (first.title, first.body, first.prior) == ("On A & more", "First.\n\nSecond.", 9.5)
 
 
+def test_what_does_not_come_in_is_said() -> None:
+    found = read(Sources(
+        topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
+        collection=file("c.trectext", COLLECTION),
+    ))  # fmt: skip
+    assert found.notes == (
+        "1 query ('302') left out: r.run has no documents of them.",
+        "1 query ('999') of r.run left out: they are not among the queries.",
+        "of 1 query in r.run, only the best 2 documents come in.",
+    )
+    many = b"".join(b"%d Q0 A 1 1 x\n" % number for number in range(9))
+    one = jsonl({"query": "0"})
+    found = read(Sources(
+        queries=file("q.jsonl", one), run=file("r", many), collection=file("c", COLLECTION)
+    ))  # fmt: skip
+    assert found.notes[0].startswith("8 queries ('1', '2', '3' and 5 more) of r left out")
+    assert read(Sources(documents=file("d.jsonl", jsonl(*ROWS)))).notes == ()
+
+
+@pytest.mark.slow
+def test_what_does_not_come_in_is_said_by_the_api_and_the_page(site: Site) -> None:
+    site.project(queries=0, opened=False)
+    lena = site.client("lena")
+    files = {
+        "topics": ("t", TOPICS), "run": ("r.run", RUN.replace(b"301 Q0 C 3 1 x\n", b"")),
+        "collection": ("c", COLLECTION),
+    }  # fmt: skip
+    csrf = {"csrf": lena.headers["X-CSRF-Token"]}
+    page = lena.post("/p/books/preview/import", files=files, data=csrf)
+    assert "1 query (&#39;302&#39;) left out: r.run has no documents of them." in page.text
+    told = lena.post("/api/v1/projects/books/import", files=files).json()
+    assert told["queries"] == 1
+    assert "left out" in told["notes"][0]
+
+
+@pytest.mark.parametrize(("name", "second"), [
+    ("c", b"<DOC><DOCNO>B</DOCNO><TEXT>another</TEXT></DOC>\n"),
+    ("c.jsonl", jsonl({"id": "B", "text": "another"})),
+])  # fmt: skip
+def test_a_document_with_two_texts_is_refused(name: str, second: bytes) -> None:
+    first = second.replace(b"another", b"one")
+    run = b"1 Q0 B 1 1 x\n"
+    same = read(Sources(run=file("r", run), collection=file(name, first + first)))
+    assert same.queries[0].documents[0].body == "one"
+    with pytest.raises(DataError, match=rf"^{name}:2: a second document 'B', with another text"):
+        read(Sources(run=file("r", run), collection=file(name, first + second)))
+
+
+@pytest.mark.parametrize(("files", "told"), [
+    ({"collection": b"<DOC><DOCNO>A</DOCNO><TEXT>a\x00b</TEXT></DOC>"}, "collection:1: 'TEXT' holds"),
+    ({"topics": b"<top><num> 1 <title> t <desc> a\x00b </top>"}, "topics:1: 'desc' holds"),
+    ({"run": b"%s Q0 A 1 1 x" % (b"q" * 201)}, "run:1: 'query' has 201 characters"),
+])  # fmt: skip
+def test_texts_of_trec_files_are_checked_as_rows_are(files: dict[str, bytes], told: str) -> None:
+    given = {"run": b"1 Q0 A 1 1 x\n", "collection": b"<DOC><DOCNO>A</DOCNO></DOC>\n", **files}
+    with pytest.raises(DataError) as error:
+        read(Sources(**{name: file(name, data) for name, data in given.items()}))
+    assert str(error.value).startswith(told)
+
+
+@pytest.mark.parametrize("name", ["query", "document", "title", "text"])
+def test_half_a_character_is_refused_and_not_replaced(name: str) -> None:
+    row = jsonl({**ROWS[0], name: "x\ud800"})
+    with pytest.raises(DataError, match=rf"^d\.jsonl:1: '{name}' holds half a character"):
+        read(Sources(documents=file("d.jsonl", row)))
+
+
 def test_a_letor_file_with_texts() -> None:
     letor = b"2 qid:1 1:0.5 # docid = A inc = 1\n0 qid:1 # B\n# only a comment\n"
     texts = jsonl({"docid": "A", "text": "a"}, {"id": "B", "text": "b"}, {"id": "C"})
@@ -317,7 +384,8 @@ def test_through_the_door(both: Site) -> None:
     right = jsonl({"query": "q1", "left": "a", "right": "b", "outcome": "left"})
     files[1] = ("golds", ("g.jsonl", right))
     done = lena.post(path, files=files)
-    assert done.json() == {"queries": 2, "documents": 4, "golds": 1, "training": 0, "grades": 0}
+    came = {"queries": 2, "documents": 4, "golds": 1, "training": 0, "grades": 0}
+    assert done.json() == {**came, "notes": []}
     again = lena.post(path, files=files)
     assert again.status_code == 400
     assert "already" in again.json()["detail"]

@@ -6,8 +6,9 @@ import asyncio
 import hmac
 import logging
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -25,6 +26,7 @@ from firstpage.transport.bodies import BodyReader, BodyTooLarge, BodyTooSlow
 log = logging.getLogger("firstpage.serving")
 LARGE = 1 << 20  # bytes of a body from which on it is worked on beside the loop
 THREADS = 2
+Place = ExitStack  # what is held until an answer is taken
 
 
 class Gone(Exception):
@@ -46,6 +48,8 @@ class Serving:
         self.poll = poll
         self.token = None if token is None else token.encode("utf-8", "surrogateescape")
         self.metrics = Metrics()
+        self.ranking = 0  # requests whose bodies are whole, until their answers are taken
+        self.unread = 0  # bytes of bodies that are not whole yet
         self._threads = ThreadPoolExecutor(THREADS, "score")
         self._loader = ThreadPoolExecutor(1, "load")
 
@@ -62,18 +66,19 @@ class Serving:
         self.metrics.busy += 1
         status = 499  # the client's own end, as proxies count it
         try:
-            reply = await self._reply(scope, receive, path)
-            status = reply.status
-            await send_reply(reply, send)
+            with ExitStack() as place:
+                reply = await self._reply(scope, receive, path, place)
+                status = reply.status
+                await send_reply(reply, send)
         except (Gone, asyncio.CancelledError):  # they went, or we are told to end
             pass
         finally:
             self.metrics.busy -= 1
             self.metrics.count(route, status, time.perf_counter() - start)
 
-    async def _reply(self, scope: Scope, receive: Receive, path: str) -> Reply:
+    async def _reply(self, scope: Scope, receive: Receive, path: str, place: Place) -> Reply:
         try:
-            return await self._answered(scope, receive, path)
+            return await self._answered(scope, receive, path, place)
         except Refusal as refusal:
             if any(name == b"expect" for name, _ in scope["headers"]):
                 refusal.headers["connection"] = "close"  # whether the body comes, nobody knows
@@ -85,14 +90,14 @@ class Serving:
             log.exception("a request failed: %s", path)
             return Reply(500, dumps({"detail": "the server failed; its log says how."}))
 
-    async def _answered(self, scope: Scope, receive: Receive, path: str) -> Reply:
+    async def _answered(self, scope: Scope, receive: Receive, path: str, place: Place) -> Reply:
         method = scope["method"]
         if path in POSTS:
             if method != "POST":
                 raise Refusal(405, f"{path} takes POST.", allow="POST")
             if path == "/reload":
                 return await self._reload(dict(scope["headers"]))
-            return await self._ranked(scope, receive, path == "/batch")
+            return await self._ranked(scope, receive, path == "/batch", place)
         if path not in GETS:
             raise Refusal(404, f"nothing is here; there are {', '.join((*POSTS, *GETS))}.")
         if method not in ("GET", "HEAD"):
@@ -109,19 +114,16 @@ class Serving:
 
     # --- ranking
 
-    async def _ranked(self, scope: Scope, receive: Receive, batch: bool) -> Reply:
-        if self.metrics.busy > self.limits.at_once:
-            raise Refusal(
-                503, f"{self.limits.at_once} requests are being answered; try again.",
-                retry_after="1",
-            )  # fmt: skip
+    async def _ranked(self, scope: Scope, receive: Receive, batch: bool, place: Place) -> Reply:
         headers: Headers = dict(scope["headers"])
         media = media_of(headers)
         given = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if batch and b"x-lengths" in headers:
             given.setdefault("lengths", headers[b"x-lengths"].decode("latin-1").replace(" ", ""))
         self._model()  # no body is read for nothing
+        self._check_places()
         body = await self._body(headers, receive)
+        place.enter_context(self._place())
         served = self._model()  # of now; a model that comes later is for later requests
         work = (served, self.limits, media, body, given, batch)
         found = None
@@ -135,19 +137,46 @@ class Serving:
         self.metrics.candidates += found.candidates
         return Reply(200, found.body, found.media, {"x-model": served.digest})
 
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """A place among those that are answered at once, until the answer is taken.
+
+        It is taken once the body is whole: a slow client takes nobody's.
+        """
+        self._check_places()
+        self.ranking += 1
+        try:
+            yield
+        finally:
+            self.ranking -= 1
+
+    def _check_places(self) -> None:
+        if self.ranking >= self.limits.at_once:
+            raise Refusal(
+                503, f"{self.limits.at_once} requests are being answered; try again.",
+                retry_after="1",
+            )  # fmt: skip
+
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
-        """All of it, counted as it comes."""
+        """All of it, counted as it comes; of all bodies that are under way, so many bytes."""
         most = self.limits.bytes
         said = headers.get(b"content-length", b"0")
         if not said.isdigit() or len(said) > 18 or int(said) > most:
             raise too_many_bytes(self.limits)
         reader, parts = BodyReader(receive, most, self.limits.seconds), []
+        counted = 0
         try:
             while not reader.complete:
                 message = await reader.receive()
                 if message["type"] == "http.disconnect":
                     raise Gone
                 parts.append(message.get("body", b""))
+                self.unread += reader.read - counted
+                counted = reader.read
+                if not reader.complete and self.unread > self.limits.at_once * most:
+                    raise Refusal(
+                        503, "too many bodies are being read; try again.", retry_after="1"
+                    )
         except BodyTooLarge:
             raise too_many_bytes(self.limits) from None
         except BodyTooSlow:
@@ -155,6 +184,8 @@ class Serving:
                 408, f"the body did not come within {self.limits.seconds:g} seconds.",
                 connection="close",
             ) from None  # fmt: skip
+        finally:
+            self.unread -= counted
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     # --- the model

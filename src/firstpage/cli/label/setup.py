@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -120,6 +121,8 @@ def command(project: str, url: str, **given: Any) -> None:
     print(
         f"{project}: project {given['name']!r}, {came.queries} queries, {came.documents} documents"
     )
+    for note in read.notes if read else ():
+        print(f"firstpage: note: {note}", file=sys.stderr)
     for login, path in links:
         print(f"{login} comes in here (once): {url}{path}")
     if plan is not None:

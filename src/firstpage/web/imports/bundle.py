@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO
@@ -54,6 +55,7 @@ class Bundle:
     pictures: Pictures
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
     graded_by: str = ""  # the file that they came in
+    notes: tuple[str, ...] = ()  # what the files hold that does not come in
 
 
 def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa: B008 (frozen)
@@ -71,37 +73,42 @@ def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa
         if sources.training
         else []
     )
-    made = _documents(sources, found, limits)
+    made, notes = _documents(sources, found, limits)
     given = sources.qrels
     grades = trec.qrels(given.name, given.stream, limits) if given else {}
     if not (made or golds or training or grades):
         raise DataError(
             "there is nothing to import; give documents, golds, training questions or qrels."
         )
-    return Bundle(made, golds, training, sources.pictures, grades, given.name if given else "")
+    graded_by = given.name if given else ""
+    return Bundle(made, golds, training, sources.pictures, grades, graded_by, tuple(notes))
 
 
-def _documents(sources: Sources, found: dict[str, Query], limits: ReadLimits) -> list[Query]:
+def _documents(
+    sources: Sources, found: dict[str, Query], limits: ReadLimits
+) -> tuple[list[Query], list[str]]:
+    """The queries with their documents, and what was left out."""
     ways = [f for f in (sources.documents, sources.run, sources.letor) if f is not None]
     if not ways:
         if found or sources.collection:
             raise DataError("there are no documents; give them, or a run or LETOR file with texts.")
-        return []
+        return [], []
     if len(ways) > 1:
         raise DataError("give the documents once: as rows, by a run, or by a LETOR file.")
     if sources.documents is not None:
         given = rows.documents_from(_rows(sources.documents, limits), sources.pictures)
-        return rows.joined(found, given)
+        return rows.joined(found, given), []
     texts = sources.collection
     if texts is None:
         raise DataError(f"{ways[0].name}: names documents alone; give their texts as a collection.")
-    if sources.run is not None:
-        wanted = trec.run(sources.run.name, sources.run.stream, limits, sources.depth)
-    else:
-        wanted = trec.letor(ways[0].name, ways[0].stream, limits)
+    depth = sources.depth if sources.run is not None else sys.maxsize
+    how = trec.run if sources.run is not None else trec.letor
+    wanted = how(ways[0].name, ways[0].stream, limits)
+    notes = trec.left_out(found, wanted, ways[0].name, depth)
+    wanted = trec.cut(wanted, depth)
     keys = {d for q, docs in wanted.items() if not found or q in found for d in docs}
     have = trec.collection(texts.name, texts.stream, limits, keys, sources.pictures)
-    return trec.put_together(found, wanted, have, texts.name)
+    return trec.put_together(found, wanted, have, texts.name), notes
 
 
 def _rows(file: File, limits: ReadLimits) -> Iterator[lines.Row]:

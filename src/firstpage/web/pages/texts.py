@@ -58,7 +58,7 @@ def look(request: Request, member: Lead, form: Form) -> Response:
     return render(
         request, "lead/preview.html", member=member, queries=found.queries, kinds=kinds,
         documents=sum(n for _, n in kinds), golds=len(found.golds) + len(found.training),
-        grades=sum(map(len, found.grades.values())),
+        grades=sum(map(len, found.grades.values())), notes=[sentence(n) for n in found.notes],
     )  # fmt: skip
 
 
