@@ -50,9 +50,9 @@ def rows(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[Row]:
     raise DataError(f"{name}: rows come as {', '.join(READERS)} (.gz too); rename or convert it.")
 
 
-def _counted(name: str, found: Iterator[Row], limits: ReadLimits) -> Iterator[Row]:
-    yield from islice(found, limits.rows)
-    if next(found, None) is not None:
+def _counted(name: str, read: Iterator[Row], limits: ReadLimits) -> Iterator[Row]:
+    yield from islice(read, limits.rows)
+    if next(read, None) is not None:
         raise _too_much(name, limits.rows, "rows")
 
 

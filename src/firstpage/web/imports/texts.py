@@ -83,13 +83,13 @@ def staged(
     with store.read() as tx:
         before = Before() if project is None else _before(tx, project)
         grades = _grades(tx, project, bundle)
-    made = _count(bundle, grades.count)
+    imported = _count(bundle, grades.count)
     _check(bundle, before, grades, tools, setting)
     clean(store)
     staging = Staging(store)
     try:
         _write(staging, bundle, before)
-        yield Ready(staging, made, before, grades)
+        yield Ready(staging, imported, before, grades)
     finally:
         staging.discard()
 
@@ -99,14 +99,14 @@ class Ready:
     """Texts that are written, and not yet seen."""
 
     staging: Staging | None
-    made: Imported
+    imported: Imported
     before: Before
     grades: Regraded
 
     def publish(self, tx: Tx, project: Project, by: Person | None) -> Imported:
         """Make them part of the project, in the transaction of the caller."""
         if self.staging is None:
-            return self.made
+            return self.imported
         tx.first(
             select(project_table.c.id).where(project_table.c.id == project.id).with_for_update()
         )
@@ -120,9 +120,9 @@ class Ready:
             graded = update(documents).where(documents.c.id == bindparam("document"))
             tx.connection.execute(graded.values(fields=bindparam("graded")), self.grades.rows)
         audit.note(
-            tx, NOTE, person=by.id if by else None, project=project.id, **vars(self.made)
+            tx, NOTE, person=by.id if by else None, project=project.id, **vars(self.imported)
         )  # fmt: skip
-        return self.made
+        return self.imported
 
 
 def _before(tx: Tx, project: Project) -> Before:
@@ -143,8 +143,8 @@ def _before(tx: Tx, project: Project) -> Before:
 def _latest(tx: Tx, project: Project) -> int | None:
     """The number of the last import into a project: two at once would not know of each other."""
     mine = (audit_table.c.project == project.id) & (audit_table.c.action == NOTE)
-    found: int | None = tx.value(select(func.max(audit_table.c.id)).where(mine))
-    return found
+    latest: int | None = tx.value(select(func.max(audit_table.c.id)).where(mine))
+    return latest
 
 
 # --- what is refused
@@ -211,14 +211,14 @@ def _write(staging: Staging, bundle: Bundle, before: Before) -> None:
         bundle.pictures.kept,
     )
     known = _known(staging.store, bundle, before)
-    found: list[dict[str, Any]] = []
+    known_rows: list[dict[str, Any]] = []
     for gold in bundle.golds:
         _check_gold(gold, known.get(gold.query))
         query = ids.get(gold.query) or before.ids[gold.query]
-        found.append(_known_row(gold, query, "gold", len(found)))
+        known_rows.append(_known_row(gold, query, "gold", len(known_rows)))
     for lesson, query_of in zip(bundle.training, lessons, strict=True):
-        found.append(_known_row(lesson, ids[query_of.key], "training", len(found)))
-    staging.add_golds(found)
+        known_rows.append(_known_row(lesson, ids[query_of.key], "training", len(known_rows)))
+    staging.add_golds(known_rows)
 
 
 def _known_row(known: Known, query: int, kind: str, position: int) -> dict[str, Any]:
@@ -232,22 +232,22 @@ def _lessons(bundle: Bundle, before: Before) -> list[Query]:
     """Texts of training questions, each in a query of its own that is never dealt out."""
     taken = {*before.ids, *(query.key for query in bundle.queries)}
     numbers = iter(range(before.position, before.position + len(taken) + len(bundle.training)))
-    found = []
+    lessons = []
     for lesson in bundle.training:
         assert lesson.own is not None
         key = next(key for key in (f"training {n}" for n in numbers) if key not in taken)
-        found.append(replace(lesson.own, key=key))
-    return found
+        lessons.append(replace(lesson.own, key=key))
+    return lessons
 
 
 def _known(store: Store, bundle: Bundle, before: Before) -> dict[str, frozenset[str]]:
     """The documents of every query that a known answer is about."""
-    found = {q.key: frozenset(d.key for d in q.documents) for q in bundle.queries}
+    keys = {q.key: frozenset(d.key for d in q.documents) for q in bundle.queries}
     with store.read() as tx:
         for key in {gold.query for gold in bundle.golds} & before.work:
             rows = texts.documents_of(tx, before.ids[key])
-            found[key] = frozenset(row["key"] for row in rows)
-    return found
+            keys[key] = frozenset(row["key"] for row in rows)
+    return keys
 
 
 # --- grades of the items of lists
@@ -255,22 +255,22 @@ def _known(store: Store, bundle: Bundle, before: Before) -> dict[str, frozenset[
 
 def _grades(tx: Tx, project: Project | None, bundle: Bundle) -> Regraded:
     """Items get grades by their ids, those of old lists too: grades often come after the lists."""
-    found = Regraded()
+    regraded = Regraded()
     for query in bundle.queries:
-        found.count += sum(_hits(d, bundle.grades.get(query.key)) for d in query.documents)
+        regraded.count += sum(_hits(d, bundle.grades.get(query.key)) for d in query.documents)
     for row in texts.of_project(tx, project.id) if project and bundle.grades else ():
         known = bundle.grades.get(row["key"])
         for document in texts.documents_of(tx, row["id"]) if known else ():
             fields, hits = graded.with_grades(document["fields"], known or {})
-            found.count += hits
+            regraded.count += hits
             if hits and fields != document["fields"]:
-                found.rows.append({"document": document["id"], "graded": fields})
-    if bundle.grades and not found.count:
+                regraded.rows.append({"document": document["id"], "graded": fields})
+    if bundle.grades and not regraded.count:
         raise DataError(
             f"{bundle.graded_by}: grades no item of the lists; do the query ids match, and does "
             "each item have its 'id'?"
         )
-    return found
+    return regraded
 
 
 def _hits(document: Document, known: Any) -> int:

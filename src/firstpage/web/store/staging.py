@@ -2,7 +2,7 @@
 
 A long transaction would keep every answer waiting, since SQLite has one writer.  So an import
 writes many short ones, to a project of the state `staging` that no list of projects shows; moving
-its queries changes one number a query.  What is left of an import whose process was killed is
+its queries changes one number per query.  What is left of an import whose process was killed is
 taken out by the next import, or the next start of a server.
 """
 
@@ -48,11 +48,11 @@ class Staging:
             with self._transaction() as tx:
                 tx.add_all(queries, [{**row, "project": self.id} for row in batch])
         with self._transaction() as tx:
-            found = tx.all(select(queries.c.key, queries.c.id).where(queries.c.project == self.id))
-        return {row["key"]: row["id"] for row in found}
+            ids = tx.all(select(queries.c.key, queries.c.id).where(queries.c.project == self.id))
+        return {row["key"]: row["id"] for row in ids}
 
     def add_documents(
-        self, given: Iterable[tuple[int, int, Document]], pictures: Mapping[str, Picture]
+        self, placed: Iterable[tuple[int, int, Document]], pictures: Mapping[str, Picture]
     ) -> None:
         """Write documents, each with the id of its query and its position, and their pictures."""
 
@@ -61,8 +61,8 @@ class Staging:
             picture = pictures[document.image][1] if document.image else b""
             return _size(document) + len(picture)
 
-        for batch in _batches(given, size):
-            rows = [document_row(query, position, found) for query, position, found in batch]
+        for batch in _batches(placed, size):
+            rows = [document_row(query, position, document) for query, position, document in batch]
             shown = {row["image"]: pictures[row["image"]] for row in rows if row["image"]}
             with self._transaction() as tx:
                 for digest, (kind, data) in shown.items():
@@ -132,8 +132,7 @@ def _delete_some(tx: Tx, staging: int) -> bool:
         (documents, documents.c.query.in_(mine)), (golds, golds.c.project == staging),
         (queries, queries.c.project == staging),
     ):  # fmt: skip
-        found = tx.all(select(table.c.id).where(where).limit(DELETED_ROWS))
-        ids = [row["id"] for row in found]
+        ids = [row["id"] for row in tx.all(select(table.c.id).where(where).limit(DELETED_ROWS))]
         if ids and table is documents:
             _delete_documents(tx, ids)
         elif ids:
