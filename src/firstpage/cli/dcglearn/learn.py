@@ -117,8 +117,9 @@ def _cost(text: str) -> Any:
 
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
-    """All that a file says of its making: intervals, the test, and whether more would pay."""
+    """All that a file says of its making: intervals, tests, and whether more would pay."""
     from firstpage.dcglearn.advice import advice
+    from firstpage.dcglearn.baseline import against_dcg
     from firstpage.dcglearn.intervals import intervals
     from firstpage.dcglearn.position import position_test
 
@@ -131,5 +132,6 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     if tests:
         with shared.counting("test of gains") as tick:
             about["position_test"] = vars(position_test(learner, tests, learner.seed, tick))
+    about["against_dcg"] = against_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about

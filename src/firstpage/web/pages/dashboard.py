@@ -29,7 +29,11 @@ EXPORTS = [
     ("assignment.json", "Assignment", "who judges what"),
 ]
 OF_LISTS = [
-    ("measure.json", "Learned measure", "gains and discounts, for evaluation"),
+    (
+        "measure.json",
+        "Learned measure",
+        "gains and discounts; the page Measure says whether it is better than DCG",
+    ),
     ("preferences.jsonl", "Preferences", "which list is better, with the items’ grades"),
 ]
 
