@@ -68,7 +68,9 @@ def test_stats(folder: Path, run) -> None:
     record = json.loads(run("label", "stats", "labels", "--json").stdout)
     effort = record["effort"]["pairs"]
     assert effort["seconds_per_judgment"]["mean"] == pytest.approx(2.0)
-    table = record["agreement"]["pairs"]
+    assert text.index("Agreement on shared pairs") < text.index("Agreement of derived orders")
+    assert 0 < record["shared_pairs"]["pairs"]["pairs"] < record["derived_orders"]["pairs"]["pairs"]
+    table = record["derived_orders"]["pairs"]
     assert table["overall"] == pytest.approx(27 / 28)  # all pairs but the one on which they differ
     assert {person["assessor"] for person in record["assessors"]} == {"ada", "ben"}
     assert record["repeats"]["overall"]["value"] == 1

@@ -63,11 +63,10 @@ def agreement(request: Request, member: Lead, symmetrise: bool = False) -> Respo
         found = figures.agreement(tx, member.project, symmetrise)
         disputes = figures.disagreements(tx, member.project, most=5)["queries"]
         names = _titles(tx, member.project, [q["query"] for q in disputes])
-    people = [a for a in found["assessors"] if a["agreement"] is not None]
     return render(
         request, "lead/agreement.html", member=member, found=found, methods=METHODS,
         disputes=disputes, titles=names, symmetrise=symmetrise,
-        biases=_biases(found["assessors"]), partners=people,
+        biases=_biases(found["assessors"]),
     )  # fmt: skip
 
 
