@@ -293,6 +293,22 @@ def test_intervals(site: Site) -> None:
     assert "The band is the 95 % interval" in page
 
 
+def test_places_that_do_not_count_are_told(site: Site) -> None:
+    queries = [
+        Query(f"q{q}", f"q{q}", "", (
+            list_document("a", [q % 3, None, *range(3)] * 3),
+            list_document("b", [(q + 1) % 3, 0, None, 2]),
+        ))
+        for q in range(4)
+    ]  # fmt: skip
+    lists_project(site, queries)
+    for number in range(4):
+        site.client("ada").judge(site.task("books", "ada", number), lambda a, b: 1)
+    notes = site.client("lena").get(f"{API}/measure").json()["notes"]
+    assert "some lists have 15 places; only the first 10 count in the measure." in notes
+    assert any("of the places have no grade and count as the worst grade" in n for n in notes)
+
+
 def test_one_query_has_no_intervals(site: Site) -> None:
     project = lists_project(site, graded_queries(1, lists=4))
     judge(site.client("ada"), site.task("books", "ada"), grades_in(site, project))

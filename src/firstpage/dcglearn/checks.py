@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences import Preferences
+from firstpage.data.preferences import UNKNOWN, Preferences, Unjudged
 from firstpage.dcglearn.pairs import TIE, Pairs
 from firstpage.errors import DataError
 from firstpage.types import Bools, Ints, Words
@@ -75,6 +75,20 @@ def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
             f"{share:.0%} of the preferences are contradicted: of the same two lists of grades "
             "the other one was preferred as well."
         )
+
+
+def coverage(given: Preferences, places: int, unjudged: Unjudged) -> Iterator[str]:
+    """Yield which places of the lists do not count, and what those without a grade count as."""
+    if given.places > places:
+        yield (
+            f"some lists have {given.places} places; only the first {places} count in the measure."
+        )
+    levels = np.concatenate([side[:, :places].ravel() for side in (given.left, given.right)])
+    unknown = float((levels == UNKNOWN).mean()) if levels.size else 0.0
+    if unknown:
+        words = {"worst": "count as the worst grade", "condense": "are left out"}
+        what = words.get(unjudged, "are refused")
+        yield f"{unknown:.1%} of the places have no grade and {what} (unjudged)."
 
 
 def lost_grades(grades: Sequence[int], seen: Collection[int]) -> Iterator[str]:

@@ -120,10 +120,13 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     """All that a file says of its making: intervals, tests, and whether more would pay."""
     from firstpage.dcglearn.advice import advice
     from firstpage.dcglearn.baseline import against_dcg
+    from firstpage.dcglearn.checks import coverage
     from firstpage.dcglearn.intervals import intervals
     from firstpage.dcglearn.position import position_test
 
     about = learner.about()
+    for line in coverage(learner.given_, learner.places_, learner.unjudged_):
+        warnings.warn(line, FirstpageWarning, stacklevel=1)
     if rounds and len(set(learner.groups_.tolist())) < 2:
         warnings.warn("all pairs are of one query: no intervals.", FirstpageWarning, stacklevel=1)
     elif rounds:
