@@ -77,18 +77,21 @@ def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
         )
 
 
-def coverage(given: Preferences, places: int, unjudged: Unjudged) -> Iterator[str]:
-    """Yield which places of the lists do not count, and what those without a grade count as."""
+def places_cut(given: Preferences, places: int) -> Iterator[str]:
+    """Yield that lists go on after the places that count, where they do."""
     if given.places > places:
         yield (
             f"some lists have {given.places} places; only the first {places} count in the measure."
         )
+
+
+def places_unjudged(given: Preferences, places: int, unjudged: Unjudged) -> Iterator[str]:
+    """Yield what places without a grade count as, where there are any."""
     levels = np.concatenate([side[:, :places].ravel() for side in (given.left, given.right)])
     unknown = float((levels == UNKNOWN).mean()) if levels.size else 0.0
     if unknown:
         words = {"worst": "count as the worst grade", "condense": "are left out"}
-        what = words.get(unjudged, "are refused")
-        yield f"{unknown:.1%} of the places have no grade and {what} (unjudged)."
+        yield f"{unknown:.1%} of the places have no grade and {words[unjudged]} (unjudged)."
 
 
 def lost_grades(grades: Sequence[int], seen: Collection[int]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from firstpage.cli import options, shared
 from firstpage.cli.dcglearn import needs
@@ -120,12 +121,20 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     """All that a file says of its making: intervals, tests, and whether more would pay."""
     from firstpage.dcglearn.advice import advice
     from firstpage.dcglearn.baseline import against_dcg
-    from firstpage.dcglearn.checks import coverage
+    from firstpage.dcglearn.checks import places_cut, places_unjudged
     from firstpage.dcglearn.intervals import intervals
     from firstpage.dcglearn.position import position_test
 
     about = learner.about()
-    for line in coverage(learner.given_, learner.places_, learner.unjudged_):
+    source = click.get_current_context().get_parameter_source
+    lines = (
+        []
+        if source("places") is ParameterSource.COMMANDLINE
+        else [*places_cut(learner.given_, learner.places_)]
+    )
+    if source("unjudged") is not ParameterSource.COMMANDLINE:
+        lines += places_unjudged(learner.given_, learner.places_, learner.unjudged_)
+    for line in lines:
         warnings.warn(line, FirstpageWarning, stacklevel=1)
     if rounds and len(set(learner.groups_.tolist())) < 2:
         warnings.warn("all pairs are of one query: no intervals.", FirstpageWarning, stacklevel=1)

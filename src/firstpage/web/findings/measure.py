@@ -9,7 +9,7 @@ from firstpage.data.preferences import Preferences
 from firstpage.data.utility import Utility
 from firstpage.dcglearn.advice import FEWEST, Advice, advice
 from firstpage.dcglearn.baseline import Comparison, against_dcg
-from firstpage.dcglearn.checks import coverage
+from firstpage.dcglearn.checks import places_cut, places_unjudged
 from firstpage.dcglearn.intervals import Intervals, intervals
 from firstpage.dcglearn.learn import FALLBACK, DCGLearn
 from firstpage.errors import DataError
@@ -126,7 +126,8 @@ def learn(found: list[Compared], lists: Lists) -> Learned:
         enough = len(found) >= FEWEST
         learner = Learner(places, C="cv" if enough else FALLBACK, threads=1, decreasing=True)
         learner.fit(given)
-        learner.notes_.extend(coverage(given, places, learner.unjudged))
+        learner.notes_.extend(places_cut(given, places))
+        learner.notes_.extend(places_unjudged(given, places, learner.unjudged))
     except DataError as error:
         return Learned(len(found), str(error))
     return Learned(len(found), None, learner)
