@@ -68,7 +68,9 @@ def test_stats(folder: Path, run) -> None:
     record = json.loads(run("label", "stats", "labels", "--json").stdout)
     effort = record["effort"]["pairs"]
     assert effort["seconds_per_judgment"]["mean"] == pytest.approx(2.0)
-    table = record["agreement"]["pairs"]
+    assert text.index("Agreement on shared pairs") < text.index("Agreement of derived orders")
+    assert 0 < record["shared_pairs"]["pairs"]["pairs"] < record["derived_orders"]["pairs"]["pairs"]
+    table = record["derived_orders"]["pairs"]
     assert table["overall"] == pytest.approx(27 / 28)  # all pairs but the one on which they differ
     assert {person["assessor"] for person in record["assessors"]} == {"ada", "ben"}
     assert record["repeats"]["overall"]["value"] == 1
@@ -273,3 +275,63 @@ def test_a_function_that_fails_is_told_in_a_line(run, tmp_path: Path, monkeypatc
     assert "broken_taste.py:2" in done.stderr
     done = run(*words, "--conflicts", "skip")
     assert done.returncode == 2
+
+
+def test_what_an_export_leaves_out_is_said(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"query": q, "document": f"d{i}", "text": "x" * (i + 1)} for q in "ab" for i in range(4)
+    ]
+    Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("label", "setup", "labels", "--documents", "documents.jsonl", "--k", 2, "--ties",
+        "--assessor", "ada", "--assessor", "ben", "--strategy", "heap")  # fmt: skip
+    judge_all("labels", {"ada": 0})
+    done = run("label", "export", "labels", "-o", "truth.qrels")
+    assert "1 of 2 queries are left out: nobody has finished them." in done.stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("level.py").write_text("def level(query, left, right):\n    return 'tie'\n")
+    run("label", "judge", "labels", "--assessor", "ben", "--function", "level:level")
+    done = run("label", "export", "labels", "-o", "truth.qrels")
+    assert "left out" not in done.stderr
+    assert "In 1 of 2 queries documents that were called equal" in done.stderr
+    assert "called equal" not in run("label", "export", "labels", "-o", "truth.jsonl").stderr
+
+
+def test_options_without_effect_are_refused_or_told(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"query": "q", "document": f"d{i}", "text": "x", "prior": i or None} for i in range(3)]
+    Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    golds = [{"query": "q", "left": "d0", "right": "d1", "outcome": 1},
+             {"query": "q", "left": "d0", "grade": 3}]  # fmt: skip
+    Path("golds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in golds))
+    words = ("label", "setup", "labels", "--documents", "documents.jsonl")
+    for more, says in (
+        (("--gold-share", 0.1), "needs --golds"), (("--depth", 9), "--depth is for --run"),
+        (("--tool", "grades", "--strategy", "heap"), "--strategy is for --tool pairs"),
+        (("--tool", "grades", "--refine", 3), "--refine is for --tool pairs"),
+    ):  # fmt: skip
+        done = run(*words, *more)
+        assert (done.returncode, Path("labels").exists()) == (2, False), more
+        assert says in done.stderr
+    done = run(*words, "--golds", "golds.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "1 queries, 3 documents, 2 known answers" in done.stdout
+    assert "2 known answers are stored and never asked; --gold-share mixes them in" in done.stderr
+    assert "1 of 2 known answers do not fit the tool pairs" in done.stderr
+    assert "of 1 queries (q, ..) only some documents have a prior" in done.stderr
+    long = run("label", "setup", "other", "--title", "x" * 301)
+    assert "at most 300 characters; got 301" in long.stderr
+
+
+def test_stats_say_what_was_skipped_and_refuse_what_they_would_ignore(
+    run, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("unsure.py").write_text("def unsure(query, left, right):\n    return 'skip'\n")
+    setup(run, "--assessor", "robot")
+    run("label", "judge", "labels", "--assessor", "robot", "--function", "unsure:unsure")
+    assert "questions were skipped, and are in no figure" in run("label", "stats", "labels").stderr
+    Path("r.jsonl").write_text("")
+    assert run("label", "stats", "labels", "--results", "r.jsonl").returncode == 2
+    assert run("label", "stats", "--records", "r.jsonl", "--name", "x").returncode == 2

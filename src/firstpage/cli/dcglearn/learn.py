@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from firstpage.cli import options, shared
 from firstpage.cli.dcglearn import needs
@@ -117,12 +118,24 @@ def _cost(text: str) -> Any:
 
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
-    """All that a file says of its making: intervals, the test, and whether more would pay."""
+    """All that a file says of its making: intervals, tests, and whether more would pay."""
     from firstpage.dcglearn.advice import advice
+    from firstpage.dcglearn.baseline import against_dcg
+    from firstpage.dcglearn.checks import places_cut, places_unjudged
     from firstpage.dcglearn.intervals import intervals
     from firstpage.dcglearn.position import position_test
 
     about = learner.about()
+    source = click.get_current_context().get_parameter_source
+    lines = (
+        []
+        if source("places") is ParameterSource.COMMANDLINE
+        else [*places_cut(learner.given_, learner.places_)]
+    )
+    if source("unjudged") is not ParameterSource.COMMANDLINE:
+        lines += places_unjudged(learner.given_, learner.places_, learner.unjudged_)
+    for line in lines:
+        warnings.warn(line, FirstpageWarning, stacklevel=1)
     if rounds and len(set(learner.groups_.tolist())) < 2:
         warnings.warn("all pairs are of one query: no intervals.", FirstpageWarning, stacklevel=1)
     elif rounds:
@@ -131,5 +144,6 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     if tests:
         with shared.counting("test of gains") as tick:
             about["position_test"] = vars(position_test(learner, tests, learner.seed, tick))
+    about["against_dcg"] = against_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from firstpage.cli import options
+from firstpage.cli.label.notes import note
 
 WHAT = {
     "truth": ("qrels", "letor", "jsonl"),
@@ -38,13 +38,17 @@ def command(project: str, what: str, format_: str | None, name: str | None, outp
     from firstpage.cli.label.stores import opened
     from firstpage.data.files import write_bytes
     from firstpage.web.exports.make import export
+    from firstpage.web.exports.notes import notes
 
     with opened(project) as store, store.read() as tx:
         from firstpage.web.store.choose import the_project
 
-        written = 0
+        written, found = 0, the_project(tx, name)
         with write_bytes(output) as out:
-            for part in export(tx, the_project(tx, name), f"{what}.{chosen}"):
+            for part in export(tx, found, f"{what}.{chosen}"):
                 written += out.write(part.encode())
+        remarks = list(notes(tx, found, f"{what}.{chosen}")) if written else []
     if not written:
-        print(f"firstpage: note: nothing is judged yet; {output} is empty.", file=sys.stderr)
+        note(f"nothing is judged yet; {output} is empty.")
+    for remark in remarks:
+        note(remark)

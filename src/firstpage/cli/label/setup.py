@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from firstpage.cli import options
+from firstpage.cli.label.notes import note
 
 if TYPE_CHECKING:
     from firstpage.web.imports.bundle import Sources
+    from firstpage.web.imports.texts import Imported
     from firstpage.web.store.assigning import Plan
     from firstpage.web.store.connect import Tx
     from firstpage.web.store.people import Person
@@ -95,8 +97,7 @@ def command(project: str, url: str, **given: Any) -> None:
     from firstpage.web.store import people, projects
 
     _check_words(given)
-    if given["choose"] != "order" and "lists" not in given["tools"]:
-        raise click.UsageError("--choose is for --tool lists.")
+    _check_tools(given)
     guidelines = _guidelines(given["guidelines"])
     with ExitStack() as files:
         chosen = _sources(given, files)
@@ -118,19 +119,63 @@ def command(project: str, url: str, **given: Any) -> None:
             dealt = came.queries and given["assessors"]
             first = lead or (people.ensure(tx, given["assessors"][0]) if dealt else None)
             plan = deal_and_open(tx, made, first) if dealt and first else None
-    print(
-        f"{project}: project {given['name']!r}, {came.queries} queries, {came.documents} documents"
-    )
-    for note in read.notes if read else ():
-        print(f"firstpage: note: {note}", file=sys.stderr)
+            unused = list(_unused(tx, made))
+    print(f"{project}: project {given['name']!r}, {_counts(came)}")
+    for line in (*(read.notes if read else ()), *unused):
+        note(line)
     for login, path in links:
         print(f"{login} comes in here (once): {url}{path}")
     if plan is not None:
         tell(plan)
 
 
+def _check_tools(given: dict[str, Any]) -> None:
+    """Refuse options that the tools have no use for."""
+    tools = given["tools"] or ("pairs",)
+    source = click.get_current_context().get_parameter_source
+    if given["choose"] != "order" and "lists" not in tools:
+        raise click.UsageError("--choose is for --tool lists.")
+    for name in ("strategy", "refine", "ties"):
+        if "pairs" not in tools and source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} is for --tool pairs.")
+    if given["run"] is None and source("depth") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--depth is for --run.")
+    if given["gold_share"] and given["golds"] is None:
+        raise click.UsageError("--gold-share needs --golds, the questions to take them from.")
+
+
+def _unused(tx: Tx, project: Project) -> Iterator[str]:
+    """Yield what came in and will not be used, a line each."""
+    from firstpage.web.store import texts
+
+    golds = texts.golds_of(tx, project.id, "gold")
+    if golds and not project.setting.golds:
+        yield f"{len(golds)} known answers are stored and never asked; --gold-share mixes them in."
+    fits = {name == "grades" for name in project.tools}  # a grade has no right document
+    odd = sum((gold["right"] is None) not in fits for gold in golds)
+    if odd:
+        words = " and ".join(project.tools)
+        yield f"{odd} of {len(golds)} known answers do not fit the tool {words}, and are not asked."
+    partial = [
+        row["key"]
+        for row in texts.of_project(tx, project.id)
+        if len({d["prior"] is None for d in texts.documents_of(tx, row["id"])}) > 1
+    ]
+    if partial:
+        yield (
+            f"of {len(partial)} queries ({partial[0]}, ..) only some documents have a prior; it is "
+            "used only where all have one."
+        )
+
+
 def _any(given: dict[str, Any]) -> bool:
     return any(given[name] is not None for name in FILES)
+
+
+def _counts(came: Imported) -> str:
+    words = {"golds": "known answers", "training": "practice questions", "grades": "grades"}
+    more = [f"{getattr(came, name)} {word}" for name, word in words.items() if getattr(came, name)]
+    return ", ".join([f"{came.queries} queries, {came.documents} documents", *more])
 
 
 def _check_words(given: dict[str, Any]) -> None:

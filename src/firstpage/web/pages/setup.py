@@ -67,7 +67,7 @@ def project_page(request: Request, member: Lead) -> Response:
 
 @router.post("/p/{slug}/setup")
 def save_project(request: Request, member: Lead, form: Form) -> Response:
-    changes = {"title": field(form, "title"), "guidelines": field(form, "guidelines")[:200_000]}
+    changes = {"title": field(form, "title"), "guidelines": field(form, "guidelines")}
     with store_of(request).write() as tx:
         projects.change(tx, member.project, changes, member.person)
     return go(f"/p/{member.project.slug}/setup/texts", "saved")

@@ -22,6 +22,7 @@ from firstpage.web.store.tables import documents, memberships, people, projects,
 TOOLS = ("pairs", "grades", "lists")
 STATES = ("draft", "open", "closed")
 ROLES = ("lead", "assessor")
+MAX_TITLE, MAX_GUIDELINES = 300, 200_000  # characters
 # Prepared once: it is asked before every answer.
 ASSESSES = select(memberships.c.person).where(
     memberships.c.project == bindparam("project"), memberships.c.person == bindparam("person"),
@@ -77,7 +78,8 @@ def create(
     if tx.value(select(projects.c.id).where(projects.c.slug == slug)):
         raise DataError(f"there is a project {slug!r} already; choose another short name.")
     row = tx.add(
-        projects, slug=slug, title=title.strip()[:300] or slug, guidelines=guidelines,
+        projects, slug=slug, title=_short(title.strip()) or slug,
+        guidelines=_readable(guidelines),
         tool=_tool(tool), setting=asdict(setting_of(setting or {})),
         options=checked_options(options or {}), state="draft", created=tx.now,
     )  # fmt: skip
@@ -141,9 +143,10 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> 
             "switch single tasks, or make another project."
         )
     new: dict[str, Any] = {}
-    for name in ("title", "guidelines"):
-        if changes.get(name) is not None:
-            new[name] = str(changes[name])[: 300 if name == "title" else None]
+    if changes.get("title") is not None:
+        new["title"] = _short(str(changes["title"]))
+    if changes.get("guidelines") is not None:
+        new["guidelines"] = _readable(str(changes["guidelines"]))
     if changes.get("tool") is not None:
         new["tool"] = _tool(changes["tool"])
     if changes.get("setting") is not None:
@@ -266,6 +269,20 @@ def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMa
         .order_by(memberships.c.joined, memberships.c.person, memberships.c.role)
     )  # fmt: skip
     return tx.all(found if role is None else found.where(memberships.c.role == role))
+
+
+def _short(title: str) -> str:
+    if len(title) > MAX_TITLE:
+        raise DataError(f"a title has at most {MAX_TITLE} characters; got {len(title):,}.")
+    return title
+
+
+def _readable(guidelines: str) -> str:
+    if len(guidelines) > MAX_GUIDELINES:
+        raise DataError(
+            f"guidelines have at most {MAX_GUIDELINES:,} characters; got {len(guidelines):,}."
+        )
+    return guidelines
 
 
 def _tool(name: str) -> str:
