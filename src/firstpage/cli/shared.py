@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from firstpage.cli.outputs import deliver as deliver
 from firstpage.errors import DataError, FirstpageError
 
 if TYPE_CHECKING:
@@ -22,11 +23,8 @@ if TYPE_CHECKING:
     from firstpage.data.trec import Column
     from firstpage.rankers.base import Ranker
 
+SHOWN = 5  # files that a note names
 BIG = 16 << 20  # bytes of a file from which on reading shows progress
-SUFFIX_FORMATS = {
-    ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".tex": "latex",
-    ".html": "html", ".htm": "html", ".txt": "text",
-}  # fmt: skip
 
 
 @contextmanager
@@ -73,10 +71,33 @@ def read_data(path: Path, **options: Any) -> Dataset:
 
 
 def read_any(path: Path, **options: Any) -> Dataset | Shards:
-    """A dataset, or the shards of a folder."""
+    """A dataset, or the shards of a folder; which files of the folder they are is said."""
     from firstpage.data.shards import is_shards, read_shards
 
-    return read_shards(path) if is_shards(path) else read_data(path, **options)
+    if not is_shards(path):
+        return read_data(path, **options)
+    found = read_shards(path)
+    if not found.shards[0].sizes:  # files as they are
+        note_files(path, [shard.name for shard in found.shards])
+    return found
+
+
+def note_files(folder: Path, names: Sequence[str]) -> None:
+    """Say which files of a folder are taken for one data set, and which are left out."""
+    rest = sorted(f.name for f in folder.iterdir() if f.name not in names and f.name[0] != ".")
+    files = f"file{'s' * (len(names) > 1)}"
+    left = f"; left out: {_listed(rest)}" if rest else ""
+    note(f"{folder}: takes {len(names)} {files} for one data set: {_listed(names)}{left}.")
+
+
+def note(text: str) -> None:
+    """Say in one line, on standard error, what was assumed on the way."""
+    print(f"firstpage: note: {text}", file=sys.stderr)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shards:
@@ -187,34 +208,3 @@ def function(text: str, option: str) -> Callable[..., Any]:
         raise DataError(f"{option} {text}: is no function; write module:name.")
     named: Callable[..., Any] = found
     return named
-
-
-def chosen_format(given: str | None, as_json: bool, output: Path | None) -> str:
-    if as_json:
-        return "json"
-    if given is not None:
-        return given.lower()
-    return SUFFIX_FORMATS.get(output.suffix.lower(), "text") if output is not None else "text"
-
-
-def deliver(text: str, output: Path | None) -> None:
-    """To a file, or to standard output."""
-    if output is None:
-        print(text)
-        return
-    from firstpage.data.files import write_bytes
-    from firstpage.data.ids import encoded
-
-    with write_bytes(output) as out:
-        out.write(encoded(text.rstrip("\n") + "\n"))
-    print(f"wrote {output}", file=sys.stderr)
-
-
-def write_per_query(evaluations: list[Any], path: Path | None) -> None:
-    if path is None:
-        return
-    if str(path) == "-":
-        raise click.UsageError("--per-query needs a file; standard output has the means.")
-    from firstpage.report.results import per_query_text
-
-    deliver(per_query_text(evaluations, path.suffix.lower().lstrip(".")), path)

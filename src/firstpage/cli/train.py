@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 if TYPE_CHECKING:
     from firstpage.rankers.base import Ranker
     from firstpage.rankers.tuning import Tuned
     from firstpage.rankers.watcher import Step
+
+TRIALS = ("csv", "json")  # formats of --trials-to
 
 
 @click.command("train")
@@ -81,6 +83,8 @@ def command(
     if engine is not None and not isinstance(data, Shards):
         raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
     other = None if valid is None else shared.read_data(valid)
+    if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
+        shared.note(f"{valid} is trained on, too: what is chosen on it is overfitted.")
     if pad and other is not None:
         data, other = _padded(data, other)
     start = time.perf_counter()
@@ -126,7 +130,10 @@ def _check_together(
     if tuned and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
     if train.is_dir() and not is_shards(train):
-        raise click.UsageError(f"{train} is a folder; `firstpage crossval` trains over its folds.")
+        raise click.UsageError(
+            f"{train} is a folder without data files or shards; `firstpage crossval` trains over "
+            "folds."
+        )
     for file in filter(None, (output, trials_to)):
         if str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir():
             raise click.UsageError(f"{file}: cannot be written there.")
@@ -134,6 +141,8 @@ def _check_together(
         raise click.UsageError("--checkpoint goes with one training, not with --tune or --grid.")
     if trials_to is not None and not tuned:
         raise click.UsageError("--trials-to goes with --tune or --grid.")
+    if trials_to is not None:
+        outputs.format_by_suffix(trials_to, TRIALS, "--trials-to")
 
 
 def _tune(
@@ -213,10 +222,10 @@ def _write_trials(tuned: Tuned, path: Path) -> None:
         {k: v if isinstance(v, (int, float)) else str(v) for k, v in r.items()}
         for r in tuned.table()
     ]
-    if path.suffix.lower() == ".json":
-        shared.deliver(json.dumps(rows, indent=1), path)
+    if outputs.format_by_suffix(path, TRIALS, "--trials-to") == "json":
+        outputs.deliver(json.dumps(rows, indent=1), path)
         return
     from firstpage.report.table import Table
 
     head = list(rows[0])
-    shared.deliver(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)
+    outputs.deliver(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

@@ -21,6 +21,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.files import suffix_of
+from firstpage.data.folds import NAMES
 from firstpage.data.formats import SUFFIXES, read
 from firstpage.data.json_files import Kind, digest
 from firstpage.data.letor import from_arrays
@@ -30,7 +31,8 @@ from firstpage.errors import DataError
 
 FILE = Kind("firstpage-shards", 1, "table of shards")
 TABLE = "shards.json"
-FOLD = {"train", "vali", "valid", "validation", "test"}  # which nobody means as one
+SPLITS = {name: split for split, names in NAMES.items() for name in names}
+SPLITS |= {"dev": "vali", "eval": "test", "heldout": "test", "holdout": "test"}
 AS_THEY_ARE = ("letor", "parquet")  # files that are shards without being written anew
 
 
@@ -180,15 +182,32 @@ def is_shards(path: str | os.PathLike[str]) -> bool:
     """Whether this is meant as one: with a table, arrays, or data files side by side."""
     place = Path(path)
     return place.is_dir() and (
-        (place / TABLE).is_file() or bool(data_files(place)) or has_arrays(place)
+        (place / TABLE).is_file()
+        or has_arrays(place)
+        or any(f.is_file() and _kind(f) in AS_THEY_ARE for f in place.iterdir())
     )
 
 
 def data_files(folder: Path) -> list[Path]:
-    """LETOR and Parquet files, by name; those of one fold are not taken for shards."""
+    """LETOR and Parquet files, by name; files of different splits are refused, not mixed."""
     found = sorted(f for f in folder.iterdir() if f.is_file() and _kind(f) in AS_THEY_ARE)
-    parts = {re.split(r"[^a-z]", f.name.lower())[0] for f in found} & FOLD
-    return found if len(parts) < 2 else []
+    splits: dict[str, str] = {}
+    for file in found:
+        splits.setdefault(_split(file), file.name)
+    if len(splits) > 1:
+        first = found[0].name if "train" not in splits else splits["train"]
+        raise DataError(
+            f"{folder}: is a folder of different splits, which are not one data set: "
+            f"{', '.join(splits.values())}. Name one file, such as {folder / first}; "
+            "`firstpage crossval` trains and tests over the splits of a folder."
+        )
+    return found
+
+
+def _split(path: Path) -> str:
+    """`train`, `vali` or `test`, where a word of the name says so."""
+    words = re.split(r"[^a-z]+", path.name.lower())
+    return next((SPLITS[word] for word in words if word in SPLITS), "")
 
 
 def _kind(path: Path) -> str | None:
