@@ -103,8 +103,10 @@ def test_files_side_by_side_are_shards_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "e").mkdir()
     (tmp_path / "e" / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n")
     (tmp_path / "e" / "b.txt").write_text("1 qid:2 1:1\n0 qid:2 7:1\n")
-    assert {piece.n_features for piece in fp.read_shards(tmp_path / "e")} == {7}
-    fp.write_shards(tmp_path / "e", tmp_path / "f")
+    with pytest.warns(fp.FirstpageWarning, match=r"has 7 features.* taken for 0: a\.txt \(2\)"):
+        assert {piece.n_features for piece in fp.read_shards(tmp_path / "e")} == {7}
+    with pytest.warns(fp.FirstpageWarning, match=r"taken for 0: .*a\.txt \(2\)"):
+        fp.write_shards(tmp_path / "e", tmp_path / "f", rows=2)
     assert fp.read_shards(tmp_path / "f").n_features == 7
 
 
@@ -174,6 +176,7 @@ def test_pages_can_be_let_go(tmp_path: Path) -> None:
     assert opened.maps
 
 
+@pytest.mark.filterwarnings("ignore:.*taken for 0")
 def test_files_of_a_folder_count_features_alike(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     whole = ["1 qid:1 0:1 1:2", "0 qid:1 1:3", "1 qid:2 1:4", "0 qid:2 2:5"]

@@ -53,6 +53,7 @@ def command(
 
     if bool(scores) == bool(run) or len(scores) + len(run) < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as --run.")
+    options.only_with("--run", bool(run), "queries")
     parse(measures or DEFAULT_MEASURES)
     shown = outputs.chosen_format(format_, as_json, output)
     outputs.check_per_query(per_query)

@@ -77,6 +77,9 @@ def command(
         read_published(published)
     shown = tests or DEFAULT_MEASURES
     parse(shown)
+    for name in rankers:
+        if rankers.count(name) > 1:
+            raise click.UsageError(f"{name} is named twice; name each ranker once.")
     named = {name: shared.ranker_from(name, settings, measure, normalize, seed) for name in rankers}
     if baseline is not None and baseline not in named:
         raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(named)}.")

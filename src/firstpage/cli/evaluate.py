@@ -62,6 +62,7 @@ def command(
         )
     if pad and not model:
         raise click.UsageError("--pad goes with --model, whose features the data may lack.")
+    options.only_with("--run", bool(run), "queries")
     parse(measures or DEFAULT_MEASURES)  # a misspelt name is said before files are read
     shown = outputs.chosen_format(format_, as_json, output)
     outputs.check_per_query(per_query)

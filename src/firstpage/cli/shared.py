@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from firstpage.cli import options
 from firstpage.cli.outputs import deliver as deliver
 from firstpage.errors import DataError, FirstpageError
 
@@ -57,25 +58,25 @@ def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def read_data(path: Path, **options: Any) -> Dataset:
+def read_data(path: Path, **how: Any) -> Dataset:
     """A dataset, or the error that says what else the file is."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats import read
 
     with reading(path) as progress:
-        data = read(path, progress=progress, **options)
+        data = read(path, progress=progress, **how)
     if not isinstance(data, Dataset):
         kind = type(data).__name__.lower()
         raise FirstpageError(f"{path}: holds {kind} lines; give it as --{kind}.")
     return data
 
 
-def read_any(path: Path, **options: Any) -> Dataset | Shards:
+def read_any(path: Path, **how: Any) -> Dataset | Shards:
     """A dataset, or the shards of a folder; which files of the folder they are is said."""
     from firstpage.data.shards import is_shards, read_shards
 
     if not is_shards(path):
-        return read_data(path, **options)
+        return read_data(path, **how)
     found = read_shards(path)
     if not found.shards[0].sizes:  # files as they are
         note_files(path, [shard.name for shard in found.shards])
@@ -149,12 +150,16 @@ def named_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, An
 
 def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
     """A baseline may be named by its file, its file without suffix, or its tag."""
-    if given is None:
-        return None
-    for name, system in systems.items():
-        if given in (name, Path(name).name, Path(name).stem, getattr(system, "name", None)):
-            return name
-    return given
+    if given is None or given in systems:
+        return given
+    found = [
+        name
+        for name, system in systems.items()
+        if given in (Path(name).name, Path(name).stem, getattr(system, "name", None))
+    ]
+    if len(found) > 1:
+        raise click.UsageError(f"--baseline {given} may be {' or '.join(found)}; name one in full.")
+    return found[0] if found else given
 
 
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
@@ -181,15 +186,21 @@ def ranker_from(
     from firstpage.names import literal, split
     from firstpage.rankers.names import ranker
 
-    given = {"measure": measure, "seed": seed}
+    given: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":
         given["normalize"] = normalize
+    said = {key: f"--{key}" for key in ("measure", "seed", "normalize") if options.is_given(key)}
     for item in settings:
-        key, equals, value = item.partition("=")
-        if not equals or not key.strip():
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not key:
             raise click.UsageError(f"--set reads NAME=VALUE; got {item!r}.")
-        given[key.strip()] = literal(value)
+        if key in said:
+            raise click.UsageError(f"{key} is given twice: by {said[key]} and by --set {item}.")
+        given[key], said[key] = literal(value), f"--set {item}"
     inside = split(name)[1]
+    for key in inside:
+        if key in said:
+            raise click.UsageError(f"{key} is given twice: in {name} and by {said[key]}.")
     found = ranker(name, **{k: v for k, v in given.items() if k not in inside})
     found._check_parameters()
     return found

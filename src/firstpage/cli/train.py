@@ -71,6 +71,9 @@ def command(
 
     RANKER may carry parameters, as in "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".
     """
+    options.only_with("--tune or --grid", bool(tune or grid), "tuner", "trials", "trials_to")
+    options.only_with("--tuner optuna", tuner == "optuna", "trials")
+    options.only_with("--valid", valid is not None, "pad")
     _check_together(train, valid, bool(tune or grid), trials_to, checkpoint, output)
     from firstpage.data.shards import Shards
 
@@ -87,9 +90,13 @@ def command(
         shared.note(f"{valid} is trained on, too: what is chosen on it is overfitted.")
     if pad and other is not None:
         data, other = _padded(data, other)
+    if not isinstance(data, Shards):
+        _note_uninformative(found, data)
     start = time.perf_counter()
     if tune or grid:
         tuned = _tune(found, data, other, tuner, grid, trials)
+        if failed := sum(math.isnan(trial.score) for trial in tuned.trials):
+            shared.note(f"{failed} of {len(tuned.trials)} trials diverged; they have no score.")
         found = tuned.best
         interrupted = tuned.interrupted
     else:
@@ -102,6 +109,15 @@ def command(
     _report(found, time.perf_counter() - start, output, as_json)
     if interrupted:
         sys.exit(130)
+
+
+def _note_uninformative(ranker: Ranker, data: Any) -> None:
+    """Say how many queries order nothing: a ranker that learns from preferences drops them."""
+    from firstpage.rankers.pieces import tells
+
+    flat = len(data) - int(tells(data).sum())
+    if 0 < flat < len(data) and ranker._prefers:
+        shared.note(f"{data.source}: {flat} of {len(data)} queries have one label alone; left out.")
 
 
 def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
@@ -139,8 +155,6 @@ def _check_together(
             raise click.UsageError(f"{file}: cannot be written there.")
     if checkpoint is not None and tuned:
         raise click.UsageError("--checkpoint goes with one training, not with --tune or --grid.")
-    if trials_to is not None and not tuned:
-        raise click.UsageError("--trials-to goes with --tune or --grid.")
     if trials_to is not None:
         outputs.format_by_suffix(trials_to, TRIALS, "--trials-to")
 
@@ -156,6 +170,8 @@ def _tune(
         name, equals, values = item.partition("=")
         if not equals:
             raise click.UsageError(f"--grid reads NAME=A,B,..; got {item!r}.")
+        if name.strip() in search:
+            raise click.UsageError(f"--grid {name.strip()} is given twice; give all values in one.")
         search[name.strip()] = [literal(v) for v in pieces(values) if v.strip()]
 
     def tell(number: int, total: int, trial: Trial) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import mmap
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,7 +28,7 @@ from firstpage.data.json_files import Kind, digest
 from firstpage.data.letor import from_arrays
 from firstpage.data.letor_reader import FeatureZero
 from firstpage.data.shard_checks import AGAIN, Once, check_same, has_arrays, hash_of, mapped
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 
 FILE = Kind("firstpage-shards", 1, "table of shards")
 TABLE = "shards.json"
@@ -250,6 +251,7 @@ def _files(place: Path, files: list[Path]) -> Shards:
 def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
     """Every file is read once, to know what there is; the readers' cache makes the next cheap."""
     found, names, dtype, sparse = [], None, "float32", False
+    widths: dict[str, int] = {}
     width, low, high = 0, np.inf, -np.inf
     once = Once()
     for number, path in enumerate(files):
@@ -264,4 +266,19 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
         width = max(width, data.n_features)
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
         found.append(Shard(path.name, data.n_docs, len(data), hash_of(data)))
+        widths[path.name] = data.n_features
+    warn_of_widths(str(place), widths)
     return Shards(place, tuple(found), width, dtype, sparse, names, (low, high), zero_based)
+
+
+def warn_of_widths(place: str, widths: dict[str, int]) -> None:
+    """Warn where files of one data set have different numbers of features: zeros are filled in."""
+    most = max(widths.values(), default=0)
+    narrow = [f"{name} ({width})" for name, width in widths.items() if width < most]
+    if narrow:
+        shown = ", ".join(narrow[:5]) + ", .." * (len(narrow) > 5)
+        warnings.warn(
+            f"{place}: has {most} features; those that a file lacks are taken for 0: {shown}.",
+            FirstpageWarning,
+            stacklevel=5,
+        )

@@ -73,6 +73,7 @@ def command(
         raise click.UsageError("--rounds must be 0 (no intervals) or 2 and more.")
     learner = _learner(given)
     many = prefs.is_dir()
+    options.only_with("a file of preferences, not with a folder", not many, "rounds", "tests")
     found: Any
     if many:
         found, learner = needs.folder(prefs, qrels, runs, grades, learner)
