@@ -120,6 +120,7 @@ def test_better_weights_make_better_rankings() -> None:
         ([1e-320, 0, 0, 0], [1, 0, 0, 0]),
     ],
 )
+@pytest.mark.filterwarnings("ignore:every ranking has the weight 0")
 def test_weights_sum_to_one(given, want) -> None:
     assert normalized(given, 4) == pytest.approx(want)
 

@@ -284,7 +284,7 @@ def test_interleaved_data_get_a_note(run, tmp_path) -> None:
 BAD = {
     "no such file": (["evaluate", "nowhere.txt", "--scores", "x"], 1, "no such file"),
     "unknown measure": (["evaluate", "D", "--scores", "S", "-m", "NDGC"], 1, "Nearest: NDCG"),
-    "unknown format": (["evaluate", "D", "--scores", "S", "-f", "pdf"], 1, "format must be one of"),
+    "unknown format": (["evaluate", "D", "--scores", "S", "-f", "pdf"], 2, "a format is one of"),
     "kappa on grades": (["evaluate", "D", "--scores", "S", "-m", "kERR"], 1, "--k 10"),
     "run as data": (["evaluate", "R", "--scores", "S"], 1, "holds run lines; give it as --run"),
     "unknown convention": (["evaluate", "D", "--scores", "S", "--convention", "x"], 1, "no convent"),
@@ -304,6 +304,14 @@ BAD = {
     "truth of a run": (["convert", "R", "x.qrels", "--truth", "binary"], 1, "no truth to convert"),
     "features of qrels": (["convert", "Q", "x.txt", "--normalize", "minmax"], 1, "no data file"),
     "unknown target": (["convert", "D", "x.bin"], 1, "does not say a format"),
+    "unknown suffix": (["evaluate", "D", "--scores", "S", "-o", "x.pdf"], 2, "must end in .txt, .json, .csv, .md, .tex or .html"),
+    "unknown packed suffix": (["compare", "D", "--scores", "S", "--scores", "S2", "-o", "x.doc.gz"], 2, "must end in"),
+    "suffix of values": (["evaluate", "D", "--scores", "S", "--per-query", "x.xlsx"], 2, "end in .csv, .tsv or .json"),
+    "two formats": (["evaluate", "D", "--scores", "S", "--json", "-f", "csv"], 2, "two formats"),
+    "page of a list": (["theory", "--list", "-o", "x.html"], 2, "end in .txt or .json"),
+    "page as a picture": (["dcglearn", "show", "m.json", "-o", "x.png"], 2, "end in .html"),
+    "top without gains": (["dcglearn", "show", "m.json", "--top", "1"], 2, "goes with --label-gain"),
+    "page and gains": (["dcglearn", "show", "m.json", "--label-gain", "-o", "x.html"], 2, "leave out"),
     "bad recipe": (["synthesize", "x.txt", "--docs", "many"], 1, "docs must be a number or one of"),
 }  # fmt: skip
 
@@ -438,3 +446,13 @@ def test_what_a_run_misses_is_one_note_on_standard_error(run, files) -> None:
         )
         assert "note" not in done.stdout
     assert len(json.loads(run("evaluate", *asked, "--json").stdout)) == 2
+
+
+def test_a_packed_report_is_in_the_format_that_its_name_says(run, files) -> None:
+    import gzip
+
+    target = files / "report.csv.gz"
+    assert (
+        run("evaluate", files / "data.txt", "--scores", files / "good.scores", "-o", target)[0] == 0
+    )
+    assert gzip.decompress(target.read_bytes()).startswith(b"measure,mean,low,high\n")

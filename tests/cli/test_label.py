@@ -94,6 +94,23 @@ def test_export_of_truth(folder: Path, run) -> None:
     assert len(Path("log.jsonl").read_text().splitlines()) > 30
 
 
+def test_an_export_is_named_for_its_format(folder: Path, run) -> None:
+    """.txt is LETOR in every other command, and truth is qrels by default: neither is guessed."""
+    for name, what in (("truth.txt", "truth"), ("truth.csv", "truth"), ("study.pdf", "report")):
+        done = run("label", "export", "labels", "--what", what, "-o", name)
+        assert done.returncode == 2
+        assert f"{name}: the name does not say how {what} is written" in done.stderr
+        assert "--format" in done.stderr
+        assert not Path(name).exists()
+    assert run("label", "export", "labels", "-o", "truth.letor").returncode == 0
+    done = run("label", "export", "labels", "--format", "letor", "-o", "truth.txt")
+    assert done.returncode == 0
+    assert Path("truth.txt").read_text() == Path("truth.letor").read_text()
+    for name in ("truth", "truth.qrels.gz"):
+        assert run("label", "export", "labels", "-o", name).returncode == 0
+    assert fp.read_qrels("truth").to_dict() == fp.read_qrels("truth.qrels.gz").to_dict()
+
+
 def test_backup_and_restore(folder: Path, run) -> None:
     assert run("label", "backup", "labels", "-o", "copy.jsonl").returncode == 0
     assert run("label", "restore", "copy.jsonl", "again").returncode == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.groups import rows_of
 from firstpage.data.joins import partners
 from firstpage.data.trec import Column, Qrels, Run
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.parse import Named
 from firstpage.measures.parse import measure as parse
@@ -48,6 +49,9 @@ def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
     if largest <= 1 and abs(given.sum() - 1) < CLOSE:  # they are what this function gave before
         return given
     if largest == 0:
+        warnings.warn(
+            "every ranking has the weight 0; all weigh alike.", FirstpageWarning, stacklevel=3
+        )
         return normalized(None, rankers)
     given = given / largest  # so that even the greatest numbers can be added
     shares: Floats = given / given.sum()

@@ -78,6 +78,9 @@ def command(
     made of goes to standard error.  With --json standard output holds that instead.
     """
     given["method"] = _method(given["method"], given.pop("credit"))
+    options.only_with("runs", data is None, "missing", "tag")
+    options.only_with("judgments, by which weights are measured",
+                      bool(given["qrels"] or given["valid"]), "measure")  # fmt: skip
     _check_usage(runs, data, given)
     documents = None if data is None else shared.read_data(data, labelled=False)
     found = _of_runs(runs, given) if documents is None else _of_scores(documents, given)

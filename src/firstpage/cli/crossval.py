@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,14 +71,15 @@ def command(
     from firstpage.measures.parse import measures as parse
     from firstpage.rankers.crossval import DEFAULT_MEASURES, cross_validate
     from firstpage.report.published import read_published
-    from firstpage.report.results import checked_format
 
-    kind = shared.chosen_format(format_, as_json, output)
-    checked_format(kind)
+    kind = outputs.chosen_format(format_, as_json, output)
     if published is not None:
         read_published(published)
     shown = tests or DEFAULT_MEASURES
     parse(shown)
+    for name in rankers:
+        if rankers.count(name) > 1:
+            raise click.UsageError(f"{name} is named twice; name each ranker once.")
     named = {name: shared.ranker_from(name, settings, measure, normalize, seed) for name in rankers}
     if baseline is not None and baseline not in named:
         raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(named)}.")
@@ -95,7 +96,7 @@ def command(
     )
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    shared.deliver(_rendered(found, kind, folder.name, published, baseline), output)
+    outputs.deliver(_rendered(found, kind, folder.name, published, baseline), output)
 
 
 def _narrower(folds: Sequence[Fold]) -> int | None:

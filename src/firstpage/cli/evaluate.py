@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 
 @click.command("evaluate")
@@ -53,7 +53,7 @@ def command(
     from firstpage.data.trec import read_run
     from firstpage.measures.evaluate import DEFAULT_MEASURES, evaluate
     from firstpage.measures.parse import measures as parse
-    from firstpage.report.results import checked_format, render
+    from firstpage.report.results import render
 
     if bool(run) == bool(scores or model):
         raise click.UsageError(
@@ -62,8 +62,10 @@ def command(
         )
     if pad and not model:
         raise click.UsageError("--pad goes with --model, whose features the data may lack.")
+    options.only_with("--run", bool(run), "queries")
     parse(measures or DEFAULT_MEASURES)  # a misspelt name is said before files are read
-    shown = checked_format(shared.chosen_format(format_, as_json, output))
+    shown = outputs.chosen_format(format_, as_json, output)
+    outputs.check_per_query(per_query)
     truth: Any = shared.read_truth(data, qrels)
     if engine is not None and not isinstance(truth, Shards):
         raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
@@ -85,8 +87,8 @@ def command(
         )
         for name, file, system in zip(shared.system_names(files), files, read, strict=True)
     ]
-    shared.write_per_query(evaluations, per_query)
-    shared.deliver(render(evaluations, shown, (data or qrels or Path()).name), output)
+    outputs.write_per_query(evaluations, per_query)
+    outputs.deliver(render(evaluations, shown, (data or qrels or Path()).name), output)
 
 
 def _by_model(truth: Any, pad: bool, path: Path) -> Any:

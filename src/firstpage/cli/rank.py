@@ -26,6 +26,8 @@ def command(
     DATA is a file, or a folder of shards; it needs no labels.  Features are matched by name where
     both have names, in any order; else DATA must have as many as MODEL.
     """
+    from firstpage.data.files import suffix_of
+    from firstpage.data.formats import SUFFIXES
     from firstpage.data.scores import write_scores
     from firstpage.data.shards import Shards
     from firstpage.data.trec import run_of, write_run
@@ -33,6 +35,10 @@ def command(
     from firstpage.rankers.files import read_model
     from firstpage.rankers.training import check_finite, restored
 
+    if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":
+        raise click.UsageError(f"-o {output} names a run; add --trec, or end it in .txt.")
+    if tag is not None and not trec:
+        raise click.UsageError("--tag names a run; it goes with --trec.")
     found = read_model(model)
     documents = shared.read_any(data, labelled=False)
     if isinstance(documents, Shards):

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from firstpage.cli import options
+from firstpage.cli.outputs import deliver as deliver
 from firstpage.errors import DataError, FirstpageError
 
 if TYPE_CHECKING:
@@ -22,11 +24,8 @@ if TYPE_CHECKING:
     from firstpage.data.trec import Column
     from firstpage.rankers.base import Ranker
 
+SHOWN = 5  # files that a note names
 BIG = 16 << 20  # bytes of a file from which on reading shows progress
-SUFFIX_FORMATS = {
-    ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".tex": "latex",
-    ".html": "html", ".htm": "html", ".txt": "text",
-}  # fmt: skip
 
 
 @contextmanager
@@ -59,24 +58,47 @@ def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def read_data(path: Path, **options: Any) -> Dataset:
+def read_data(path: Path, **how: Any) -> Dataset:
     """A dataset, or the error that says what else the file is."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats import read
 
     with reading(path) as progress:
-        data = read(path, progress=progress, **options)
+        data = read(path, progress=progress, **how)
     if not isinstance(data, Dataset):
         kind = type(data).__name__.lower()
         raise FirstpageError(f"{path}: holds {kind} lines; give it as --{kind}.")
     return data
 
 
-def read_any(path: Path, **options: Any) -> Dataset | Shards:
-    """A dataset, or the shards of a folder."""
+def read_any(path: Path, **how: Any) -> Dataset | Shards:
+    """A dataset, or the shards of a folder; which files of the folder they are is said."""
     from firstpage.data.shards import is_shards, read_shards
 
-    return read_shards(path) if is_shards(path) else read_data(path, **options)
+    if not is_shards(path):
+        return read_data(path, **how)
+    found = read_shards(path)
+    if not found.shards[0].sizes:  # files as they are
+        note_files(path, [shard.name for shard in found.shards])
+    return found
+
+
+def note_files(folder: Path, names: Sequence[str]) -> None:
+    """Say which files of a folder are taken for one data set, and which are left out."""
+    rest = sorted(f.name for f in folder.iterdir() if f.name not in names and f.name[0] != ".")
+    files = f"file{'s' * (len(names) > 1)}"
+    left = f"; left out: {_listed(rest)}" if rest else ""
+    note(f"{folder}: takes {len(names)} {files} for one data set: {_listed(names)}{left}.")
+
+
+def note(text: str) -> None:
+    """Say in one line, on standard error, what was assumed on the way."""
+    print(f"firstpage: note: {text}", file=sys.stderr)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shards:
@@ -128,12 +150,16 @@ def named_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, An
 
 def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
     """A baseline may be named by its file, its file without suffix, or its tag."""
-    if given is None:
-        return None
-    for name, system in systems.items():
-        if given in (name, Path(name).name, Path(name).stem, getattr(system, "name", None)):
-            return name
-    return given
+    if given is None or given in systems:
+        return given
+    found = [
+        name
+        for name, system in systems.items()
+        if given in (Path(name).name, Path(name).stem, getattr(system, "name", None))
+    ]
+    if len(found) > 1:
+        raise click.UsageError(f"--baseline {given} may be {' or '.join(found)}; name one in full.")
+    return found[0] if found else given
 
 
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
@@ -160,15 +186,21 @@ def ranker_from(
     from firstpage.names import literal, split
     from firstpage.rankers.names import ranker
 
-    given = {"measure": measure, "seed": seed}
+    given: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":
         given["normalize"] = normalize
+    said = {key: f"--{key}" for key in ("measure", "seed", "normalize") if options.is_given(key)}
     for item in settings:
-        key, equals, value = item.partition("=")
-        if not equals or not key.strip():
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not key:
             raise click.UsageError(f"--set reads NAME=VALUE; got {item!r}.")
-        given[key.strip()] = literal(value)
+        if key in said:
+            raise click.UsageError(f"{key} is given twice: by {said[key]} and by --set {item}.")
+        given[key], said[key] = literal(value), f"--set {item}"
     inside = split(name)[1]
+    for key in inside:
+        if key in said:
+            raise click.UsageError(f"{key} is given twice: in {name} and by {said[key]}.")
     found = ranker(name, **{k: v for k, v in given.items() if k not in inside})
     found._check_parameters()
     return found
@@ -187,34 +219,3 @@ def function(text: str, option: str) -> Callable[..., Any]:
         raise DataError(f"{option} {text}: is no function; write module:name.")
     named: Callable[..., Any] = found
     return named
-
-
-def chosen_format(given: str | None, as_json: bool, output: Path | None) -> str:
-    if as_json:
-        return "json"
-    if given is not None:
-        return given.lower()
-    return SUFFIX_FORMATS.get(output.suffix.lower(), "text") if output is not None else "text"
-
-
-def deliver(text: str, output: Path | None) -> None:
-    """To a file, or to standard output."""
-    if output is None:
-        print(text)
-        return
-    from firstpage.data.files import write_bytes
-    from firstpage.data.ids import encoded
-
-    with write_bytes(output) as out:
-        out.write(encoded(text.rstrip("\n") + "\n"))
-    print(f"wrote {output}", file=sys.stderr)
-
-
-def write_per_query(evaluations: list[Any], path: Path | None) -> None:
-    if path is None:
-        return
-    if str(path) == "-":
-        raise click.UsageError("--per-query needs a file; standard output has the means.")
-    from firstpage.report.results import per_query_text
-
-    deliver(per_query_text(evaluations, path.suffix.lower().lstrip(".")), path)

@@ -8,6 +8,7 @@ other numeric column is a feature.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.files import check_readable, write_bytes
-from firstpage.errors import DataError, need
+from firstpage.errors import DataError, FirstpageWarning, need
 
 LABEL = ("label", "relevance", "grade", "target", "y")
 QUERY = ("qid", "query_id", "queryid", "query")
 DOCUMENT = ("docid", "doc_id", "document", "document_id", "docno")
+NPZ = ("X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names")
 
 
 def _polars(why: str) -> Any:
@@ -78,6 +80,14 @@ def from_frame(
     q = _find(columns, qid, QUERY, "query id", source)
     d = _find(columns, docid, DOCUMENT, "document id", source, optional=True)
     features = [c for c in columns if c not in (y, q, d)]
+    odd = [str(c) for c in features if str(c).lower() in (*LABEL, *QUERY, *DOCUMENT)]
+    if odd:
+        warnings.warn(
+            f"{source}: reads {', '.join(map(repr, odd))} as a feature, though {y!r} is the label, "
+            f"{q!r} the query and {d!r} the document; drop the column if it is none.",
+            FirstpageWarning,
+            stacklevel=3,
+        )
     arrays = []
     for name in features:
         array = _numbers(frame, name, source)
@@ -202,6 +212,13 @@ def read_npz(path: str | os.PathLike[str], labelled: bool = True) -> Dataset:
         X = csr_array(parts, shape=tuple(held["shape"].tolist()))
     else:
         lacking.insert(0, "X")
+    odd = [name for name in held if name not in NPZ]
+    if odd:
+        warnings.warn(
+            f"{file}: leaves out {', '.join(odd)}; data are {', '.join(NPZ)}.",
+            FirstpageWarning,
+            stacklevel=3,
+        )
     if lacking:
         raise DataError(f"{file}: lacks {', '.join(lacking)}; it has {', '.join(held)}.")
     names = held["feature_names"].tolist() if "feature_names" in held else None

@@ -37,6 +37,7 @@ from firstpage.rankers.training import (
     grouped,
     labels_of,
     restored,
+    warn_if_same,
     with_copies,
     with_weights,
     without_empty,
@@ -210,6 +211,8 @@ class Ranker(Given):
 
     def _job(self, training: Training | Spread, truth: Truth, valid: Any, callback: Any) -> Job:
         checked = None if valid is None else self._prepared(self._validation(valid))
+        if checked is not None and isinstance(training, Training):
+            warn_if_same(training.data, checked)
         return Job(
             training=training,
             truth=truth,

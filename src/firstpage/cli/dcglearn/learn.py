@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 from firstpage.cli.dcglearn import needs
 from firstpage.errors import DataError, FirstpageWarning
 
@@ -69,10 +69,12 @@ def command(
     by one, or by a cluster (--engine), without intervals and tests; see docs/dcglearn.md.  The
     measure is used by its file: firstpage evaluate -m "DCG(measure.json)@10" ..
     """
+    outputs.check_page(html, "--html")
     if rounds == 1:
         raise click.UsageError("--rounds must be 0 (no intervals) or 2 and more.")
     learner = _learner(given)
     many = prefs.is_dir()
+    options.only_with("a file of preferences, not with a folder", not many, "rounds", "tests")
     found: Any
     if many:
         found, learner = needs.folder(prefs, qrels, runs, grades, learner)
@@ -95,7 +97,7 @@ def command(
     if html is not None:
         from firstpage.report.measure import utility_page
 
-        shared.deliver(utility_page(utility, prefs.name), html)
+        outputs.deliver(utility_page(utility, prefs.name), html)
 
 
 def _learner(given: dict[str, Any]) -> DCGLearn:

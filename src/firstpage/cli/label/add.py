@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli.label.notes import note
 from firstpage.cli.label.setup import add_people, check_text, deal_and_open, tell
+from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
     from firstpage.web.store.assigning import Plan

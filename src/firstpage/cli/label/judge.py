@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import shared
-from firstpage.cli.label.notes import note
+from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
     from firstpage.labeling.assessors import Assessor, Conflicts

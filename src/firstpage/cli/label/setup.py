@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from firstpage.cli import options
-from firstpage.cli.label.notes import note
+from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
     from firstpage.web.imports.bundle import Sources

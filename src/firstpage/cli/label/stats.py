@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, shared
-from firstpage.cli.label.notes import note
+from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
     from firstpage.labeling.statistics.profiles import AssessorProfile
