@@ -79,13 +79,16 @@ def notes(done) -> list[str]:
 
 
 def test_queries_that_order_nothing_are_counted(files: Path, run) -> None:
-    flat = MADE.y.copy()
+    varied = MADE.y.copy()
+    varied[MADE.offsets[:-1]], varied[MADE.offsets[:-1] + 1] = 0, 1
+    fp.write(MADE.with_labels(varied), "varied.txt")
+    flat = varied.copy()
     flat[: MADE.offsets[2]] = 1
     fp.write(MADE.with_labels(flat), "flat.txt")
     (note,) = notes(run("train", "ListNet", "flat.txt", "-o", "m.json"))
     assert note.endswith("flat.txt: 2 of 12 queries have one label alone; left out.")
     assert notes(run("train", "Regression", "flat.txt", "-o", "m.json")) == []
-    assert notes(run("train", "ListNet", "d.txt", "-o", "m.json")) == []
+    assert notes(run("train", "ListNet", "varied.txt", "-o", "m.json")) == []
 
 
 def test_trials_that_diverge_are_counted(files: Path, run) -> None:

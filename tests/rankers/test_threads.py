@@ -57,7 +57,8 @@ NOTHING = 0.001  # seconds
 
 def used_by_others(folder: object, *args: str) -> dict[str, float]:
     command = [sys.executable, "-c", MEASURE, str(folder), *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "OPENBLAS_"))}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=settings)
     assert done.returncode == 0, done.stderr
     found: dict[str, float] = json.loads(done.stdout)
     return found

@@ -185,7 +185,8 @@ def coherence(
     `systems` and `truth` are what `compare` takes; measures are DCG or NDCG, or measure files.
     """
     asked = wanted(first), wanted(second)
-    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid)
+    depth = max(w.depth for w in asked)
+    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid, depth)
     one, two = (ranked.scale(w) for w in asked)
     return coherence_of(ranked, one, two, bins, worst)
 

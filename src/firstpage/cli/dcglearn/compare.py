@@ -93,7 +93,9 @@ def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, 
     from firstpage.measures.conventions import convention
 
     settings = {name: asked[name] for name in ("ties", "queries", "seed")}
-    ranked = Ranked.of(systems, truth, convention(asked["convention"], **settings))
+    depth = max(measure.depth for measure in measures)
+    how = convention(asked["convention"], **settings)
+    ranked = Ranked.of(systems, truth, how, depth=depth)
     one, two = (ranked.scale(m) for m in measures)
     with shared.counting("certificates") as tick:
         verdicts = verdicts_of(

@@ -145,7 +145,7 @@ def verdicts(
     """
     asked = wanted(measure)
     _check(within, effort)
-    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid)
+    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid, asked.depth)
     scale = ranked.scale(asked)
     return verdicts_of(ranked, scale, baseline, vary, within, falling, effort)
 
