@@ -89,7 +89,7 @@ def supervised_weights(
     )
 
 
-def _shared(runs: Sequence[Any], qrels: Any) -> Qrels:
+def _shared(runs: Sequence[Any], qrels: Any) -> Column:
     """The judgments of the queries that some run has."""
     if not isinstance(qrels, Column) or not all(isinstance(run, Column) for run in runs):
         raise DataError(
