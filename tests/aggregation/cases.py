@@ -46,6 +46,8 @@ def some_weights(rng, rankers: int) -> np.ndarray:
     if kind == 0:
         return normalized(None, rankers)
     numbers = rng.integers(0, 4, rankers) if kind == 1 else rng.random(rankers)
+    if not numbers.any():
+        return normalized(None, rankers)
     return normalized(numbers, rankers)
 
 

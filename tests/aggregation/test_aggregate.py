@@ -11,6 +11,9 @@ from firstpage.data.trec import run_of
 from firstpage.errors import DataError, MeasureError
 from tests.aggregation.test_ballots import as_run, ranked
 
+# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
 RECIPE = fp.Synthetic(queries=20, docs=15, features=4, grades=3)
 DATA = RECIPE.dataset()
 TRUE = RECIPE.true_utility(DATA.X)
@@ -79,7 +82,8 @@ def test_weights_are_measured_where_judgments_and_runs_meet() -> None:
     assert found.measured.queries == 7
     assert found.weights == pytest.approx(means / means.sum())
     short = [{q: d for q, d in dicts[0].items() if q != "1"}, *dicts[1:]]
-    less = fp.aggregate(short, qrels=judged)  # a run without a judged query gets 0 for it
+    with pytest.warns(fp.FirstpageWarning, match="1 of 20 queries are not in it|1 of 7 judged"):
+        less = fp.aggregate(short, qrels=judged)  # a run without a judged query gets 0 for it
     assert less.measured.means[0] < found.measured.means[0]
     assert less.measured.queries == 7
 
@@ -117,6 +121,7 @@ def test_better_weights_make_better_rankings() -> None:
         ([1e-320, 0, 0, 0], [1, 0, 0, 0]),
     ],
 )
+@pytest.mark.filterwarnings("ignore:every ranking has the weight 0")
 def test_weights_sum_to_one(given, want) -> None:
     assert normalized(given, 4) == pytest.approx(want)
 

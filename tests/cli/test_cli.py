@@ -84,6 +84,84 @@ def test_settings_reach_the_measures(run, files) -> None:
     assert value("-m", "kERR", "--k", 3, "--seed", 1) != value("-m", "kERR", "--k", 3)
 
 
+SYSTEMS = ("good", "noise", "good2")
+
+
+def several(files: Path, option: str) -> list[object]:
+    """The command that measures three rankings, with two measures."""
+    kind, truth = ("run", "--qrels") if option == "--run" else ("scores", None)
+    given = [truth, files / "data.qrels"] if truth else [files / "data.txt"]
+    named = [x for name in SYSTEMS for x in (option, files / f"{name}.{kind}")]
+    return ["evaluate", *given, *named, "-m", "NDCG@10", "-m", "AP"]
+
+
+@pytest.mark.parametrize("option", ["--run", "--scores"])
+def test_several_rankings_get_a_row_each(run, files, option) -> None:
+    kind = option.removeprefix("--")
+    scores = {n: fp.read_scores(files / f"{n}.scores") for n in SYSTEMS}
+    want = {
+        f"{n}.{kind}": fp.evaluate(s, MADE, measures=["NDCG@10", "AP"]) for n, s in scores.items()
+    }
+    command = several(files, option)
+    code, out, err = run(*command)
+    assert (code, err) == (0, "")
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line}
+    for name, found in want.items():
+        assert rows[name] == [f"{found[m]:.4f}" for m in ("NDCG@10", "AP")]
+    held = json.loads(run(*command, "--json", "--ci")[1])
+    assert [row["system"] for row in held] == list(want)
+    assert [row["measures"]["AP"] for row in held] == pytest.approx(
+        [e["AP"] for e in want.values()]
+    )
+    assert all(set(row["ci"]) == {"NDCG@10", "AP"} for row in held)
+    table = list(csv.DictReader(run(*command, "-f", "csv")[1].splitlines()))
+    means = {(row["system"], row["measure"]): float(row["mean"]) for row in table}
+    assert means == pytest.approx({(n, m): e[m] for n, e in want.items() for m in e.texts})
+    for form in ("latex", "markdown", "html"):
+        out = run(*command, "-f", form)[1]
+        assert all(f"{e[m]:.4f}" in out for e in want.values() for m in e.texts)
+        assert all(name in out for name in want)
+
+
+def test_per_query_values_of_several_rankings(run, files) -> None:
+    code, _, _ = run(*several(files, "--run"), "--per-query", files / "q.csv")
+    assert code == 0
+    rows = list(csv.DictReader((files / "q.csv").read_text().splitlines()))
+    assert [r["system"] for r in rows] == [f"{n}.run" for n in SYSTEMS for _ in range(25)]
+    run(*several(files, "--run"), "--per-query", files / "q.json")
+    assert list(json.loads((files / "q.json").read_text())) == [f"{n}.run" for n in SYSTEMS]
+
+
+def test_several_models_and_scores_are_measured_together(run, files) -> None:
+    for name, l2 in (("a", 0.1), ("b", 10.0)):
+        fp.ListNet(l2=l2).fit(MADE).save(files / f"{name}.json")
+    command = ["evaluate", files / "data.txt", "--model", files / "a.json", "--model",
+               files / "b.json", "--scores", files / "noise.scores", "-m", "AP", "--json"]  # fmt: skip
+    held = {row["system"]: row["measures"]["AP"] for row in json.loads(run(*command)[1])}
+    for name in "ab":
+        model = fp.load(files / f"{name}.json")
+        assert held[f"{name}.json"] == pytest.approx(
+            fp.evaluate(model.predict(MADE), MADE)["AP"], abs=1e-4
+        )
+    assert next(iter(held)) == "noise.scores"
+    assert len(set(held.values())) == 3
+
+
+def test_best_means_have_no_asterisk(run, files) -> None:
+    command = ["compare", files / "data.txt", "-m", "NDCG@10", "--rounds", 200]
+    command += [x for name in SYSTEMS for x in ("--scores", files / f"{name}.scores")]
+    shown = {form: run(*command, "-f", form)[1] for form in ("text", "markdown", "latex", "html")}
+    best = f"{fp.evaluate(GOOD, MADE)['NDCG@10']:.4f}"
+    assert "*" not in shown["text"]
+    assert shown["text"].count(f"{best}◂") == 2  # good and good2 tie
+    assert "◂ best mean; says nothing about significance" in shown["text"]
+    marked = {"markdown": f"**{best}**", "latex": rf"\textbf{{{best}}}", "html": f"<b>{best}</b>"}
+    for form, bold in marked.items():
+        assert shown[form].count(bold) == 2
+        assert "bold: best mean" in shown[form]
+        assert "bold: corrected p below .05" in shown[form]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json"])
 def test_per_query_values(run, files, suffix) -> None:
     target = files / f"values.{suffix}"
@@ -206,7 +284,7 @@ def test_interleaved_data_get_a_note(run, tmp_path) -> None:
 BAD = {
     "no such file": (["evaluate", "nowhere.txt", "--scores", "x"], 1, "no such file"),
     "unknown measure": (["evaluate", "D", "--scores", "S", "-m", "NDGC"], 1, "Nearest: NDCG"),
-    "unknown format": (["evaluate", "D", "--scores", "S", "-f", "pdf"], 1, "format must be one of"),
+    "unknown format": (["evaluate", "D", "--scores", "S", "-f", "pdf"], 2, "a format is one of"),
     "kappa on grades": (["evaluate", "D", "--scores", "S", "-m", "kERR"], 1, "--k 10"),
     "run as data": (["evaluate", "R", "--scores", "S"], 1, "holds run lines; give it as --run"),
     "unknown convention": (["evaluate", "D", "--scores", "S", "--convention", "x"], 1, "no convent"),
@@ -219,10 +297,21 @@ BAD = {
     "scores of qrels": (["evaluate", "--qrels", "Q", "--scores", "S"], 2, "--scores go with"),
     "one system": (["compare", "D", "--scores", "S"], 2, "at least two rankings"),
     "bad k": (["evaluate", "D", "--scores", "S", "--k", "0"], 2, "0 is not in the range"),
+    "seed twice": (["evaluate", "D", "--scores", "S", "--seed", "1", "--seed=2"], 2, "--seed is given twice"),
+    "output twice": (["convert", "D", "x.txt", "--to", "letor", "--to", "csv"], 2, "--to is given twice"),
+    "twice in a group": (["dcglearn", "show", "m.json", "--top", "1", "--top", "2"], 2, "--top is given twice"),
     "unknown verb": (["evaluat"], 2, "No such command"),
     "truth of a run": (["convert", "R", "x.qrels", "--truth", "binary"], 1, "no truth to convert"),
     "features of qrels": (["convert", "Q", "x.txt", "--normalize", "minmax"], 1, "no data file"),
     "unknown target": (["convert", "D", "x.bin"], 1, "does not say a format"),
+    "unknown suffix": (["evaluate", "D", "--scores", "S", "-o", "x.pdf"], 2, "must end in .txt, .json, .csv, .md, .tex or .html"),
+    "unknown packed suffix": (["compare", "D", "--scores", "S", "--scores", "S2", "-o", "x.doc.gz"], 2, "must end in"),
+    "suffix of values": (["evaluate", "D", "--scores", "S", "--per-query", "x.xlsx"], 2, "end in .csv, .tsv or .json"),
+    "two formats": (["evaluate", "D", "--scores", "S", "--json", "-f", "csv"], 2, "two formats"),
+    "page of a list": (["theory", "--list", "-o", "x.html"], 2, "end in .txt or .json"),
+    "page as a picture": (["dcglearn", "show", "m.json", "-o", "x.png"], 2, "end in .html"),
+    "top without gains": (["dcglearn", "show", "m.json", "--top", "1"], 2, "goes with --label-gain"),
+    "page and gains": (["dcglearn", "show", "m.json", "--label-gain", "-o", "x.html"], 2, "leave out"),
     "bad recipe": (["synthesize", "x.txt", "--docs", "many"], 1, "docs must be a number or one of"),
 }  # fmt: skip
 
@@ -336,3 +425,34 @@ def test_demo(run, tmp_path, monkeypatch) -> None:
     assert "report.html" in out
     assert "<svg" in (tmp_path / "demo" / "report.html").read_text()
     assert len(fp.read_qrels(tmp_path / "demo" / "collection.qrels")) == QUESTIONS
+
+
+def test_what_a_run_misses_is_one_note_on_standard_error(run, files) -> None:
+    text = (files / "good.run").read_text()
+    (files / "short.run").write_text("\n".join(x for x in text.splitlines() if x.split()[0] != "7"))
+    asked = [
+        "--qrels",
+        files / "data.qrels",
+        "--run",
+        files / "good.run",
+        "--run",
+        files / "short.run",
+    ]
+    for verb in (["evaluate"], ["compare", "--rounds", 100], ["evaluate", "-f", "csv"]):
+        done = run(verb[0], *asked, *verb[1:])
+        assert done.returncode == 0
+        assert done.stderr == (
+            "firstpage: note: short.run: 1 of 25 judged queries are not in the run and count 0: 7.\n"
+        )
+        assert "note" not in done.stdout
+    assert len(json.loads(run("evaluate", *asked, "--json").stdout)) == 2
+
+
+def test_a_packed_report_is_in_the_format_that_its_name_says(run, files) -> None:
+    import gzip
+
+    target = files / "report.csv.gz"
+    assert (
+        run("evaluate", files / "data.txt", "--scores", files / "good.scores", "-o", target)[0] == 0
+    )
+    assert gzip.decompress(target.read_bytes()).startswith(b"measure,mean,low,high\n")

@@ -36,9 +36,27 @@ def test_learn_writes_a_measure_and_tells_of_it(run, files):
     assert len(found.about["intervals"]["gains"]) == 5
     assert 0 < found.about["position_test"]["p"] <= 1
     assert found.about["advice"]["pairs"] == 150
+    assert found.about["against_dcg"]["verdict"] in ("better", "not better")
+    assert found.about["against_dcg"]["text"] in out
     page = Path("m.html").read_text()
     assert page.count("<svg") == 3
     assert page.count('class="error c0"') == 15
+
+
+def test_places_cut_and_unjudged_are_told(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"left": [q % 3, None] * 6, "right": [(q + 1) % 3] * 12, "outcome": 1, "query": f"q{q}"}
+        for q in range(6)
+    ]
+    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--rounds", 0, "--test", 0)
+    told = run(*words).stderr
+    assert "some lists have 12 places; only the first 10 count in the measure" in told
+    assert "25.0% of the places have no grade and count as the worst grade" in told
+    asked = run(*words, "--K", 5, "--unjudged", "worst").stderr
+    assert "some lists" not in asked
+    assert "no grade" not in asked
 
 
 @pytest.mark.slow

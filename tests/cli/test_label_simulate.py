@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-SMALL = ("label", "simulate", "--n", 20, "--k", 5, "--runs", 300)
+SMALL = ("label", "simulate", "--n", 20, "--k", 5)
 
 
 @pytest.mark.slow
 def test_json_of_one_strategy(run) -> None:
-    done = run(*SMALL, "--strategy", "heap", "--json")
+    done = run(*SMALL, "--runs", 300, "--strategy", "heap", "--json")
     record = json.loads(done.stdout)
     assert record["mean"] == pytest.approx(47.1, abs=1.5)  # SPEC 2.3
     assert record["recall"] == 1
     assert record["sd"] > 0
-    assert run(*SMALL, "--strategy", "heap", "--json").stdout == done.stdout
+    assert run(*SMALL, "--runs", 300, "--strategy", "heap", "--json").stdout == done.stdout
 
 
 @pytest.mark.slow
@@ -50,6 +50,17 @@ def test_votes(run, tmp_path: Path) -> None:
     assert record["topics"] == {"t": 1.0}
 
 
+def test_pairs_without_a_vote_are_told(run, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("topic,arg1,arg2,vote\nt,a,b,a1\nt,b,c,a1\n")
+    done = run("label", "simulate", "--votes", path, "--k", 2, "--strategy", "heap")
+    assert "1 of 3 pairs in" in done.stderr
+    assert "answered as ties" in done.stderr
+    refused = run("label", "simulate", "--votes", path, "--noise", 0.1)
+    assert refused.returncode == 2
+    assert "--noise is for made-up queries, not for --votes" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "code", "says"),
     [
@@ -58,6 +69,7 @@ def test_votes(run, tmp_path: Path) -> None:
         (("--votes", "no.csv"), 1, "no.csv"),
         (("--n", "0"), 2, "0"),
         (("--equal", "maybe"), 2, "maybe"),
+        (("--equal", "coin"), 2, "--equal is for --votes"),
     ],
 )
 def test_mistakes_are_one_line(run, args: tuple[str, ...], code: int, says: str) -> None:

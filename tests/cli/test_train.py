@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -233,8 +234,38 @@ def test_crossval_with_published_results(files: Path, run) -> None:
     assert len(held["chosen"]["ListNet"]) == 4
     assert run("crossval", "folds", "ListNet", "-o", "r.html").returncode == 0
     assert Path("r.html").read_text().count("<svg") == 4
-    for form in ("csv", "markdown", "latex"):
-        assert run("crossval", "folds", "ListNet", "-f", form).returncode == 0
+    assert run("crossval", "folds", "ListNet", "-f", "markdown").returncode == 0
+
+
+@pytest.mark.slow
+def test_crossval_has_one_number_per_cell_of_csv_and_plain_latex(files: Path, run) -> None:
+    fp.write_folds(RECIPE.dataset(), files / "folds", 3)
+    Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
+    asked = ["crossval", "folds", "ListNet", "Regression(l2=1000000)", "-t", "NDCG@10", "-t", "AP",
+             "--published", "wide.csv", "--baseline", "ListNet"]  # fmt: skip
+    held = json.loads(run(*asked, "--json").stdout)
+    assert held["published"] == {"BM25": {"ndcg@10": "0.31", "ap": "0.22"}}
+    rows = list(csv.DictReader(run(*asked, "-f", "csv").stdout.splitlines()))
+    assert [(r["ranker"], r["measure"]) for r in rows] == [
+        (name, m)
+        for name in ("ListNet", "Regression(l2=1000000)", "published: BM25")
+        for m in ("NDCG@10", "AP")
+    ]
+    for row, want in zip(rows, held["results"], strict=False):
+        assert float(row["mean"]) == want["mean"]
+        assert float(row["se_queries"]) == want["se_queries"]
+        assert row["sd_seeds"] == ""
+    by_ranker = {(d["ranker"], d["measure"]): d for d in held["differences"]}
+    for row in rows:
+        want = by_ranker.get((row["ranker"], row["measure"]), {"difference": "", "p": ""})
+        assert (row["difference"], row["p"]) == (str(want["difference"]), str(want["p"]))
+    assert [float(r["mean"]) for r in rows[-2:]] == [0.31, 0.22]
+    latex = run(*asked, "-f", "latex").stdout
+    assert latex.isascii()
+    assert latex.startswith(r"% needs \usepackage{amssymb}")
+    assert r"$\pm$" in latex
+    assert "other than ListNet at p $<$ 0.05" in latex
+    assert "standard error over queries" in latex
 
 
 @pytest.mark.parametrize(
@@ -248,7 +279,12 @@ def test_crossval_with_published_results(files: Path, run) -> None:
         (["train", "listnet", "train.txt", "--set", "k=-1", "-o", "m"], 1, "k of ListNet must be a whole number"),
         (["train", "listnet", "train.txt", "-m", "NDGC", "-o", "m"], 1, "no measure 'NDGC'"),
         (["train", "listnet", "train.txt", "-o", "nowhere/m"], 2, "cannot be written"),
-        (["train", "listnet", ".", "-o", "m"], 2, "is a folder"),
+        (["train", "listnet", ".", "-o", "m"], 1, "is a folder of different splits"),
+        (["train", "listnet", "train.txt", "--valid", "vali.txt", "--tune", "--trials-to", "t.xlsx", "-o", "m"], 2, "end in .csv or .json"),
+        (["rank", "m.json", "test.txt", "-o", "s.run"], 2, "add --trec"),
+        (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag names a run"),
+        (["explain", "m.json", "-o", "m.csv"], 2, "end in .txt, .json or .html"),
+        (["crossval", ".", "ListNet", "-o", "r.pdf"], 2, "end in .txt, .json, .csv, .md, .tex or .html"),
         (["train", "listnet", "nan.txt", "-o", "m"], 1, "nan.txt contains NaN or inf: feature 2 of row 2"),
         (["rank", "absent.json", "test.txt", "-o", "s"], 1, "no such file"),
         (["rank", "train.txt", "test.txt", "-o", "s"], 1, "train.txt:1: not a model file"),
@@ -292,3 +328,35 @@ def test_an_interrupt_writes_the_best_model(files: Path, run) -> None:
     assert process.returncode == 130, said
     assert "interrupted" in said
     assert fp.load("m.json").training_["interrupted"] is True
+
+
+def test_the_files_of_a_folder_are_named(files: Path, run) -> None:
+    Path("parts").mkdir()
+    data = fp.read_letor("train.txt")
+    for number in range(2):
+        fp.write_letor(data[number::2], f"parts/part-{number}.txt")
+    Path("parts/more.csv").write_text("label,qid,a\n1,1,1\n")
+    said = (
+        "firstpage: note: parts: takes 2 files for one data set: part-0.txt, part-1.txt; left out: "
+        "more.csv.\n"
+    )
+    done = run("train", "ListNet", "parts", "-o", "m.json", "--json")
+    assert done.returncode == 0
+    assert said in done.stderr
+    assert json.loads(done.stdout)["data"]["documents"] == data.n_docs
+    assert said in run("rank", "m.json", "parts", "-o", "s").stderr
+    assert said in run("evaluate", "parts", "--model", "m.json").stderr
+    assert said in run("shard", "parts", "shards").stderr
+    done = run("train", "ListNet", "parts", "--valid", "parts/part-0.txt", "-o", "m.json")
+    assert "parts/part-0.txt is trained on, too" in done.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--grid", "l2=0.1,1,10"]])
+def test_validation_by_the_training_data_is_remarked_once(files: Path, run, more) -> None:
+    Path("copy.txt").write_bytes(Path("train.txt").read_bytes())
+    for valid in ("train.txt", "copy.txt"):
+        done = run("train", "ListNet", "train.txt", "--valid", valid, *more, "-o", "m.json")
+        assert done.returncode == 0
+        assert done.stderr.count("firstpage: note: the validation data are the training data") == 1
+    done = run("train", "ListNet", "train.txt", "--valid", "vali.txt", *more, "-o", "m.json")
+    assert "note" not in done.stderr

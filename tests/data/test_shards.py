@@ -103,17 +103,37 @@ def test_files_side_by_side_are_shards_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "e").mkdir()
     (tmp_path / "e" / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n")
     (tmp_path / "e" / "b.txt").write_text("1 qid:2 1:1\n0 qid:2 7:1\n")
-    assert {piece.n_features for piece in fp.read_shards(tmp_path / "e")} == {7}
-    fp.write_shards(tmp_path / "e", tmp_path / "f")
+    with pytest.warns(fp.FirstpageWarning, match=r"has 7 features.* taken for 0: a\.txt \(2\)"):
+        assert {piece.n_features for piece in fp.read_shards(tmp_path / "e")} == {7}
+    with pytest.warns(fp.FirstpageWarning, match=r"taken for 0: .*a\.txt \(2\)"):
+        fp.write_shards(tmp_path / "e", tmp_path / "f", rows=2)
     assert fp.read_shards(tmp_path / "f").n_features == 7
 
 
 def test_a_fold_is_no_folder_of_shards(tmp_path: Path) -> None:
     for name in ("train", "vali", "test"):
         fp.write_letor(DATA[:3], tmp_path / f"{name}.txt")
-    assert not is_shards(tmp_path)
-    with pytest.raises(DataError, match="no folder of shards"):
+    with pytest.raises(DataError, match=r"different splits.*: test.txt, train.txt, vali.txt"):
         fp.read_shards(tmp_path)
+    with pytest.raises(DataError, match="different splits"):
+        fp.write_shards(tmp_path, tmp_path / "s")
+
+
+@pytest.mark.parametrize("names", [
+    ["set1.train", "set1.valid"], ["a", "b", "a-test"], ["trainingset", "testset"],
+    ["mq-train-1", "mq-dev-1"],
+])  # fmt: skip
+def test_files_of_different_splits_are_not_mixed(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        fp.write_letor(DATA[:3], tmp_path / f"{name}.txt")
+    with pytest.raises(DataError, match="different splits"):
+        fp.read_shards(tmp_path)
+
+
+def test_files_of_one_split_are_one_data_set(tmp_path: Path) -> None:
+    for number, name in enumerate(("set1.train", "set2.train", "train-3")):
+        fp.write_letor(DATA[3 * number : 3 * number + 3], tmp_path / f"{name}.txt")
+    assert fp.read_shards(tmp_path).n_queries == 9
 
 
 def test_half_written_and_damaged_folders_are_refused(tmp_path: Path) -> None:
@@ -156,6 +176,7 @@ def test_pages_can_be_let_go(tmp_path: Path) -> None:
     assert opened.maps
 
 
+@pytest.mark.filterwarnings("ignore:.*taken for 0")
 def test_files_of_a_folder_count_features_alike(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     whole = ["1 qid:1 0:1 1:2", "0 qid:1 1:3", "1 qid:2 1:4", "0 qid:2 2:5"]
@@ -176,7 +197,8 @@ def test_files_of_a_folder_count_features_alike(tmp_path: Path) -> None:
 def test_parts_of_a_fold_in_several_files_are_not_joined(tmp_path: Path) -> None:
     for name in ("train-0", "train-1", "test_0"):
         fp.write_letor(DATA[:3], tmp_path / f"{name}.txt")
-    assert not is_shards(tmp_path)
+    with pytest.raises(DataError, match=r"different splits.*: test_0.txt, train-0.txt"):
+        fp.read_shards(tmp_path)
 
 
 def test_files_with_and_without_zeros_are_read_alike(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from firstpage.data.preferences import Preferences
 from firstpage.dcglearn.active import STRATEGIES, choose
-from firstpage.dcglearn.advice import FEWEST, Advice, advice
+from firstpage.dcglearn.advice import MIN_PAIRS, MIN_QUERIES, Advice, _fitted, advice
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.simulate import accuracy_of, simulate
 from firstpage.dcglearn.validation import differences
@@ -104,8 +104,10 @@ def test_an_empty_pool_has_nothing_to_ask():
 def test_advice_follows_the_curve():
     rng = np.random.default_rng(0)
     right = world(1)
-    few, many = (advice(DCGLearn(10, 5, 10.0).fit(right.pairs(n, rng))) for n in (60, 600))
+    few, many = (advice(DCGLearn(10, 5, 10.0).fit(right.pairs(n, rng))) for n in (120, 600))
     assert few.gain > many.gain
+    assert few.interval[0] <= few.gain <= few.interval[1]
+    assert many.interval[1] - many.interval[0] < few.interval[1] - few.interval[0]
     assert few.accuracy() < many.accuracy() < many.accuracy(100) <= many.ceiling <= 1.0
     assert [m for m, _ in few.curve] == sorted(m for m, _ in few.curve)
     truth = DCGLearn(10, 5, 10.0).fit(right.pairs(600, rng)).score(right.pairs(4000, rng))
@@ -120,13 +122,52 @@ def test_advice_knows_that_people_err():
     assert told.ceiling < 0.85  # a quarter of the held-out pairs are reversed as well
 
 
-def test_advice_from_too_few():
-    told = advice(DCGLearn(10, 5, 1.0).fit(world(1).pairs(FEWEST - 1, np.random.default_rng(0))))
+@pytest.mark.parametrize("count", [25, MIN_PAIRS - 1])
+def test_advice_from_too_few(count):
+    told = advice(DCGLearn(10, 5, 1.0).fit(world(1).pairs(count, np.random.default_rng(0))))
     assert not told.known
     assert not told.stop
-    assert "too few pairs" in str(told)
+    assert told.verdict == "too few"
+    assert "too few to tell" in str(told)
+    assert f"which takes {MIN_PAIRS} pairs of {MIN_QUERIES} queries" in str(told)
     assert told.to_dict()["accuracy"] is None
     assert told.needed(0.9) is None
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict", "words"),
+    [
+        ((0.0, 0.009), "stop", "more hardly pay"),
+        ((0.02, 0.09), "go on", ": go on."),
+        ((0.0, 0.05), "unclear", "too uncertain to say"),
+    ],
+)
+def test_advice_is_given_only_where_the_whole_interval_says_so(interval, verdict, words):
+    told = Advice(300, 0.8, 1.0, 1.0, (), interval, 300)
+    assert (told.verdict, told.stop) == (verdict, verdict == "stop")
+    assert words in str(told)
+    assert f"95% interval {interval[0]:+.3f} to {interval[1]:+.3f}" in str(told)
+    assert told.to_dict()["gain_interval"] == list(interval)
+
+
+def test_the_law_is_read_off_its_own_points():
+    """Curves of the very form, also where the floor or the fall is 0."""
+    sizes = np.array([20.0, 35, 50, 70, 100])
+    for floor, miss, power in ((0.1, 2.0, 1.0), (0.0, 1.0, 0.5), (0.3, 0.0, 1.0)):
+        ceiling, got, shape = _fitted(sizes, 1 - (floor + miss * sizes**-power)[None])
+        want = 1 - floor - miss * 200**-power
+        assert ceiling[0] - got[0] * 200 ** -shape[0] == pytest.approx(want, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_advice_seldom_says_stop_while_more_would_pay():
+    """At 100 pairs the next 100 still bring a point: of ten, hardly one is told to stop."""
+    stops = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        noisy = reversed_pairs(world(1).pairs(100, rng), 0.2, rng)
+        stops += advice(DCGLearn(10, 5, 1.0).fit(noisy), repeats=1).stop
+    assert stops <= 2
 
 
 def test_pairs_needed_are_read_from_the_law():
@@ -134,7 +175,7 @@ def test_pairs_needed_are_read_from_the_law():
     assert told.accuracy() == pytest.approx(0.97)
     assert told.needed(0.98) == 200
     assert told.needed(0.995) is None
-    assert told.gain == pytest.approx(2e-4)
+    assert told.gain == pytest.approx(0.01)
     assert not told.stop
 
 

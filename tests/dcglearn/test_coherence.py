@@ -12,6 +12,9 @@ from firstpage.dcglearn.reading import wanted
 from firstpage.errors import DataError, FirstpageError, MeasureError
 from firstpage.measures.conventions import convention
 
+# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
 RECIPE = fp.Synthetic(queries=30, docs="uniform(5, 20)", features=4, grades=4)
 DATA = RECIPE.dataset()
 GOOD = RECIPE.true_utility(DATA.X)

@@ -7,6 +7,7 @@ import pytest
 
 from firstpage.data.preferences import Preferences
 from firstpage.dcglearn.advice import advice
+from firstpage.dcglearn.baseline import against_dcg
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.errors import FirstpageWarning
 
@@ -23,10 +24,11 @@ def nearly_all_ties(count: int = 24) -> Preferences:
 def test_advice_without_a_preference_to_hold_out() -> None:
     with pytest.warns(FirstpageWarning, match=r"^C = 1: cross-validation needs preferences"):
         learner = DCGLearn(4).fit(nearly_all_ties())
+    assert against_dcg(learner).verdict != "better"
     found = advice(learner)
     assert not found.known
     assert not found.stop
-    assert "too few pairs" in str(found)
+    assert "too few" in str(found)
     assert found.to_dict()["accuracy"] is None
 
 
@@ -34,3 +36,11 @@ def test_warnings_name_the_line_that_called() -> None:
     with pytest.warns(FirstpageWarning) as caught:
         DCGLearn(4).fit(nearly_all_ties())
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_advice_of_many_ties_is_withheld() -> None:
+    with pytest.warns(FirstpageWarning):
+        learner = DCGLearn(4).fit(nearly_all_ties(160))
+    found = advice(learner)
+    assert found.verdict == "too few"
+    assert "pairs are preferences to tell" in str(found)

@@ -88,9 +88,9 @@ def graded_lists(folder: Path) -> None:
     (folder / "lists.qrels").write_text("".join(qrels))
     (folder / "taste.py").write_text(
         "def more_boots(query, left, right):\n"
-        "    return 'left' if left.count('boot') > right.count('boot') else 'right'\n"
+        "    return 'left' if left.body.count('boot') > right.body.count('boot') else 'right'\n"
         "def longer(query, left, right):\n"
-        "    return 'left' if len(left) > len(right) else 'right'\n"
+        "    return 'left' if len(left.body) > len(right.body) else 'right'\n"
     )
 
 

@@ -116,7 +116,8 @@ def test_quepid(tmp_path: Path, run) -> None:  # noqa: F811
     file.write_text(
         'Query,DocID,Rating\n"red, shoes",d 1,3\n"red, shoes",d2,0\nhat,d1,1.5\nhat,d9,\n'
     )
-    found = fp.read_quepid(file)
+    with pytest.warns(fp.FirstpageWarning, match="1 rows without a rating are left out"):
+        found = fp.read_quepid(file)
     assert found.to_dict() == {"red,_shoes": {"d_1": 3.0, "d2": 0.0}, "hat": {"d1": 1.5}}
     done = run("import", "quepid", file, "-o", tmp_path / "q.qrels")
     assert done.returncode == 0, done.stderr
@@ -146,13 +147,15 @@ def hit(name: str, **values: float | None) -> dict:
     return {"_id": name, "_score": 1.0, "fields": {"_ltrlog": [{"log_entry1": features}]}}
 
 
+@pytest.mark.filterwarnings("ignore:.*all labels are 0")
 def test_feature_logs(tmp_path: Path, run) -> None:  # noqa: F811
     one = {"hits": {"hits": [hit("a", title=2.5, body=None), hit("b", title=0.5, body=7.0)]}}
     two = {"hits": {"hits": [hit("a", body=1.0, title=3.0, extra=1.0)]}}
     lines = [{"query": "red shoes", "response": one}, {"query": "hat", "response": two}]
     file = tmp_path / "log.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    data = fp.read_feature_log(file)
+    with pytest.warns(fp.FirstpageWarning, match="no judgments .*: all labels are 0"):
+        data = fp.read_feature_log(file)
     assert data.feature_names == ("title", "body", "extra")
     assert data.X.tolist() == [[2.5, 0, 0], [0.5, 7, 0], [3, 1, 1]]
     assert list(data.queries) == ["red_shoes", "hat"]

@@ -162,6 +162,7 @@ def test_feature_logs(tmp_path: Path, held: Any, said: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.filterwarnings("ignore:.*all labels are 0")
 @pytest.mark.parametrize("more", [{"timed_out": True}, {"_shards": {"total": 5, "failed": 1}}])
 def test_half_a_search_is_worth_a_note(tmp_path: Path, more: dict[str, Any]) -> None:
     (tmp_path / "l.json").write_text(json.dumps(response(hit("a", x=1), **more)))
@@ -169,6 +170,7 @@ def test_half_a_search_is_worth_a_note(tmp_path: Path, more: dict[str, Any]) -> 
         assert fp.read_feature_log(tmp_path / "l.json").n_docs == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*all labels are 0")
 def test_hits_without_a_log_are_left_out(tmp_path: Path) -> None:
     """They would have had zeros for all features."""
     (tmp_path / "l.json").write_text(json.dumps(response(hit("a", x=1), {"_id": "b"})))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -16,47 +13,15 @@ from firstpage.labeling.assessors import Chat, Function, Text
 from firstpage.labeling.events import Setting, from_dict
 from firstpage.labeling.machine import label
 from firstpage.labeling.session import Session
+from tests.labeling.endpoint import Stub, served
 
 A, B = Text("a", "pears", "first"), Text("b", "pears and apples", "second")
 
 
-@dataclass
-class Stub:
-    """An endpoint that answers as `reply` says; what it was asked is kept."""
-
-    url: str
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    reply: Any = None
-    failures: list[int] = field(default_factory=list)  # codes to answer first
-
-
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            found.asked.append(body)
-            found.keys.append(self.headers["Authorization"])
-            code = found.failures.pop(0) if found.failures else 200
-            said = found.reply(body) if callable(found.reply) else found.reply
-            usage = {"prompt_tokens": 100, "completion_tokens": 5}
-            message = {"choices": [{"message": {"content": said}}], "usage": usage}
-            text = json.dumps(message if code == 200 else {"error": "too busy"}).encode()
-            self.send_response(code)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found = Stub(f"http://127.0.0.1:{server.server_address[1]}/v1")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield found
-    server.shutdown()
-    server.server_close()
+    with served() as found:
+        yield found
 
 
 def longer(body: dict[str, Any]) -> str:
@@ -137,6 +102,8 @@ def test_long_texts_are_cut(stub: Stub) -> None:
     Chat(stub.url, "m", longest=10).judge("q", Text("a", "x" * 99), B)
     assert "x" * 10 in stub.asked[0]["messages"][1]["content"]
     assert "x" * 11 not in stub.asked[0]["messages"][1]["content"]
+    cost = Chat(stub.url, "m", longest=10).judge("q", Text("a", "x" * 99), A).cost
+    assert cost["truncated"] == ["a"], "and the log says which"
 
 
 def test_a_model_labels_a_whole_query(stub: Stub) -> None:
@@ -155,7 +122,7 @@ def test_a_model_labels_a_whole_query(stub: Stub) -> None:
 
 
 def test_functions() -> None:
-    best = Function(lambda query, left, right: "left" if len(left) > len(right or "") else "right")
+    best = Function(lambda query, left, right: 1 if len(left.body) > len(right.body) else -1)
     session = Session(["x", "xxx", "xx"], Setting("heap", k=2))
     list(label(session, best, "q", {"x": "x", "xxx": "xxx", "xx": "xx"}))
     assert session.order == ("xxx", "xx")
@@ -164,7 +131,38 @@ def test_functions() -> None:
     assert len(list(label(session, best, "q", lambda key: Text(key, key), most=1))) == 1
 
 
-@pytest.mark.parametrize("said", ["neither", 5, -2])
+def test_a_model_that_contradicts_itself(stub: Stub) -> None:
+    stub.reply = '{"better": "A"}'
+    skipped = Chat(stub.url, "m", conflicts="skip").judge("fruit", A, B)
+    assert (skipped.outcome, skipped.skipped) == (
+        0, "the model contradicted itself when the order was swapped",
+    )  # fmt: skip
+    assert skipped.cost["tokens_in"] == 200, "what was asked is paid for"
+    assert Chat(stub.url, "m", conflicts="first").judge("fruit", A, B).outcome == 1
+    with pytest.raises(DataError, match="one of tie, skip, first; got 'coin'"):
+        Chat(stub.url, "m", conflicts="coin")  # type: ignore[arg-type]
+
+
+def test_a_model_is_not_offered_ties_that_a_project_has_not(stub: Stub) -> None:
+    stub.reply = longer
+    for ties in (True, False):
+        Chat(stub.url, "m", ties=ties).judge("fruit", A, B)
+    texts = [body["messages"][0]["content"] for body in stub.asked]
+    assert ["tie" in text for text in texts] == [True, True, False, False]
+
+
+def test_a_skipped_question_is_in_the_log(stub: Stub) -> None:
+    stub.reply = '{"better": "A"}'
+    session = Session(["x", "y"], Setting("tournament", k=1))
+    chat = Chat(stub.url, "m", conflicts="skip")
+    ((judged, _),) = label(session, chat, "q", {"x": "x", "y": "y"})
+    assert judged.skipped
+    cannot = Function(lambda q, a, b: "skip")
+    assert cannot.judge("q", A, B).skipped
+    assert Function(lambda q, a, b: 2).judge("q", Text("a", "", kind="list"), B).outcome == 2
+
+
+@pytest.mark.parametrize("said", ["neither", 5, -2, 2, True, False, 0.7, None])
 def test_a_function_that_says_something_else(said: Any) -> None:
     with pytest.raises(DataError, match="must answer left, right"):
         Function(lambda q, a, b: said).judge("q", A, B)

@@ -11,6 +11,9 @@ import pytest
 
 import firstpage as fp
 
+# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
 ONE = [1, 1, 1, 1]  # qid of a list of four
 LABELS = [0, 3, 1, 0]
 SCORES = [4.0, 3.0, 2.0, 1.0]  # ranked as stored

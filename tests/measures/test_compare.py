@@ -18,6 +18,9 @@ from firstpage.measures.significance import (
     wilcoxon,
 )
 
+# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
 RNG = np.random.default_rng(5)
 A, B = RNG.random(60), RNG.random(60) + 0.08
 GAP = B - A

@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 import firstpage as fp
 from tests.measures import reference as ref
 
+# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
 # text -> value of one strict order (ranked labels, pool)
 CASES: dict[str, Callable[[list[float], list[float]], float]] = {
     "DCG@3": lambda r, p: ref.dcg(r, 3),

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 
+# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
 GOLDEN = Path(__file__).parents[1] / "golden"
 TREC = {
     "map": "AP", "Rprec": "Rprec", "bpref": "bpref", "recip_rank": "RR", "ndcg": "NDCG",

@@ -20,6 +20,9 @@ from firstpage.measures.inputs import make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
 from tests.measures.reference import orders
 
+# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
 STANDARD = fp.Utility.standard("exp", range(5), 10)
 RISING = fp.Utility.of([0, 1, 4], [0.2, 1.0, 0.7, -0.3])
 SEGMENTED = fp.Utility.of(

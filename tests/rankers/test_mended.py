@@ -137,6 +137,7 @@ def test_each_query_chooses_its_list_form_by_itself() -> None:
     assert TopList(3).value_grad(scores, both)[0][0] == pytest.approx(alone)
 
 
+@pytest.mark.filterwarnings("ignore:the validation data are the training data")
 def test_an_interrupt_stops_tuning() -> None:
     data = fp.Dataset.from_arrays(X, Y, QID)
     fits = []
@@ -155,6 +156,7 @@ def test_an_interrupt_stops_tuning() -> None:
     assert len(fits) == 1
 
 
+@pytest.mark.filterwarnings("ignore:the validation data are the training data")
 def test_a_rate_that_diverges_spoils_no_other_trial() -> None:
     data = fp.Dataset.from_arrays(1000 * X, Y, QID)
     with np.errstate(all="ignore"):

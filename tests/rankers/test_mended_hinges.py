@@ -108,6 +108,7 @@ def test_ballots_are_checked(how, said) -> None:
     assert len(fp.Ballots.of_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*unjudged")
 def test_wrong_rankings_are_one_line() -> None:
     runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": 0.5, "b": 1.0}}]
     qrels = {"q": {"a": 1}}

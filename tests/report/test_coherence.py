@@ -6,7 +6,7 @@ from firstpage.dcglearn.coherence import coherence
 from firstpage.report.coherence import coherence_page, coherence_text, sentences
 from tests.report.test_report import Checker
 
-QRELS = {"q": {"a": 2, "b": 1, "c": 0, "d": 1}, "r": {"a": 1, "b": 0, "c": 0}}
+QRELS = {"q": {"a": 2, "b": 1, "c": 0, "d": 1}, "r": {"a": 1, "b": 0, "c": 0, "u": 0}}
 RUNS = {
     "top": {"q": {"a": 3.0, "c": 2.0, "b": 1.0}, "r": {"a": 2.0, "u": 1.0}},
     "<wide>": {"q": {"b": 3.0, "d": 2.0, "c": 1.0}, "r": {"a": 3.0, "b": 1.0}},

@@ -33,7 +33,8 @@ def test_intervals_are_bars() -> None:
     assert "intervals" not in drawn(UTILITY)
     sure = drawn(UTILITY, SURE)
     assert sure.count('class="error c0"') == 7
-    assert sure.count("90 % intervals") == 2
+    assert sure.count('class="band c0"') == 2
+    assert sure.count("The band is the 90 % interval.") == 2
     assert "1: 0.250 [0.150, 0.450]" in sure
 
 
@@ -45,6 +46,16 @@ def test_all_lies_inside_the_sheet() -> None:
         assert min(found) >= 0
         assert max(found) <= height
         assert ">-0<" not in picture
+
+
+def test_a_first_place_that_is_hardly_known_leaves_the_axis_readable() -> None:
+    wild = Utility.of([0.0, 1.0, 4.0], [0.001, 1.0, 2.3, 0.0], (0, 1, 3))
+    picture = discounts(wild)
+    assert "3: 2300.00" in picture, "the number is said"
+    assert ">2000<" not in picture, "but the axis ends where it can be read"
+    assert ">1<" in picture
+    assert "What is above 3 is drawn at the edge." in drawn(wild)
+    assert "drawn at the edge" not in drawn(UTILITY, SURE)
 
 
 def test_the_usual_ones_are_beside() -> None:

@@ -13,7 +13,11 @@ from firstpage.report.results import render
 from firstpage.report.table import Table
 
 TABLE = Table(
-    ["name", "a", "b"], [["x|y", "1.5", "2"], ["50 % & co_1", "10", "3"]], bold=frozenset({(1, 1)})
+    ["name", "a", "b"],
+    [["x|y", "1.5", "2"], ["50 % & co_1", "10", "3"]],
+    bold=frozenset({(1, 1)}),
+    meaning="best ± 0",
+    mark="◂",
 )
 
 
@@ -22,7 +26,8 @@ def test_text() -> None:
         "name           a  b",
         "───────────  ───  ─",
         "x|y          1.5  2",
-        "50 % & co_1  10*  3",
+        "50 % & co_1  10◂  3",
+        "◂ best ± 0",
     ]
 
 
@@ -31,12 +36,37 @@ def test_markdown() -> None:
         "| --- | ---: | ---: |",
         "| x\\|y | 1.5 | 2 |",
         "| 50 % & co_1 | **10** | 3 |",
+        "",
+        "bold: best ± 0",
     ]
 
 
 def test_latex_escapes() -> None:
     assert r"50 \% \& co\_1 & \textbf{10} & 3 \\" in TABLE.latex()
     assert TABLE.latex().startswith(r"\begin{tabular}{lrr}")
+    assert TABLE.latex().endswith(r"\par\smallskip{\footnotesize bold: best $\pm$ 0\par}")
+
+
+def test_latex_writes_symbols_in_its_own_way_and_names_the_package() -> None:
+    table = Table(["a"], [["0.48 ± 0.01 ▼"], ["−1 < 2 †"]], note="▲ ▼: other than b.")
+    assert table.latex().splitlines() == [
+        r"% needs \usepackage{amssymb}",
+        r"\begin{tabular}{l}",
+        r"\hline",
+        r"a \\",
+        r"\hline",
+        r"0.48 $\pm$ 0.01 $\blacktriangledown$ \\",
+        r"$-$1 $<$ 2 $\dagger$ \\",
+        r"\hline",
+        r"\end{tabular}",
+        r"\par\smallskip{\footnotesize $\blacktriangle$ $\blacktriangledown$: other than b.\par}",
+    ]
+    assert table.latex().isascii()
+
+
+def test_without_a_mark_nothing_is_marked_in_text() -> None:
+    table = Table(["a"], [["1"]], bold=frozenset({(0, 0)}), meaning="best")
+    assert table.text().splitlines()[1:] == ["─", "1"]
 
 
 def test_csv() -> None:

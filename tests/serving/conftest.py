@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.json_files import write_json
 from firstpage.rankers.files import Model
+from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.serving.app import Serving
 from firstpage.serving.holder import Holder
@@ -73,6 +74,15 @@ def _text(kind: str) -> bytes:
 
 def write_model(path: Path, kind: str = "linear") -> Path:
     path.write_bytes(_text(kind))
+    return path
+
+
+def linear_model(path: Path, names: Sequence[str] | None, width: int = 4) -> Path:
+    """A model that nobody had to train, of features with these names, or of so many without."""
+    count = width if names is None else len(names)
+    scoring = LinearScoring(np.arange(1.0, count + 1), 0.0)
+    found = Model("ListMLE", {}, scoring, None, None if names is None else tuple(names), {})
+    write_json(found.to_dict(), path)
     return path
 
 

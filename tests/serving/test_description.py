@@ -14,14 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firstpage.data.json_files import write_json
-from firstpage.rankers.files import Model
-from firstpage.scorers.linear import LinearScoring
 from firstpage.serving.app import Serving
 from firstpage.serving.description import GETS, POSTS
 from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
-from tests.serving.conftest import NAMES, arrow, clients, npy, write_model
+from tests.serving.conftest import NAMES, arrow, clients, linear_model, npy, write_model
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -41,12 +38,6 @@ CHECKS = [
 ]  # fmt: skip
 
 
-def model_with(path: Path, names: tuple[str, ...] | None, width: int = 3) -> Path:
-    scoring = LinearScoring(np.arange(1.0, width + 1), 0.0)
-    write_json(Model("ListMLE", {}, scoring, None, names, {}).to_dict(), path)
-    return path
-
-
 def test_it_names_this_model_and_these_limits(model: Path) -> None:
     for client in clients(model, Limits(candidates=7, queries=5)):
         told = client.get("/openapi.json").json()
@@ -64,7 +55,7 @@ def test_it_names_this_model_and_these_limits(model: Path) -> None:
 def test_it_is_valid_openapi(tmp_path: Path, there: bool) -> None:
     path = tmp_path / "model.json"
     if there:
-        model_with(path, HOSTILE)
+        linear_model(path, HOSTILE)
     for client in clients(path):
         found = client.get("/openapi.json")
         assert found.status_code == 200
@@ -143,7 +134,7 @@ def asked(client: Any, page: str) -> dict[str, Any]:
 
 
 def test_the_page_of_hostile_names_is_safe_and_its_line_works(tmp_path: Path) -> None:
-    path = model_with(tmp_path / "<b onclick='x'>&amp;.json", HOSTILE)
+    path = linear_model(tmp_path / "<b onclick='x'>&amp;.json", HOSTILE)
     for client in clients(path):
         page = page_of(client)
         for bad in ("<script", "<img", "<b ", "onerror=alert(1)>"):
@@ -158,7 +149,7 @@ def test_the_page_of_hostile_names_is_safe_and_its_line_works(tmp_path: Path) ->
 
 @pytest.mark.parametrize("width", [1, 12, 13, 700])
 def test_the_line_works_without_names_too(tmp_path: Path, width: int) -> None:
-    for client in clients(model_with(tmp_path / "model.json", None, width)):
+    for client in clients(linear_model(tmp_path / "model.json", None, width)):
         assert asked(client, page_of(client))["scores"][1] == 0
 
 
@@ -184,7 +175,7 @@ def test_a_file_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
     path = tmp_path / "m\udcff.json"
     for client in clients(path):
         assert "m\\udcff.json" in client.get("/health").json()["refused"]
-        model_with(path, None)
+        linear_model(path, None)
         client.app.holder.look()
         assert client.get("/health").json()["file"] == "m\\udcff.json"
         assert "m\\udcff.json" in page_of(client)
@@ -192,7 +183,7 @@ def test_a_file_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
 
 def test_a_model_that_cannot_be_told_is_refused(model: Path) -> None:
     for client in clients(model):
-        model_with(model, ("a", "\ud800", "c"))
-        assert not client.app.holder.look()
+        linear_model(model, ("a", "\ud800", "c"))
+        assert not client.app.holder.look().accepted
         assert "no JSON" in client.get("/health").json()["refused"]
         assert client.get("/model").json()["features"]["names"] == NAMES

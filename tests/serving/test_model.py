@@ -9,10 +9,21 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from firstpage.serving.app import Serving
 from firstpage.serving.holder import Holder
-from tests.serving.conftest import NPY, body, clients, dataset, loaded, npy, write_model
+from tests.serving.conftest import (
+    NAMES,
+    NPY,
+    body,
+    clients,
+    dataset,
+    linear_model,
+    loaded,
+    npy,
+    write_model,
+)
 
 X = np.asarray(dataset()[0].X)
 
@@ -77,9 +88,89 @@ def test_a_broken_file_is_refused_and_the_old_model_stays(model: Path) -> None:
         assert loaded(other.content).tolist() != loaded(before.content).tolist()
 
 
+OTHER = {  # features of the next model, and what is said of them
+    "fewer": (NAMES[:3], "3 instead of 4; removed: 'age'"),
+    "more": ([*NAMES, "price"], "5 instead of 4; added: 'price'"),
+    "renamed": ([*NAMES[:3], "price"], "4 instead of 4; added: 'price'; removed: 'age'"),
+    "in another order": (NAMES[::-1], "the same names in another order"),
+    "without names": (None, "added: '1', '2', '3', '4'; removed: 'bm25'"),
+    "many": ([f"f{i}" for i in range(50)], "'f4' and 45 more"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_a_model_with_other_features_is_refused_and_the_old_one_stays(
+    model: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    names, expected = OTHER[kind]
+    for client in clients(model, token="t"):
+        before = client.get("/health").json()
+        linear_model(model, names)
+        found = client.post("/reload", headers={"authorization": "Bearer t"})
+        told = found.json()
+        assert (found.status_code, told["accepted"], told["changed"]) == (422, False, False)
+        assert expected in told["detail"]
+        assert "--allow-new-features" in told["refused"]
+        health = client.get("/health")
+        assert (health.status_code, health.json()["status"]) == (200, "degraded")
+        assert health.json()["refused"] == told["refused"]
+        assert health.json()["digest"] == before["digest"]
+        assert "firstpage_model_stale 1" in client.get("/metrics").text
+        assert "firstpage_model_refusals_total 1" in client.get("/metrics").text
+        assert expected in caplog.text
+        assert expected.replace("'", "&#x27;") in client.get("/").text
+        assert client.post("/rank", json=body(X)).status_code == 200
+        write_model(model)
+        assert client.post("/reload", headers={"authorization": "Bearer t"}).status_code == 200
+        assert client.get("/health").json()["status"] == "ok"
+
+
+def test_a_reload_says_what_changed(model: Path) -> None:
+    first = hashlib.sha256(model.read_bytes()).hexdigest()
+    old = {"digest": first, "ranker": "ListMLE", "features": 4}
+    for client in clients(model, token="t"):
+
+        def again(client=client) -> dict:
+            return client.post("/reload", headers={"authorization": "Bearer t"}).json()
+
+        told = again()
+        assert (told["accepted"], told["changed"], told["old"], told["new"]) == (
+            True, False, old, old,
+        )  # fmt: skip
+        write_model(model, "stumps")
+        second = hashlib.sha256(model.read_bytes()).hexdigest()
+        new = {"digest": second, "ranker": "RankBoost", "features": 4}
+        told = again()
+        assert (told["accepted"], told["changed"], told["old"], told["new"]) == (
+            True, True, old, new,
+        )  # fmt: skip
+        assert told["features"] == {"added": [], "removed": []}
+        assert (told["reloads"], told["refused"]) == (1, None)
+        linear_model(model, [*NAMES[:2], "price"])
+        assert again()["features"] == {"added": ["price"], "removed": ["clicks", "age"]}
+        model.write_bytes(b"half")
+        assert again()["new"] == {
+            "digest": hashlib.sha256(b"half").hexdigest(), "ranker": None, "features": None,
+        }  # fmt: skip
+        model.unlink()
+        assert again()["new"] is None
+
+
+def test_other_features_are_taken_up_where_that_is_allowed(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    holder = Holder(model, allow_new_features=True)
+    assert holder.look().accepted
+    linear_model(model, [*NAMES, "price"])
+    assert holder.look().added == ["price"]
+    assert (holder.reloads, holder.refused) == (1, None)
+    assert holder.served.names[-1] == "price"
+    assert "other features than before: 5 instead of 4; added: 'price'" in caplog.text
+
+
 def test_the_watcher_takes_a_new_file_once(model: Path) -> None:
     holder = Holder(model)
-    assert holder.look()
+    assert holder.look().accepted
     app = Serving(holder, poll=0.01)
 
     async def until(done) -> None:

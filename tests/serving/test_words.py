@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from firstpage.serving.app import Serving
+from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
 from tests.serving.conftest import (
     ARROW,
@@ -189,12 +193,81 @@ def test_limits_name_the_option_that_raises_them(model: Path) -> None:
 
 def test_more_requests_than_at_once_are_told_to_come_again(model: Path) -> None:
     for client in clients(model, Limits(at_once=2)):
-        client.app.metrics.busy = 2
+        client.app.ranking = 2
         found = client.post("/rank", content=npy(ONES), headers=NPY)
         assert (found.status_code, found.headers["retry-after"]) == (503, "1")
         assert client.get("/health").status_code == 200  # never refused
-        client.app.metrics.busy = 0
+        client.app.ranking = 0
         assert client.post("/rank", content=npy(ONES), headers=NPY).status_code == 200
+
+
+class Slow:
+    """A request whose body goes on after `part` only when it is let."""
+
+    def __init__(self, app: Serving, part: bytes, rest: bytes = b"") -> None:
+        self.messages = [(part, bool(rest)), (rest, False)]
+        self.go_on = asyncio.Event()
+        self.status: int | None = None
+        self.task = asyncio.create_task(app(scope(), self.receive, self.send))
+
+    async def receive(self) -> dict[str, Any]:
+        if len(self.messages) == 1:
+            await self.go_on.wait()
+        content, more = self.messages.pop(0)
+        return {"type": "http.request", "body": content, "more_body": more}
+
+    async def send(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+
+
+def scope() -> dict[str, Any]:
+    return {
+        "type": "http", "method": "POST", "path": "/rank", "query_string": b"", "scheme": "http",
+        "headers": [(b"content-type", NPY["content-type"].encode())],
+    }  # fmt: skip
+
+
+def test_slow_bodies_take_nobodys_place(model: Path) -> None:
+    """More of them than are answered at once, and still others are answered; then they are too."""
+    holder = Holder(model)
+    holder.look()
+    whole = npy(ONES)
+
+    async def run() -> None:
+        app = Serving(holder, Limits(at_once=2), poll=None)
+        slow = [Slow(app, whole[:-9], whole[-9:]) for _ in range(5)]
+        await asyncio.sleep(0)
+        quick = Slow(app, whole)
+        await quick.task
+        assert quick.status == 200
+        for one in slow:
+            one.go_on.set()
+            await one.task
+        assert [one.status for one in slow] == [200] * 5
+        assert (app.ranking, app.unread, app.metrics.busy) == (0, 0, 0)
+
+    asyncio.run(run())
+
+
+def test_bodies_under_way_have_a_limit_together(model: Path) -> None:
+    holder = Holder(model)
+    holder.look()
+
+    async def run() -> None:
+        app = Serving(holder, Limits(at_once=2, bytes=4000), poll=None)
+        slow = [Slow(app, b"x" * 3000, b"x") for _ in range(4)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert [one.status for one in slow] == [None, None, 503, 503]
+        assert app.unread == 6000
+        for one in slow:
+            one.go_on.set()
+            await one.task
+        assert [one.status for one in slow][:2] == [422, 422]
+        assert app.unread == 0
+
+    asyncio.run(run())
 
 
 def test_lengths_of_a_batch(client) -> None:

@@ -18,7 +18,7 @@ NEW = "another fine password"
 def with_password(site: Site, login: str) -> None:
     person = site.person(login)
     with site.store.write() as tx:
-        people.set_password(tx, person, people.hashed(PASSWORD))
+        people.set_password(tx, person, people.hashed(PASSWORD, person.login))
 
 
 def log_in(client: Client, login: str, password: str = PASSWORD):
@@ -81,14 +81,14 @@ def test_guessing_is_limited_by_login(both: Site) -> None:
     with_password(both, "ada")
     client = both.client()
     codes = [log_in(client, "ada", "wrong password").status_code for _ in range(11)]
-    assert codes == [401] * attempts.BY_LOGIN + [429]
+    assert codes == [401] * attempts.BY_LOGIN_AND_SOURCE + [429]
     assert log_in(client, "ada").status_code == 429, "also with the right one"
     both.clock.pass_(minutes=16)
     assert log_in(client, "ada").status_code == 200
 
 
 def test_guessing_is_limited_by_address(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "BY_ADDRESS", 4)
+    monkeypatch.setattr(attempts, "BY_NETWORK", 4)
     client = site.client()
     codes = [log_in(client, f"nobody{i}", "wrong password").status_code for i in range(5)]
     assert codes == [401] * 4 + [429]
@@ -99,7 +99,7 @@ def test_the_right_password_starts_the_count_anew(site: Site) -> None:
     with_password(site, "ada")
     client = site.client()
     for _ in range(2):
-        for _ in range(attempts.BY_LOGIN - 1):
+        for _ in range(attempts.BY_LOGIN_AND_SOURCE - 1):
             assert log_in(client, "ada", "wrong password").status_code == 401
         assert log_in(client, "ada").status_code == 200
 
@@ -121,7 +121,7 @@ def test_an_unknown_login_takes_as_long(
     monkeypatch.setattr(type(people.hasher()), "verify", lambda self, *given: verify(*given))
     for login in ("ada", "nobody"):
         with pytest.raises(entry.WrongLogin):
-            entry.log_in(site.store, login, "wrong password", "here")
+            entry.log_in(site.store, login, "wrong password", attempts.network("here"))
     assert len(checked) == 2
     costs = [known.split("$")[1:4] for known in checked]  # kind, version, memory and rounds
     assert costs[0] == costs[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from firstpage.labeling.events import DEFAULT_STRATEGY
 from firstpage.web.store import people, projects, tasks
+from firstpage.web.store.tasks import TaskRow
 from tests.web.site import Site, jsonl
 
 API = "/api/v1/projects/study"
@@ -93,8 +95,147 @@ def test_who_leaves_passes_open_work_on(both: Site) -> None:
     number = both.person("a0").id
     assert lena.delete(f"{API}/people/{number}").status_code == 204
     found = loads(both)
-    assert found[number] == 1, "what was begun stays"
-    assert sum(found.values()) == 8, "nothing is lost"
+    assert found[number] == 1, "what was judged stays"
+    assert sum(found.values()) == 9, "what was begun is dealt again"
+    query = task_row(both, begun).query
+    assert len([t for t in rows(both) if t.query == query]) == 2
+    assert len(lena.get(f"{API}/export/log.jsonl").text.splitlines()) == 1
+    plan = lena.get(f"{API}/assignment").json()["current"]
+    assert plan["problems"] == []
+    assert [t["assessor"] for t in plan["abandoned"]] == [str(number)]
+    found = lena.get(f"{API}/progress").json()
+    assert (found["all"]["tasks"], found["all"]["left_behind"]) == (8, 1)
+
+
+def rows(site: Site) -> list[TaskRow]:
+    with site.store.read() as tx:
+        return tasks.of_project(tx, projects.by_slug(tx, "study").id)
+
+
+def task_row(site: Site, number: int) -> TaskRow:
+    return next(t for t in rows(site) if t.id == number)
+
+
+def test_what_nobody_else_may_judge_is_told_as_uncovered(site: Site) -> None:
+    """Two people, each query by both: when one goes, the queries of both lack one."""
+    lena = study(site, assessors=2, queries=2, replicates=2)
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    begun, a0 = site.task("study", "a0"), site.client("a0")
+    a0.answer(a0.state(begun))
+    lena.delete(f"{API}/people/{site.person('a0').id}")
+    page = lena.get("/p/study/setup/deal").text
+    assert "Every query is covered" not in page
+    assert "query q0 has 1 of 2 assessors under pairs" in page
+    assert "begun by people who left" in page
+    assert "query q0 has 1 of 2 assessors under pairs" in lena.get("/p/study/dashboard").text
+    join(site, "late")
+    assert lena.get(f"{API}/assignment").json()["current"]["problems"] != []
+    lena.post(f"{API}/assignment")
+    assert lena.get(f"{API}/assignment").json()["current"]["problems"] == []
+    assert "Every query is covered" in lena.get("/p/study/setup/deal").text
+
+
+def join(site: Site, login: str) -> None:
+    with site.store.write() as tx:
+        projects.join(tx, projects.by_slug(tx, "study"), people.ensure(tx, login), "assessor")
+
+
+def test_a_query_handed_back_that_nobody_else_may_judge_is_open_work(site: Site) -> None:
+    lena = study(site, assessors=1, queries=2)
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    task, a0 = site.task("study", "a0"), site.client("a0")
+    assert a0.post(f"/api/v1/tasks/{task}/skip", json={"reason": "no"}).status_code == 200
+    assert len(lena.get(f"{API}/progress").json()["problems"]) == 1
+    join(site, "late")
+    lena.post(f"{API}/assignment")
+    assert lena.get(f"{API}/progress").json()["problems"] == []
+    assert sorted(t.state for t in rows(site)) == ["open", "open", "skipped"]
+
+
+def test_newcomers_without_work_are_told_and_dealt_in(site: Site) -> None:
+    lena = study(site, assessors=2)
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    a0 = site.client("a0")
+    a0.answer(a0.state(site.task("study", "a0")))
+    join(site, "late")
+    assert lena.get(f"{API}/progress").json()["idle"] == ["late"]
+    assert "No queries for late yet" in lena.get("/p/study/dashboard").text
+    page = lena.get("/p/study/setup/deal").text
+    assert "No queries for late." in page
+    assert re.search(r"late</th><td class=.num.>0</td>", page), "the deal as it is, not as planned"
+    assert re.search(r"late: 0 → [23]", page), "and what dealing out would change"
+    lena.post(f"{API}/assignment")
+    assert lena.get(f"{API}/progress").json()["idle"] == []
+    assert "Nothing would change" in lena.get("/p/study/setup/deal").text
+
+
+def test_queries_that_come_later_are_dealt_out(site: Site) -> None:
+    lena = study(site, assessors=2)
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    a0 = site.client("a0")
+    a0.answer(a0.state(site.task("study", "a0")))
+    more = [{"query": "new", "document": f"d{d}", "text": "x"} for d in range(3)]
+    lena.post(f"{API}/import", files={"documents": ("d.jsonl", jsonl(*more))})
+    assert len(lena.get(f"{API}/progress").json()["problems"]) == 1
+    lena.post(f"{API}/assignment")
+    assert [t.query_key for t in rows(site)].count("new") == 1
+
+
+def test_who_comes_back_goes_on_with_what_they_had_begun(site: Site) -> None:
+    lena = study(site)
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    begun, a0 = site.task("study", "a0"), site.client("a0")
+    a0.answer(a0.state(begun))
+    lena.delete(f"{API}/people/{site.person('a0').id}")
+    assert a0.get(f"/api/v1/tasks/{begun}").status_code == 404
+    join(site, "a0")
+    assert a0.state(begun)["seq"] == 1
+    assert lena.get(f"{API}/progress").json()["all"]["left_behind"] == 0
+
+
+@pytest.mark.parametrize("choice", ["anonymise", "remove"])
+def test_work_of_somebody_whose_data_is_deleted_is_dealt_again(site: Site, choice: str) -> None:
+    lena = study(site)
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    begun, a0 = site.task("study", "a0"), site.client("a0")
+    a0.answer(a0.state(begun))
+    path = f"/api/v1/people/{site.person('a0').id}/data"
+    assert lena.request("DELETE", path, json={"judgments": choice}).status_code == 200
+    assert lena.get(f"{API}/progress").json()["problems"] == []
+    assert lena.get(f"{API}/progress").json()["all"]["tasks"] == 8
+
+
+def test_leaving_is_confirmed_and_says_what_becomes_of_open_work(site: Site) -> None:
+    lena = study(site)
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    a0, number = site.client("a0"), site.person("a0").id
+    a0.answer(a0.state(site.task("study", "a0")))
+    page = " ".join(lena.get(f"/p/study/people/{number}").text.split())
+    assert 'data-confirm="leave"' in page
+    assert "1 query not begun and 1 query begun (1 judgments, which stay in the log)" in page
+    lena.delete(f"{API}/people/{number}")
+    page = lena.get(f"/p/study/people/{number}").text
+    assert "has left" in page
+    assert "/leave" not in page
+
+
+def test_problems_name_people(site: Site) -> None:
+    lena = study(site, assessors=5, queries=5, tools=["pairs", "grades"])
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    a0 = site.client("a0")
+    a0.answer(a0.state(site.task("study", "a0")))
+    for name in ("late", "later"):
+        join(site, name)
+    lines = lena.get(f"{API}/progress").json()["problems"]
+    assert "assessor late never uses pairs" in lines
 
 
 @pytest.mark.slow

@@ -55,6 +55,34 @@ def test_from_files_to_truth(tmp_path: Path) -> None:
     assert (tmp_path / "again.qrels").read_text() == (tmp_path / "t.qrels").read_text()
 
 
+def test_what_a_run_holds_beside_the_topics_is_said(tmp_path: Path) -> None:
+    run = "".join(f"{query} Q0 d{i} {i} {9 - i} x\n" for query in "ab" for i in range(3))
+    (tmp_path / "run").write_text(run)
+    (tmp_path / "topics").write_text("a\tfirst\nc\tthird\n")
+    (tmp_path / "c.jsonl").write_bytes(jsonl(*({"id": f"d{i}", "text": "x"} for i in range(3))))
+    said = call(
+        "setup", tmp_path / "project", "--topics", tmp_path / "topics", "--run", tmp_path / "run",
+        "--collection", tmp_path / "c.jsonl", "--depth", 2,
+    )  # fmt: skip
+    assert "1 queries, 2 documents" in said.stdout
+    notes = [line for line in said.stderr.splitlines() if line.startswith("firstpage: note: ")]
+    assert len(notes) == 3
+    assert "('c') left out" in notes[0]
+    assert "('b') of" in notes[1]
+    assert "only the best 2 documents come in" in notes[2]
+
+
+def test_too_many_documents_of_a_query_are_one_line(tmp_path: Path) -> None:
+    rows = [{"query": "q", "document": f"d{i}", "text": "x"} for i in range(501)]
+    (tmp_path / "d.jsonl").write_bytes(jsonl(*rows))
+    said = told("setup", tmp_path / "project", "--documents", tmp_path / "d.jsonl")
+    assert "query 'q' has 501 documents, and adaptive takes at most 500 per query; " in said
+    assert "pool to a smaller depth" in said
+    call(
+        "setup", tmp_path / "project", "--documents", tmp_path / "d.jsonl", "--tool", "grades"
+    )  # nothing was left of the first try, and grades take more
+
+
 def told(*words: object) -> str:
     """The one line of a mistake."""
     done = CliRunner().invoke(app, ["label", *map(str, words)])

@@ -102,7 +102,12 @@ def test_results_feed_the_study(both: Site) -> None:
     }  # fmt: skip
     lena = both.client("lena")
     agreement = lena.get(f"{API}/agreement").json()
-    assert agreement["agreement"]["pairs"]["overall"] == 1
+    assert list(agreement)[:2] == ["shared_pairs", "derived_orders"]
+    assert agreement["shared_pairs"]["pairs"]["overall"] == 1
+    assert agreement["shared_pairs"]["pairs"]["pairs"] > 0
+    assert agreement["derived_orders"]["pairs"]["overall"] == 1
+    page = lena.get("/p/books/agreement").text
+    assert page.index("pairs that two people were both asked") < page.index("Of derived orders")
     assert {a["assessor"] for a in agreement["assessors"]} == {"ada", "bob"}
     assert lena.get(f"{API}/effort").json()["tool"]["pairs"]["judgments"] > 10
     assert lena.get(f"{API}/disagreements").json()["queries"][0]["worth_discussing"] is False
@@ -116,6 +121,44 @@ def test_who_disagrees_is_told(site: Site) -> None:
     worst = site.client("lena").get(f"{API}/disagreements").json()["queries"][0]
     assert worst["worth_discussing"]
     assert worst["disputed"]
+
+
+def test_a_skipped_grade_is_no_grade(site: Site) -> None:
+    """Nor is it the lowest one, which it would be in the study of two assessors."""
+    site.project(tool="grades", queries=1, documents=3, setting={"k": 3, "strategy": "five-grade"})
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.state(task)
+    first = state["question"]["left"]["key"]
+    state = ada.answer(state, 0, skipped=True).json()
+    while state["question"]:
+        state = ada.answer(state, 3).json()
+    with site.store.read() as tx:
+        found = results(tx, projects.by_slug(tx, "books"))["q0", "ada", "grades"]
+    assert set(found.values()) == {3.0}
+    assert first not in found
+    assert site.client("lena").get(f"{API}/effort").json()["skipped"] == 1
+
+
+def test_what_the_truth_leaves_out_is_on_its_page(site: Site) -> None:
+    site.project(queries=2)
+    lena = site.client("lena")
+    site.client("ada").judge(site.task("books", "ada"))
+    words = "1 of 2 queries are left out: nobody has finished them."
+    assert words in lena.get("/p/books/truth").text
+    assert words in lena.get(f"{API}/export/truth.qrels").headers["x-firstpage-note"]
+    site.client("ada").judge(site.task("books", "ada", 1))
+    assert "left out" not in lena.get("/p/books/truth").text
+
+
+def test_texts_that_are_too_long_are_refused_not_cut(site: Site) -> None:
+    site.project()
+    lena = site.client("lena")
+    given = {"csrf": lena.headers["X-CSRF-Token"], "title": "t", "guidelines": "x" * 200_001}
+    refused = lena.post("/p/books/setup", data=given, follow_redirects=False)
+    assert refused.status_code == 400
+    assert "at most 200,000 characters; got 200,001" in refused.text
+    refused = lena.post("/p/books/setup", data={**given, "guidelines": "", "title": "x" * 301})
+    assert "at most 300 characters" in refused.text
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import polars
 import pytest
 
 from firstpage.data import lines
+from firstpage.data.lines import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle
 from firstpage.web.imports.bundle import File, Sources, read
@@ -108,6 +109,73 @@ def test_trec() -> None:
     assert (first.title, first.body, first.prior) == ("On A & more", "First.\n\nSecond.", 9.5)
 
 
+def test_what_does_not_come_in_is_said() -> None:
+    found = read(Sources(
+        topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
+        collection=file("c.trectext", COLLECTION),
+    ))  # fmt: skip
+    assert found.notes == (
+        "1 query ('302') left out: r.run has no documents of them.",
+        "1 query ('999') of r.run left out: they are not among the queries.",
+        "of 1 query in r.run, only the best 2 documents come in.",
+    )
+    many = b"".join(b"%d Q0 A 1 1 x\n" % number for number in range(9))
+    one = jsonl({"query": "0"})
+    found = read(Sources(
+        queries=file("q.jsonl", one), run=file("r", many), collection=file("c", COLLECTION)
+    ))  # fmt: skip
+    assert found.notes[0].startswith("8 queries ('1', '2', '3' and 5 more) of r left out")
+    assert read(Sources(documents=file("d.jsonl", jsonl(*ROWS)))).notes == ()
+
+
+@pytest.mark.slow
+def test_what_does_not_come_in_is_said_by_the_api_and_the_page(site: Site) -> None:
+    site.project(queries=0, opened=False)
+    lena = site.client("lena")
+    files = {
+        "topics": ("t", TOPICS), "run": ("r.run", RUN.replace(b"301 Q0 C 3 1 x\n", b"")),
+        "collection": ("c", COLLECTION),
+    }  # fmt: skip
+    csrf = {"csrf": lena.headers["X-CSRF-Token"]}
+    page = lena.post("/p/books/preview/import", files=files, data=csrf)
+    assert "1 query (&#39;302&#39;) left out: r.run has no documents of them." in page.text
+    told = lena.post("/api/v1/projects/books/import", files=files).json()
+    assert told["queries"] == 1
+    assert "left out" in told["notes"][0]
+
+
+@pytest.mark.parametrize(("name", "second"), [
+    ("c", b"<DOC><DOCNO>B</DOCNO><TEXT>another</TEXT></DOC>\n"),
+    ("c.jsonl", jsonl({"id": "B", "text": "another"})),
+])  # fmt: skip
+def test_a_document_with_two_texts_is_refused(name: str, second: bytes) -> None:
+    first = second.replace(b"another", b"one")
+    run = b"1 Q0 B 1 1 x\n"
+    same = read(Sources(run=file("r", run), collection=file(name, first + first)))
+    assert same.queries[0].documents[0].body == "one"
+    with pytest.raises(DataError, match=rf"^{name}:2: a second document 'B', with another text"):
+        read(Sources(run=file("r", run), collection=file(name, first + second)))
+
+
+@pytest.mark.parametrize(("files", "told"), [
+    ({"collection": b"<DOC><DOCNO>A</DOCNO><TEXT>a\x00b</TEXT></DOC>"}, "collection:1: 'TEXT' holds"),
+    ({"topics": b"<top><num> 1 <title> t <desc> a\x00b </top>"}, "topics:1: 'desc' holds"),
+    ({"run": b"%s Q0 A 1 1 x" % (b"q" * 201)}, "run:1: 'query' has 201 characters"),
+])  # fmt: skip
+def test_texts_of_trec_files_are_checked_as_rows_are(files: dict[str, bytes], told: str) -> None:
+    given = {"run": b"1 Q0 A 1 1 x\n", "collection": b"<DOC><DOCNO>A</DOCNO></DOC>\n", **files}
+    with pytest.raises(DataError) as error:
+        read(Sources(**{name: file(name, data) for name, data in given.items()}))
+    assert str(error.value).startswith(told)
+
+
+@pytest.mark.parametrize("name", ["query", "document", "title", "text"])
+def test_half_a_character_is_refused_and_not_replaced(name: str) -> None:
+    row = jsonl({**ROWS[0], name: "x\ud800"})
+    with pytest.raises(DataError, match=rf"^d\.jsonl:1: '{name}' holds half a character"):
+        read(Sources(documents=file("d.jsonl", row)))
+
+
 def test_a_letor_file_with_texts() -> None:
     letor = b"2 qid:1 1:0.5 # docid = A inc = 1\n0 qid:1 # B\n# only a comment\n"
     texts = jsonl({"docid": "A", "text": "a"}, {"id": "B", "text": "b"}, {"id": "C"})
@@ -172,7 +240,108 @@ def test_bombs_are_stopped_by_what_they_unpack_to(name: str) -> None:
         packed = gzip.compress(b"0" * 50_000_000)
     assert len(packed) < 2_000_000
     with pytest.raises(DataError, match=r"holds more than|a line of over"):
-        read(Sources(documents=file(name, packed)), limit=5_000_000)
+        read(Sources(documents=file(name, packed)), ReadLimits(bytes=5_000_000))
+
+
+def gzipped(*parts: bytes) -> bytes:
+    """Gzip of parts one after the other; members of a gzip file may follow each other."""
+    return b"".join(gzip.compress(part) for part in parts)
+
+
+READ_AS = {  # what a file is given as, and its name
+    "rows": ("documents", "d.jsonl.gz"), "table": ("documents", "d.csv.gz"),
+    "topics": ("topics", "t.gz"), "run": ("run", "r.gz"), "letor": ("letor", "l.gz"),
+    "qrels": ("qrels", "q.gz"), "golds": ("golds", "g.jsonl.gz"),
+    "training": ("training", "p.tsv.gz"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", READ_AS)
+def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small gzip of newlines holds millions of lines, and each costs time."""
+    seen = 0
+    decoded = lines._decoded
+
+    def counted(*given: Any) -> str:
+        nonlocal seen
+        seen += 1
+        return decoded(*given)
+
+    monkeypatch.setattr(lines, "_decoded", counted)
+    given, name = READ_AS[kind]
+    more = {"collection": file("c", COLLECTION)} if kind in ("run", "letor") else {}
+    bomb = gzipped(b"\n" * 50_000_000)
+    assert len(bomb) < 100_000
+    with pytest.raises(DataError, match=rf"^{name}: holds more than 1,000 lines; split it\.$"):
+        read(Sources(**{given: file(name, bomb)}, **more), ReadLimits(lines=1000))
+    assert seen <= 1000
+
+
+def test_a_collection_of_blank_lines_is_stopped() -> None:
+    for name in ("c.gz", "c.jsonl.gz"):
+        bomb = file(name, gzipped(b"<DOC>\n", b"\n" * 50_000_000))
+        with pytest.raises(DataError, match=f"^{name}: holds more than 1,000 lines"):
+            read(Sources(run=file("r", RUN), collection=bomb), ReadLimits(lines=1000))
+
+
+def parquet(height: int, width: int) -> bytes:
+    """A Parquet file of empty cells."""
+    buffer = io.BytesIO()
+    polars.DataFrame({f"c{i}": [None] * height for i in range(width)}).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def test_rows_columns_and_cells_have_limits() -> None:
+    wide = ",".join(f"c{i}" for i in range(11)).encode()
+    for name, data, told in (
+        ("d.jsonl", b"{}\n" * 101, "d.jsonl: holds more than 100 rows; split it."),
+        ("d.csv", b"query\n" + b"q\n" * 101, "d.csv: holds more than 100 rows; split it."),
+        ("d.csv", wide + b"\n", "d.csv:1: has 11 columns; at most 10 are read."),
+        ("d.parquet", parquet(101, 1), "d.parquet: holds more than 100 rows; split it."),
+        ("d.parquet", parquet(1, 11), "d.parquet: holds more than 10 columns; split it."),
+        ("d.parquet", parquet(90, 10), "d.parquet: holds more than 500 cells; split it."),
+    ):
+        limits = ReadLimits(rows=100, columns=10, cells=500)
+        with pytest.raises(DataError) as error:
+            list(lines.rows(name, io.BytesIO(data), limits))
+        assert str(error.value) == told
+    assert len(list(lines.rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100)))) == 100
+
+
+def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
+    """Empty cells take no byte, so bytes alone would never stop it."""
+    with pytest.raises(DataError, match="holds more than 1,000,000 rows"):
+        read(Sources(documents=file("d.parquet", parquet(3_000_000, 1))))
+
+
+def test_a_header_of_many_columns_takes_no_time() -> None:
+    header = b",".join(b"c%d" % i for i in range(1_000_000))
+    with pytest.raises(
+        DataError, match=r"^d\.csv:1: has 1,000,000 columns; at most 1,000 are read"
+    ):
+        read(Sources(documents=file("d.csv", header + b"\n1,2\n")))
+
+
+def test_tags_that_are_never_closed_take_no_time() -> None:
+    block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
+    found = read(
+        Sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block))
+    ).queries[0].documents[0]  # fmt: skip
+    assert (found.key, found.title, found.body) == ("A", "", "")
+
+
+def test_the_elements_of_a_document() -> None:
+    block = (
+        b"<DOC><docno>A</DOCNO><HEAD>never closed <TITLE>one</title>"
+        b"<TEXT>first <TITLE>inside</TITLE></TEXT></TEXT><BODY>second</BODY><TEXT>third</TEXT></DOC>\n"
+        b"<DOC><DOCNO>B</DOCNO>no element <HEAD>but this</HEAD> one</DOC>\n"
+    )
+    run = b"1 Q0 A 1 2 x\n1 Q0 B 2 1 x\n"
+    first, second = read(
+        Sources(run=file("r", run), collection=file("c", block))
+    ).queries[0].documents  # fmt: skip
+    assert (first.title, first.body) == ("one", "first  inside\n\nthird\n\nsecond")
+    assert (second.title, second.body) == ("but this", "no element  one")
 
 
 def test_a_line_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +384,8 @@ def test_through_the_door(both: Site) -> None:
     right = jsonl({"query": "q1", "left": "a", "right": "b", "outcome": "left"})
     files[1] = ("golds", ("g.jsonl", right))
     done = lena.post(path, files=files)
-    assert done.json() == {"queries": 2, "documents": 4, "golds": 1, "training": 0, "grades": 0}
+    came = {"queries": 2, "documents": 4, "golds": 1, "training": 0, "grades": 0}
+    assert done.json() == {**came, "notes": []}
     again = lena.post(path, files=files)
     assert again.status_code == 400
     assert "already" in again.json()["detail"]
@@ -284,3 +454,46 @@ def test_a_column_that_comes_twice_is_told() -> None:
     table = b"query,document,text, text\nq,a,one,two\n"
     with pytest.raises(DataError, match=r"^d\.csv:1: the column 'text' comes twice"):
         read(Sources(documents=file("d.csv", table)))
+
+
+def many(count: int, query: str = "q", **more: Any) -> bytes:
+    """So many documents of one query."""
+    return jsonl(
+        *({"query": query, "document": f"d{i}", "text": "x", **more} for i in range(count))
+    )
+
+
+def test_a_query_has_so_many_documents_and_no_more(site: Site) -> None:
+    """Ten thousand would take gigabytes and seconds for every answer."""
+    lena = site.client("lena")
+    for slug, tool, most, more in (
+        ("pairs", "pairs", 500, {}), ("grades", "grades", 5000, {}),
+        ("lists", "lists", 100, {"items": ["one"]}),
+    ):  # fmt: skip
+        site.project(slug, queries=0, opened=False, tool=tool, setting={"k": 3})
+        path = f"/api/v1/projects/{slug}/import"
+        reply = lena.post(path, files={"documents": ("d.jsonl", many(most + 1, **more))})
+        assert reply.status_code == 400
+        assert f"query 'q' has {most + 1:,} " in reply.json()["detail"]
+        reply = lena.post(path, files={"documents": ("d.jsonl", many(most, **more))})
+        assert reply.json()["documents"] == most
+
+
+def test_a_strategy_that_takes_fewer_documents_is_refused(site: Site) -> None:
+    """Where the texts came first: at set-up, and when a task is switched."""
+    site.project(
+        queries=1, documents=501, opened=False, tool="grades", setting={"k": 3, "strategy": "heap"}
+    )
+    lena = site.client("lena")
+    path = "/api/v1/projects/books"
+    for changes in ({"tool": "pairs"}, {"options": {"tools": ["grades", "pairs"]}}):
+        reply = lena.patch(path, json=changes)
+        assert reply.status_code == 400
+        assert "query 'q0' has 501 documents, and heap takes at most 500" in reply.json()["detail"]
+    assert lena.get(path).json()["tool"] == "grades"
+    assert lena.patch(path, json={"setting": {"k": 4}}).status_code == 200
+    lena.post(f"{path}/open")
+    task = site.task("books", "ada")
+    reply = lena.post(f"/api/v1/tasks/{task}/switch", json={"strategy": "adaptive"})
+    assert reply.status_code == 400
+    assert "adaptive takes at most 500" in reply.json()["detail"]

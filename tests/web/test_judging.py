@@ -171,6 +171,70 @@ def test_time_without_an_answer_is_kept_once(both: Site) -> None:
         assert tx.value(text("SELECT sum(away_ms) FROM spans")) == 5000
 
 
+def only_row(site: Site, task: int) -> dict[str, Any]:
+    with site.store.read() as tx:
+        (row,) = log.rows(tx, task)
+    return dict(row)
+
+
+def test_a_pause_of_days_is_clipped_and_the_answer_kept(both: Site) -> None:
+    both.project()
+    ada, task = both.client("ada"), both.task("books", "ada")
+    spans = [{"kind": "active", "ms": 1500}, {"kind": "paused", "ms": 3 * 86_400_000}]
+    reply = ada.answer(ada.state(task), 1, spans=spans, comment="after a weekend")
+    assert reply.status_code == 200, reply.text
+    row = only_row(both, task)
+    assert (row["active_ms"], row["paused_ms"]) == (1500, 86_400_000)
+    assert row["spans"][1]["reported_ms"] == 3 * 86_400_000
+    assert row["event"]["adjusted_times"] == {"clipped_spans": 1}
+    assert row["comment"] == "after a weekend"
+    assert ada.state(task)["seq"] == 1, "the log with a flag is replayed"
+
+
+def test_a_clock_in_1999_is_set_right_and_the_answer_kept(both: Site) -> None:
+    both.project()
+    ada, task = both.client("ada"), both.task("books", "ada")
+    sent = {
+        "shown_at": "1999-12-31T23:00:00Z", "answered_at": "1999-12-31T23:00:07Z",
+        "spans": [{"kind": "active", "ms": 7000, "start": "1999-12-31T23:00:00Z"}],
+    }  # fmt: skip
+    reply = ada.answer(ada.state(task), 1, **sent)
+    assert reply.status_code == 200, reply.text
+    row = only_row(both, task)
+    assert row["answered_at"] == "2026-03-01T12:00:00.000000Z", "the server's time"
+    assert row["shown_at"] == row["spans"][0]["start"] == "2026-03-01T11:59:53.000000Z"
+    assert row["active_ms"] == 7000
+    assert row["event"]["adjusted_times"]["clock_offset_ms"] > 25 * 365 * 86_400_000
+    exported = both.client("lena").get("/api/v1/projects/books/export/log.jsonl").text
+    assert '"adjusted_times": {"clock_offset_ms": ' in exported
+
+
+@pytest.mark.parametrize(
+    ("sent", "adjusted"),
+    [
+        ({"answered_at": "9999-12-31T23:59:59-12:00"}, {"dropped": ["answered_at"]}),
+        ({"shown_at": "yesterday, about noon, I believe; at least not later"}, {"dropped": ["shown_at"]}),
+        ({"shown_at": "0001-01-01T00:00:00Z"}, {"dropped": ["shown_at"]}),
+        ({"spans": [{"kind": "away", "ms": -5}]}, {"clipped_spans": 1}),
+        ({"spans": [{"kind": "away", "ms": 1, "start": "\x00"}]}, {"dropped": ["start"]}),
+        ({"spans": [{"kind": "active", "ms": 1}] * 600}, {"merged_spans": 600}),
+        ({"answered_at": "2026-03-03T12:00:00Z"}, {"clock_offset_ms": -2 * 86_400_000}),
+    ],
+)  # fmt: skip
+def test_no_time_is_worth_an_answer(
+    site: Site, sent: dict[str, Any], adjusted: dict[str, Any]
+) -> None:
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    reply = ada.answer(ada.state(task), 1, **sent)
+    assert reply.status_code == 200, reply.text
+    row = only_row(site, task)
+    assert row["event"]["adjusted_times"] == adjusted
+    assert row["active_ms"] == (600 if "merged_spans" in adjusted else row["active_ms"])
+    spent = {"key": "closed", "spans": sent.get("spans", [])}
+    assert ada.post(f"/api/v1/tasks/{task}/spans", json=spent).status_code == 204
+
+
 @pytest.mark.slow
 def test_a_query_handed_back_goes_to_somebody_else(both: Site) -> None:
     both.project(queries=1, assessors=("ada",))

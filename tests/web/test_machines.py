@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from firstpage.errors import DataError
 from firstpage.labeling.assessors import Function
 from firstpage.web.machines import judge, text_of
-from firstpage.web.store import tasks
+from firstpage.web.store import projects, tasks, texts
+from tests.web.site import jsonl
 
 
 @pytest.mark.parametrize(
@@ -34,6 +37,10 @@ from firstpage.web.store import tasks
             },
             "1. one\n2. two - x",
         ),
+        (
+            {"kind": "list", "body": "", "fields": {"items": [{"title": "one", "stars": 0}]}},
+            "1. one - 0",
+        ),
     ],
 )
 def test_texts(row: dict[str, Any], body: str) -> None:
@@ -45,10 +52,86 @@ def test_a_function_does_all_open_work(site) -> None:
     project = site.project(assessors=("ada",), queries=2, documents=5)
     ada = site.person("ada")
     seen: list[tuple[str, int]] = []
-    longer = Function(lambda query, left, right: "left" if left > (right or "") else "right")
+    longer = Function(lambda query, left, right: "left" if left.body > right.body else "right")
     done = judge(site.store, project, ada, longer, lambda query, n: seen.append((query, n)))
     assert done.queries == 2
     assert done.answers == len(seen) > 8
     with site.store.read() as tx:
         assert {t.state for t in tasks.of_person(tx, project, ada.id)} == {"done"}
     assert judge(site.store, project, ada, longer).answers == 0
+
+
+def test_a_function_gets_ids_titles_and_fields(site) -> None:
+    site.project(assessors=("ada",), queries=1, documents=2)
+    with site.store.write() as tx:
+        project = projects.by_slug(tx, "books")
+        row = texts.of_project(tx, project.id)[0]
+        card = texts.Document("c", "Card", "card", fields={"price": 3}, url="http://a/b")
+        texts.add_documents(tx, row["id"], [card], start=2)
+    seen: dict[str, Any] = {}
+
+    def taste(query: Any, left: Any, right: Any) -> int:
+        seen[query.key] = (query.text, query.description)
+        seen.update({d.key: d for d in (left, right)})
+        return 1
+
+    judge(site.store, project, site.person("ada"), Function(taste))
+    assert seen["q0"] == ("query 0", "what is wanted")
+    found = seen["c"]
+    assert (found.title, found.kind, found.fields, found.url) == (
+        "Card", "card", {"price": 3}, "http://a/b",
+    )  # fmt: skip
+    assert (seen["d0"].title, seen["d0"].body) == ("Title 0", "Body 0 of 0")
+
+
+def test_a_tie_where_the_project_has_none_is_skipped(site) -> None:
+    project = site.project(queries=1, documents=4)
+    done = judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "tie"))
+    assert done.skipped == {"a tie, and this project has none": done.answers}
+    assert done.answers > 0
+    log = site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text
+    rows = [json.loads(line) for line in log.splitlines()]
+    assert all(row["skipped"] for row in rows)
+    assert {row["comment"] for row in rows} == {"a tie, and this project has none"}
+
+
+def test_ties_stay_ties_where_the_project_has_them(site) -> None:
+    project = site.project(queries=1, documents=4, options={"ties": True})
+    done = judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "tie"))
+    assert not done.skipped
+
+
+def practised(site: Any, count: int = 2) -> Any:
+    project = site.project(queries=1, documents=4)
+    rows = [
+        {"text": "tea", "left": "about tea", "right": "about cars", "outcome": "left",
+         "explanation": "Cars are not tea."}
+        for _ in range(count)
+    ]  # fmt: skip
+    files = {"training": ("t.jsonl", jsonl(*rows))}
+    assert site.client("lena").post("/api/v1/projects/books/import", files=files).status_code == 200
+    return project
+
+
+def test_practice_comes_first_for_programs_too(site) -> None:
+    project = practised(site)
+    sober = Function(lambda q, a, b: "left" if "tea" in a.body or a.body < b.body else "right")
+    done = judge(site.store, project, site.person("ada"), sober)
+    assert done.practice == 2
+    assert (done.queries, done.answers > 0) == (1, True)
+
+
+def test_a_program_that_fails_the_practice_judges_nothing(site) -> None:
+    project = practised(site)
+    with pytest.raises(DataError, match=r"0 of 2 practice questions .* asks for 70%"):
+        judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "right"))
+    assert site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text == ""
+
+
+@pytest.mark.parametrize("state", ["draft", "closed"])
+def test_a_project_that_is_not_open_is_told(site, state: str) -> None:
+    project, lena = site.project(opened=False), site.person("lena")
+    with site.store.write() as tx:
+        project = projects.set_state(tx, project, state, lena)
+    with pytest.raises(DataError, match=r"'books' is (not open yet|closed)"):
+        judge(site.store, project, site.person("ada"), Function(lambda q, a, b: 1))

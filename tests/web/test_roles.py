@@ -19,6 +19,7 @@ MEMBER = (401, 404, "ok", 404, "ok")
 LEAD = (401, 404, 403, 404, "ok")
 OWN = (401, 404, "ok", 404, 404)  # a task is its assessor's alone
 MANAGED = (401, 404, 404, 404, "ok")
+ADMIN = (401, 403, 403, 403, 403)  # no lead of a project is one
 
 ROLES = ("anonymous", "stranger", "ada", "other lead", "lena")
 ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
@@ -30,6 +31,9 @@ ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/password"): ANYONE,
     ("POST", "/people/{person}/reset"): MANAGED,
     ("DELETE", "/people/{person}/data"): MANAGED,
+    ("GET", "/links"): ADMIN,
+    ("DELETE", "/links/{link}"): ADMIN,
+    ("GET", "/audit"): ADMIN,
     ("GET", "/projects"): ANYONE,
     ("POST", "/projects"): (401, 403, 403, "ok", "ok"),
     ("GET", "/projects/{slug}"): MEMBER,
@@ -126,7 +130,12 @@ def test_roles(site: Site, route: tuple[str, str]) -> None:
             invited = invitations.invite(tx, project, "assessor", None)
             other = eva.id
         path = pattern.format(
-            slug=slug, task=task, person=other, invitation=invited.id, name="log.jsonl"
+            slug=slug,
+            task=task,
+            person=other,
+            invitation=invited.id,
+            link=invited.id,
+            name="log.jsonl",
         )
         client = client_of(site, role)
         sent: dict[str, Any] = {"json": BODIES[route]} if route in BODIES else {}
@@ -154,7 +163,11 @@ def test_changes_need_the_token(site: Site, route: tuple[str, str]) -> None:
     owner = "ada" if ROUTES[route] == OWN else "lena"
     client = site.client(owner)
     path = pattern.format(
-        slug="books", task=site.task("books", "ada"), person=site.person("ada").id, invitation=1
+        slug="books",
+        task=site.task("books", "ada"),
+        person=site.person("ada").id,
+        invitation=1,
+        link=1,
     )
     for token in (None, "x", site.client("carl").headers["X-CSRF-Token"]):
         client.headers.pop("X-CSRF-Token", None)

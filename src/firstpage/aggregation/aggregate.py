@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +16,9 @@ from firstpage.aggregation.costs import CostReport, kemeny_cost, lower_bound
 from firstpage.aggregation.names import method as named_method
 from firstpage.aggregation.pool import BaseOrder
 from firstpage.aggregation.weights import MeasuredWeights, normalized, supervised_weights
+from firstpage.data.joins import partners
 from firstpage.data.trec import Run
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.parse import Named
 from firstpage.types import Floats, Ints
 
@@ -166,6 +168,7 @@ def aggregate(
         ballots = Ballots.of_runs(
             runs, base=base, depth=depth, same_depth=same_depth, missing=missing
         )
+        _warn_of_queries(runs, ballots)
     given, measured = _weights(weights, runs, valid, qrels, measure, ballots.rankers)
     order = how.order(ballots, given)
     return Aggregation(ballots, how, given, order, measured, name or type(how).__name__)
@@ -175,6 +178,20 @@ def _runs(rankings: Any) -> list[Run]:
     if isinstance(rankings, (Mapping, Run, str)) or not hasattr(rankings, "__iter__"):
         raise DataError("give a list of runs, or Ballots; one ranking alone is no list.")
     return [Run.from_dict(r) if isinstance(r, Mapping) else r for r in rankings]
+
+
+def _warn_of_queries(runs: Sequence[Run], ballots: Ballots) -> None:
+    """Warn, once per run, of queries that others have and it does not."""
+    for run, name in zip(runs, ballots.names, strict=True):
+        lost = np.flatnonzero(partners(ballots.queries, run.queries) < 0)
+        if len(lost):
+            shown = ", ".join(ballots.queries[int(q)] for q in lost[:5]) + ", .." * (len(lost) > 5)
+            warnings.warn(
+                f"{name}: {len(lost)} of {len(ballots)} queries are not in it, and it has no vote "
+                f"there: {shown}.",
+                FirstpageWarning,
+                stacklevel=3,
+            )
 
 
 def _weights(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,13 +13,14 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.groups import rows_of
 from firstpage.data.joins import partners
 from firstpage.data.trec import Column, Qrels, Run
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.parse import Named
 from firstpage.measures.parse import measure as parse
-from firstpage.types import Floats
+from firstpage.types import Bools, Floats
 
 CLOSE = 1e-12
+AnyColumn = TypeVar("AnyColumn", bound=Column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,9 @@ def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
     if largest <= 1 and abs(given.sum() - 1) < CLOSE:  # they are what this function gave before
         return given
     if largest == 0:
+        warnings.warn(
+            "every ranking has the weight 0; all weigh alike.", FirstpageWarning, stacklevel=3
+        )
         return normalized(None, rankers)
     given = given / largest  # so that even the greatest numbers can be added
     shares: Floats = given / given.sum()
@@ -74,6 +79,7 @@ def supervised_weights(
     if not isinstance(truth, Dataset):
         systems = [Run.from_dict(s) if isinstance(s, Mapping) else s for s in systems]
         truth = _shared(systems, Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth)
+        systems = [_restricted(s, partners(s.queries, truth.queries) >= 0) for s in systems]
     means = np.array([evaluate(s, truth, measures=[value], **how)[str(value)] for s in systems])
     return MeasuredWeights(
         normalized(np.maximum(means, 0.0), len(means)),
@@ -83,7 +89,7 @@ def supervised_weights(
     )
 
 
-def _shared(runs: Sequence[Any], qrels: Any) -> Qrels:
+def _shared(runs: Sequence[Any], qrels: Any) -> Column:
     """The judgments of the queries that some run has."""
     if not isinstance(qrels, Column) or not all(isinstance(run, Column) for run in runs):
         raise DataError(
@@ -98,10 +104,16 @@ def _shared(runs: Sequence[Any], qrels: Any) -> Qrels:
             "measured on the queries that both have: give judgments of these queries, or runs over "
             "the judged ones (valid=, --valid-run), one for each."
         )
-    picked = np.flatnonzero(there)
-    rows = rows_of(qrels.offsets, picked)
-    lengths = np.diff(qrels.offsets)[picked]
+    return _restricted(qrels, there)
+
+
+def _restricted(column: AnyColumn, chosen: Bools) -> AnyColumn:
+    """Return the chosen queries of a run or of judgments."""
+    picked = np.flatnonzero(chosen)
+    rows = rows_of(column.offsets, picked)
+    lengths = np.diff(column.offsets)[picked]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Qrels(
-        qrels.queries[picked], offsets, qrels.docids[rows], qrels.values[rows], "", qrels.source
-    )
+    return replace(
+        column, queries=column.queries[picked], offsets=offsets, docids=column.docids[rows],
+        values=column.values[rows],
+    )  # fmt: skip

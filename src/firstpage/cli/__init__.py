@@ -34,6 +34,7 @@ from firstpage.cli import (
     theory,
     train,
 )
+from firstpage.cli.repeats import refuse_repeats
 from firstpage.errors import FirstpageError, FirstpageWarning
 
 
@@ -50,10 +51,19 @@ for _verb in (
     app.add_command(_verb.command)
 
 
-def _note(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """Our warnings are notes to a person; those of libraries are not."""
-    if issubclass(category, FirstpageWarning):
-        print(f"firstpage: note: {message}", file=sys.stderr)
+class _Notes:
+    """Our warnings as notes to a person, each once; those of libraries are not shown."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(
+        self, message: Warning | str, category: type[Warning], *where: Any, **more: Any
+    ) -> None:
+        text = str(message)
+        if issubclass(category, FirstpageWarning) and text not in self._said:
+            self._said.add(text)
+            print(f"firstpage: note: {text}", file=sys.stderr)
 
 
 def _say_once() -> None:
@@ -69,10 +79,11 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     if sys.stderr is not None and sys.stderr.isatty():
         kernels.on_compile = _say_once
-    warnings.showwarning = _note
+    warnings.showwarning = _Notes()
     warnings.simplefilter("always", FirstpageWarning)
     code: int | None = 0
     try:
+        refuse_repeats(app, sys.argv[1:])
         code = app(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()

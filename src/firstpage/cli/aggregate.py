@@ -78,8 +78,11 @@ def command(
     made of goes to standard error.  With --json standard output holds that instead.
     """
     given["method"] = _method(given["method"], given.pop("credit"))
+    options.only_with("runs", data is None, "missing", "tag")
+    options.only_with("judgments, by which weights are measured",
+                      bool(given["qrels"] or given["valid"]), "measure")  # fmt: skip
     _check_usage(runs, data, given)
-    documents = None if data is None else shared.read_data(data)
+    documents = None if data is None else shared.read_data(data, labelled=False)
     found = _of_runs(runs, given) if documents is None else _of_scores(documents, given)
     if output is not None or not as_json:
         _write(found, output or Path("-"), documents)
@@ -163,16 +166,16 @@ def _of_scores(data: Dataset, given: dict[str, Any]) -> Aggregation:
     files, weights = given["scores"], given["weights"]
     base = files[0] if given["base"] is None else Path(given["base"])
     ballots = Ballots.of_scores(
-        [shared.read_system(data, file, None) for file in files],
+        [shared.read_scores_of(data, file) for file in files],
         data.offsets,
-        shared.read_system(data, base, None),
+        shared.read_scores_of(data, base),
         queries=data.queries,
         names=[file.name for file in files],
         **{key: given[key] for key in DEPTH},
     )
     if given["valid"] is not None:
         judged = shared.read_data(given["valid"])
-        systems = [shared.read_system(judged, file, None) for file in given["valid_scores"]]
+        systems = [shared.read_scores_of(judged, file) for file in given["valid_scores"]]
         weights = supervised_weights(systems, judged, given["measure"])
     return aggregate(ballots, given["method"], weights=weights, name=given["tag"] or "")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 
 @click.command("compare")
@@ -49,12 +49,14 @@ def command(
     from firstpage.measures.compare import compare
     from firstpage.measures.evaluate import DEFAULT_MEASURES
     from firstpage.measures.parse import measures as parse
-    from firstpage.report.results import checked_format, render
+    from firstpage.report.results import render
 
     if bool(scores) == bool(run) or len(scores) + len(run) < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as --run.")
+    options.only_with("--run", bool(run), "queries")
     parse(measures or DEFAULT_MEASURES)
-    shown = checked_format(shared.chosen_format(format_, as_json, output))
+    shown = outputs.chosen_format(format_, as_json, output)
+    outputs.check_per_query(per_query)
     truth: Any = shared.read_truth(data, qrels)
     systems = shared.named_systems([*scores, *run], truth, bool(run))
     if run:
@@ -66,5 +68,5 @@ def command(
         baseline=shared.full_name(baseline, systems),
         **settings,
     )
-    shared.write_per_query(list(found.evaluations), per_query)
-    shared.deliver(render(found, shown, (data or qrels or Path()).name), output)
+    outputs.write_per_query(list(found.evaluations), per_query)
+    outputs.deliver(render(found, shown, (data or qrels or Path()).name), output)

@@ -55,18 +55,25 @@ def command(
     seed: int,
 ) -> None:
     """Read SOURCE, convert its truth or features if asked, and write TARGET."""
+    from firstpage.data.dataset import Dataset
     from firstpage.data.folds import write_folds
     from firstpage.data.formats import format_of, read, write
     from firstpage.data.scores import read_scores
     from firstpage.data.trec import run_of
 
-    if min_grade is not None and truth != "top-k":
-        raise click.UsageError("--min-grade goes with --truth top-k.")
+    options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
+    options.only_with("--truth binary", truth == "binary", "rel")
+    if folds and to not in (None, "letor"):
+        raise click.UsageError(f"--folds writes LETOR text, not {to}; leave --to out.")
+    if folds and scores is not None:
+        raise click.UsageError("--folds and --scores write two things; give one.")
     kind = from_ or format_of(source)
     to = to or ("letor" if folds else format_of(target, writing=True))
-    read_options = {"dtype": dtype} if kind not in ("qrels", "run", "npz") else {}
+    featured = kind not in ("qrels", "run", "npz")
+    options.only_with("a file of features other than npz", featured, "dtype")
+    read_options = {"dtype": dtype} if featured else {}
     with shared.reading(source) as progress:
-        data = read(source, kind, progress, **read_options)
+        data = read(source, kind, progress, scores is None, **read_options)
     if normalize is not None:
         data = _normalized(_with_features(data, source), normalize)
     if truth is not None and truth != "graded":
@@ -82,6 +89,8 @@ def command(
         documents = _with_features(data, source)
         held_scores = documents.arranged(read_scores(scores, documents.n_docs))
         data = run_of(documents, held_scores, scores.stem)
+    if to == "letor" and isinstance(data, Dataset) and data.feature_names is not None:
+        shared.note(f"{target}: LETOR text has no names of features; they are numbered in order.")
     if folds:
         write_folds(_with_features(data, source), target, folds, seed)
     else:

@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from firstpage.data.folds import Fold
+    from firstpage.rankers.crossval import CrossValidation
 
 
 @click.command("crossval")
@@ -26,6 +33,7 @@ from firstpage.cli import options, shared
     help="Train and test on the top-k truth of the labels (for kNDCG, kERR).",
 )  # fmt: skip
 @click.option("--baseline", metavar="RANKER", help="Mark what differs significantly from this one.")
+@options.pad
 @click.option("--convention", default="default", show_default=True, help="default, trec or letor.")
 @click.option(
     "--published", type=options.FILE, help="Results to show beside: CSV, or LETOR's baselines."
@@ -47,6 +55,7 @@ def command(
     tests: tuple[str, ...],
     top_k: int | None,
     baseline: str | None,
+    pad: bool,
     convention: str,
     published: Path | None,
     as_json: bool,
@@ -61,20 +70,22 @@ def command(
     from firstpage.data.folds import read_folds
     from firstpage.measures.parse import measures as parse
     from firstpage.rankers.crossval import DEFAULT_MEASURES, cross_validate
-    from firstpage.report.folds import folds_page, folds_table
     from firstpage.report.published import read_published
-    from firstpage.report.results import checked_format
 
-    kind = shared.chosen_format(format_, as_json, output)
-    checked_format(kind)
+    kind = outputs.chosen_format(format_, as_json, output)
     if published is not None:
         read_published(published)
     shown = tests or DEFAULT_MEASURES
     parse(shown)
+    for name in rankers:
+        if rankers.count(name) > 1:
+            raise click.UsageError(f"{name} is named twice; name each ranker once.")
     named = {name: shared.ranker_from(name, settings, measure, normalize, seed) for name in rankers}
     if baseline is not None and baseline not in named:
         raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(named)}.")
     folds = read_folds(folder)
+    if pad and (width := _narrower(folds)):
+        folds = read_folds(folder, n_features=width)
 
     def tell(name: str, fold: int, at: int) -> None:
         if sys.stderr.isatty():
@@ -85,10 +96,35 @@ def command(
     )
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    outputs.deliver(_rendered(found, kind, folder.name, published, baseline), output)
+
+
+def _narrower(folds: Sequence[Fold]) -> int | None:
+    """The greatest number of features, where some files have fewer; which is said."""
+    from firstpage.data.columns import match_columns
+
+    parts = [getattr(fold, name) for fold in folds for name in fold.paths]
+    widest = max(parts, key=lambda part: part.n_features)
+    narrow = [part for part in parts if part.n_features < widest.n_features]
+    for part in narrow:
+        match_columns(part, None, widest.n_features, widest.source, pad=True)
+    return widest.n_features if narrow else None
+
+
+def _rendered(
+    found: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
+) -> str:
+    from firstpage.report.folds import folds_csv, folds_page, folds_table
+    from firstpage.report.published import read_published
+    from firstpage.report.table import NOTATIONS
+
     if kind == "json":
-        shared.deliver(json.dumps(found.to_dict(baseline), indent=1), output)
-        return
+        held = found.to_dict(baseline)
+        if published is not None:
+            held["published"] = read_published(published)
+        return json.dumps(held, indent=1)
+    if kind == "csv":
+        return folds_csv(found, published, baseline)
     if kind == "html":
-        shared.deliver(folds_page(found, folder.name, published, baseline), output)
-        return
-    shared.deliver(getattr(folds_table(found, folder.name, published, baseline), kind)(), output)
+        return folds_page(found, source, published, baseline)
+    return NOTATIONS[kind](folds_table(found, source, published, baseline))

@@ -1,20 +1,29 @@
-"""`firstpage evaluate`: measure one ranking."""
+"""`firstpage evaluate`: measure rankings, a row per ranking."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 
 @click.command("evaluate")
 @options.truth
-@click.option("--scores", type=options.FILE, help="One score a line, in the order of DATA.")
-@click.option("--run", type=options.FILE, help="A run in TREC form.")
-@click.option("--model", type=options.FILE, help="A model file, which scores DATA itself.")
+@click.option(
+    "--scores", type=options.FILE, multiple=True,
+    help="One score a line, in the order of DATA; may be repeated.",
+)  # fmt: skip
+@click.option("--run", type=options.FILE, multiple=True, help="A run in TREC form; repeat it.")
+@click.option(
+    "--model", type=options.FILE, multiple=True,
+    help="A model file, which scores DATA itself; may be repeated.",
+)  # fmt: skip
+@options.pad
 @options.engine
 @options.meaning
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap intervals.")
@@ -22,9 +31,10 @@ from firstpage.cli import options, shared
 def command(
     data: Path | None,
     qrels: Path | None,
-    scores: Path | None,
-    run: Path | None,
-    model: Path | None,
+    scores: tuple[Path, ...],
+    run: tuple[Path, ...],
+    model: tuple[Path, ...],
+    pad: bool,
     engine: str | None,
     measures: tuple[str, ...],
     ci: bool,
@@ -34,40 +44,54 @@ def command(
     per_query: Path | None,
     **settings: Any,
 ) -> None:
-    """Measure a ranking: DATA with --scores or --model, or --qrels with --run.
+    """Measure rankings: DATA with --scores or --model, or --qrels with --run.
 
     DATA is labelled data (LETOR, Parquet, CSV, Arrow, npz), or a folder of shards; DATA with
-    document ids also goes with --run.
+    document ids also goes with --run.  Several rankings are measured one by one, a row each.
     """
     from firstpage.data.shards import Shards
+    from firstpage.data.trec import read_run
     from firstpage.measures.evaluate import DEFAULT_MEASURES, evaluate
     from firstpage.measures.parse import measures as parse
-    from firstpage.report.results import checked_format, render
+    from firstpage.report.results import render
 
-    if sum(given is not None for given in (scores, run, model)) != 1:
-        raise click.UsageError("give the ranking once: --scores, --run or --model.")
+    if bool(run) == bool(scores or model):
+        raise click.UsageError(
+            "give rankings: --scores, --run or --model, each as often as you like; --run goes "
+            "without the other two."
+        )
+    if pad and not model:
+        raise click.UsageError("--pad goes with --model, whose features the data may lack.")
+    options.only_with("--run", bool(run), "queries")
     parse(measures or DEFAULT_MEASURES)  # a misspelt name is said before files are read
-    shown = checked_format(shared.chosen_format(format_, as_json, output))
+    shown = outputs.chosen_format(format_, as_json, output)
+    outputs.check_per_query(per_query)
     truth: Any = shared.read_truth(data, qrels)
     if engine is not None and not isinstance(truth, Shards):
         raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
-    system = shared.read_system(truth, scores, run) if model is None else _by_model(model, truth)
-    if run is not None:
+    if run:
         truth = shared.as_qrels(truth)
-    found = evaluate(
-        system,
-        truth,
-        measures=measures or DEFAULT_MEASURES,
-        ci=ci or shown == "html",
-        name=(scores or run or model or Path()).name,
-        engine=engine,
-        **settings,
-    )
-    shared.write_per_query([found], per_query)
-    shared.deliver(render(found, shown, (data or qrels or Path()).name), output)
+    files = [*scores, *run, *model]
+    read: list[Callable[[Path], Any]]
+    read = [partial(shared.read_scores_of, truth)] * len(scores) + [read_run] * len(run)
+    read += [partial(_by_model, truth, pad)] * len(model)
+    evaluations = [
+        evaluate(
+            system(file),
+            truth,
+            measures=measures or DEFAULT_MEASURES,
+            ci=ci or shown == "html",
+            name=name,
+            engine=engine,
+            **settings,
+        )
+        for name, file, system in zip(shared.system_names(files), files, read, strict=True)
+    ]
+    outputs.write_per_query(evaluations, per_query)
+    outputs.deliver(render(evaluations, shown, (data or qrels or Path()).name), output)
 
 
-def _by_model(path: Path, truth: Any) -> Any:
+def _by_model(truth: Any, pad: bool, path: Path) -> Any:
     """The model itself for shards, which it scores where they are; else its scores."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.shards import Shards
@@ -76,8 +100,8 @@ def _by_model(path: Path, truth: Any) -> Any:
 
     model = read_model(path)
     if isinstance(truth, Shards):
-        return model
+        return model.stage_for(truth, pad)
     if not isinstance(truth, Dataset):
         raise click.UsageError("--model goes with a data file, whose documents it scores.")
     check_finite(truth)
-    return model.predict(truth)
+    return model.predict(truth, pad=pad)

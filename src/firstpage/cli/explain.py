@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs
+
+FORMATS = ("text", "json", "html")
 
 
 @click.command("explain")
@@ -28,11 +30,11 @@ def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     from firstpage.rankers.explain import explain
     from firstpage.report.models import explanation_page, explanation_text
 
-    kind = shared.chosen_format(None, as_json, output)
+    kind = outputs.chosen_format(None, as_json, output, FORMATS)
     found = explain(model)
     if kind == "json":
-        shared.deliver(json.dumps(found.to_dict(), indent=1), output)
+        outputs.deliver(json.dumps(found.to_dict(), indent=1), output)
     elif kind == "html":
-        shared.deliver(explanation_page(found, top), output)
+        outputs.deliver(explanation_page(found, top), output)
     else:
-        shared.deliver(explanation_text(found, top), output)
+        outputs.deliver(explanation_text(found, top), output)

@@ -23,6 +23,19 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return decorate
 
 
+def is_given(name: str) -> bool:
+    """Whether a parameter of the command that runs stands on its command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def only_with(needs: str, met: bool, *names: str) -> None:
+    """Refuse options that are given and would do nothing, as what they go with is not there."""
+    for option in click.get_current_context().command.params:
+        if not met and option.name in names and is_given(option.name):
+            raise click.UsageError(f"{max(option.opts, key=len)} goes with {needs}.")
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 seed = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="For everything random."
@@ -45,6 +58,12 @@ def address(port: int) -> Callable[[Any], Any]:
             help="0 takes any free port.",
         ),
     )  # fmt: skip
+
+
+pad = click.option(
+    "--pad", is_flag=True,
+    help="LETOR text that leaves out zeros: take the last features for 0 where a file lacks them.",
+)  # fmt: skip
 
 
 truth = together(

@@ -15,14 +15,19 @@ from firstpage.cli import options, shared
 @click.option("-o", "--output", type=options.FILE, required=True, help="Write the scores here.")
 @click.option("--trec", is_flag=True, help="Write a run in TREC form instead; needs document ids.")
 @click.option("--tag", help="The run's name; the ranker's, if not given.")
+@options.pad
 @options.engine
 def command(
-    model: Path, data: Path, output: Path, trec: bool, tag: str | None, engine: str | None
-) -> None:
+    model: Path, data: Path, output: Path, trec: bool, tag: str | None, pad: bool,
+    engine: str | None,
+) -> None:  # fmt: skip
     """Score the documents of DATA with MODEL: one score a line, in the order of DATA.
 
-    DATA is a file, or a folder of shards.
+    DATA is a file, or a folder of shards; it needs no labels.  Features are matched by name where
+    both have names, in any order; else DATA must have as many as MODEL.
     """
+    from firstpage.data.files import suffix_of
+    from firstpage.data.formats import SUFFIXES
     from firstpage.data.scores import write_scores
     from firstpage.data.shards import Shards
     from firstpage.data.trec import run_of, write_run
@@ -30,17 +35,21 @@ def command(
     from firstpage.rankers.files import read_model
     from firstpage.rankers.training import check_finite, restored
 
+    if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":
+        raise click.UsageError(f"-o {output} names a run; add --trec, or end it in .txt.")
+    if tag is not None and not trec:
+        raise click.UsageError("--tag names a run; it goes with --trec.")
     found = read_model(model)
-    documents = shared.read_any(data, **shared.like(data, found))
+    documents = shared.read_any(data, labelled=False)
     if isinstance(documents, Shards):
         if trec:
             raise click.UsageError("--trec needs data in memory, not shards.")
-        write_scores(found.predict(documents, engine=engine), output)
+        write_scores(found.predict(documents, engine, pad), output)
         return
     if engine is not None:
         raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
     check_finite(documents)
-    scores = found.predict(documents)
+    scores = found.predict(documents, pad=pad)
     if trec:
         if documents.docids is None:
             raise DataError(f"{data}: has no document ids, which a run needs; leave out --trec.")

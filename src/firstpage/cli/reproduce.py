@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 from firstpage.errors import DataError
 
 if TYPE_CHECKING:
     from firstpage.studies.run import Reproduction
-
-FORMATS = ("text", "json", "markdown", "latex", "csv", "html")
 
 
 @click.command("reproduce")
@@ -59,11 +57,13 @@ def command(
 
     base = _folder(data_folder(data))
     if listing:
-        shared.deliver(_list(base, as_json), output)
+        kind = outputs.chosen_format(format_, as_json, output, ("text", "json"))
+        outputs.deliver(_list(base, kind == "json"), output)
         return
     if not targets:
         raise click.UsageError("name a paper, such as xia2009, or all; --list shows what there is.")
-    kind = _format(shared.chosen_format(format_, as_json, output))
+    kind = outputs.chosen_format(format_, as_json, output)
+    outputs.check_page(html, "--html")
     wanted = chosen(targets)
     entries = [entry for _, some in wanted for entry in some]
     if len(entries) == 1 and (lost := missing(entries[0].needs, base)):
@@ -73,21 +73,15 @@ def command(
     for study, some in wanted:
         with shared.counting(study.name) as tick:
             found.append(reproduce(study, some, plan, tick))
-    shared.deliver(_said(found, kind), output)
+    outputs.deliver(_said(found, kind), output)
     if html is not None:
-        shared.deliver(_said(found, "html"), html)
+        outputs.deliver(_said(found, "html"), html)
 
 
 def _folder(base: Path | None) -> Path | None:
     if base is not None and not base.is_dir():
         raise DataError(f"{base}: no such folder of data; --data names one that holds data sets.")
     return base
-
-
-def _format(kind: str) -> str:
-    if kind not in FORMATS:
-        raise click.UsageError(f"a format is one of {', '.join(FORMATS)}; got {kind!r}.")
-    return kind
 
 
 def _said(found: list[Reproduction], kind: str) -> str:

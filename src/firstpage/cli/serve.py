@@ -38,6 +38,10 @@ from firstpage.cli import options
     help="How often to look for a new model file.",
 )  # fmt: skip
 @click.option("--no-reload", is_flag=True, help="Do not look for one; SIGHUP still does.")
+@click.option(
+    "--allow-new-features", is_flag=True,
+    help="Take up a model with other features than the one in service; else it is refused.",
+)  # fmt: skip
 @click.option("--wait", is_flag=True, help="Start without a model, and wait for its file.")
 @click.option(
     "--token", envvar="FIRSTPAGE_SERVE_TOKEN", metavar="TEXT",
@@ -45,12 +49,13 @@ from firstpage.cli import options
 )  # fmt: skip
 def command(
     model: Path, host: str, port: int, max_candidates: int, max_queries: int, max_bytes: int,
-    max_at_once: int, max_connections: int, poll: float, no_reload: bool, wait: bool,
-    token: str | None,
+    max_at_once: int, max_connections: int, poll: float, no_reload: bool,
+    allow_new_features: bool, wait: bool, token: str | None,
 ) -> None:  # fmt: skip
     """Serve MODEL over HTTP: POST /rank and /batch; GET /health, /model, /metrics.
 
-    A new file in MODEL's place is taken up without a dropped request; a damaged one is refused.
+    A new file in MODEL's place is taken up without a dropped request; a damaged one is refused,
+    and so is a model with other features.
     GET / shows people how to ask, and /openapi.json machines.
     """
     from firstpage.errors import need
@@ -66,4 +71,7 @@ def command(
         candidates=max_candidates, queries=max_queries, bytes=max_bytes, at_once=max_at_once,
         connections=max_connections,
     )  # fmt: skip
-    serve(model, host, port, limits, poll=None if no_reload else poll, token=token, wait=wait)
+    serve(
+        model, host, port, limits, poll=None if no_reload else poll, token=token, wait=wait,
+        allow_new_features=allow_new_features,
+    )  # fmt: skip

@@ -23,7 +23,10 @@ def command(data: Path, folder: Path, rows: int) -> None:
     `train`, `rank` and `evaluate` take FOLDER for data, and need no more memory for more shards.
     """
     from firstpage.data.shard_writer import write_shards
+    from firstpage.data.shards import data_files
 
+    if data.is_dir():
+        shared.note_files(data, [file.name for file in data_files(data)])
     with shared.reading(data) as progress:
         found = write_shards(data, folder, rows, progress)
     print(f"wrote {found}", file=sys.stderr)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from firstpage.cli import options
+from firstpage.cli.outputs import deliver as deliver
 from firstpage.errors import DataError, FirstpageError
 
 if TYPE_CHECKING:
@@ -21,11 +24,8 @@ if TYPE_CHECKING:
     from firstpage.data.trec import Column
     from firstpage.rankers.base import Ranker
 
+SHOWN = 5  # files that a note names
 BIG = 16 << 20  # bytes of a file from which on reading shows progress
-SUFFIX_FORMATS = {
-    ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".tex": "latex",
-    ".html": "html", ".htm": "html", ".txt": "text",
-}  # fmt: skip
 
 
 @contextmanager
@@ -58,24 +58,47 @@ def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def read_data(path: Path, **options: Any) -> Dataset:
+def read_data(path: Path, **how: Any) -> Dataset:
     """A dataset, or the error that says what else the file is."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats import read
 
     with reading(path) as progress:
-        data = read(path, progress=progress, **options)
+        data = read(path, progress=progress, **how)
     if not isinstance(data, Dataset):
         kind = type(data).__name__.lower()
         raise FirstpageError(f"{path}: holds {kind} lines; give it as --{kind}.")
     return data
 
 
-def read_any(path: Path, **options: Any) -> Dataset | Shards:
-    """A dataset, or the shards of a folder."""
+def read_any(path: Path, **how: Any) -> Dataset | Shards:
+    """A dataset, or the shards of a folder; which files of the folder they are is said."""
     from firstpage.data.shards import is_shards, read_shards
 
-    return read_shards(path) if is_shards(path) else read_data(path, **options)
+    if not is_shards(path):
+        return read_data(path, **how)
+    found = read_shards(path)
+    if not found.shards[0].sizes:  # files as they are
+        note_files(path, [shard.name for shard in found.shards])
+    return found
+
+
+def note_files(folder: Path, names: Sequence[str]) -> None:
+    """Say which files of a folder are taken for one data set, and which are left out."""
+    rest = sorted(f.name for f in folder.iterdir() if f.name not in names and f.name[0] != ".")
+    files = f"file{'s' * (len(names) > 1)}"
+    left = f"; left out: {_listed(rest)}" if rest else ""
+    note(f"{folder}: takes {len(names)} {files} for one data set: {_listed(names)}{left}.")
+
+
+def note(text: str) -> None:
+    """Say in one line, on standard error, what was assumed on the way."""
+    print(f"firstpage: note: {text}", file=sys.stderr)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shards:
@@ -90,47 +113,53 @@ def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shar
     return read_any(data)
 
 
-def read_system(truth: Dataset | Column | Shards, scores: Path | None, run: Path | None) -> Any:
-    """Scores for a dataset, or a run for judgments."""
-    from firstpage.data.dataset import Dataset
+def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
+    """Scores for the documents of a data file or of shards, one per row."""
     from firstpage.data.scores import read_scores
+    from firstpage.data.trec import Column
+
+    if isinstance(truth, Column):
+        raise click.UsageError("--scores go with a data file, whose documents they score.")
+    scores = read_scores(path, truth.n_docs)
+    return truth.arranged(scores) if hasattr(truth, "arranged") else scores
+
+
+def system_names(files: Sequence[Path]) -> list[str]:
+    """One name per file: the file's own; where that repeats, with the folder or a number."""
+    own = [file.name for file in files]
+    names: list[str] = []
+    for file in files:
+        name, number = file.name if own.count(file.name) == 1 else str(file), 2
+        while name in names:
+            name = f"{file} ({number})"
+            number += 1
+        names.append(name)
+    return names
+
+
+def named_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, Any]:
+    """Systems of one kind, runs or scores, by name."""
     from firstpage.data.shards import Shards
     from firstpage.data.trec import read_run
 
-    if isinstance(truth, Shards):
-        if scores is None:
-            raise click.UsageError("shards go with --scores, or with --model in `evaluate`.")
-        return read_scores(scores, truth.n_docs)
-    if scores is not None:
-        if not isinstance(truth, Dataset):
-            raise click.UsageError("--scores go with a data file, whose documents they score.")
-        return truth.arranged(read_scores(scores, truth.n_docs))
-    assert run is not None
-    return read_run(run)
-
-
-def named_systems(files: list[Path], truth: Any, runs: bool) -> dict[str, Any]:
-    """Each system under its file's name; where names repeat, with the folder."""
-    names = [f.name for f in files]
-    systems: dict[str, Any] = {}
-    for file in files:
-        name = file.name if names.count(file.name) == 1 else str(file)
-        number = 2
-        while name in systems:
-            name = f"{file} ({number})"
-            number += 1
-        systems[name] = read_system(truth, *((None, file) if runs else (file, None)))
-    return systems
+    if runs and isinstance(truth, Shards):
+        raise click.UsageError("shards go with --scores, or with --model in `evaluate`.")
+    read = read_run if runs else partial(read_scores_of, truth)
+    return dict(zip(system_names(files), map(read, files), strict=True))
 
 
 def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
     """A baseline may be named by its file, its file without suffix, or its tag."""
-    if given is None:
-        return None
-    for name, system in systems.items():
-        if given in (name, Path(name).name, Path(name).stem, getattr(system, "name", None)):
-            return name
-    return given
+    if given is None or given in systems:
+        return given
+    found = [
+        name
+        for name, system in systems.items()
+        if given in (Path(name).name, Path(name).stem, getattr(system, "name", None))
+    ]
+    if len(found) > 1:
+        raise click.UsageError(f"--baseline {given} may be {' or '.join(found)}; name one in full.")
+    return found[0] if found else given
 
 
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
@@ -157,15 +186,21 @@ def ranker_from(
     from firstpage.names import literal, split
     from firstpage.rankers.names import ranker
 
-    given = {"measure": measure, "seed": seed}
+    given: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":
         given["normalize"] = normalize
+    said = {key: f"--{key}" for key in ("measure", "seed", "normalize") if options.is_given(key)}
     for item in settings:
-        key, equals, value = item.partition("=")
-        if not equals or not key.strip():
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not key:
             raise click.UsageError(f"--set reads NAME=VALUE; got {item!r}.")
-        given[key.strip()] = literal(value)
+        if key in said:
+            raise click.UsageError(f"{key} is given twice: by {said[key]} and by --set {item}.")
+        given[key], said[key] = literal(value), f"--set {item}"
     inside = split(name)[1]
+    for key in inside:
+        if key in said:
+            raise click.UsageError(f"{key} is given twice: in {name} and by {said[key]}.")
     found = ranker(name, **{k: v for k, v in given.items() if k not in inside})
     found._check_parameters()
     return found
@@ -184,46 +219,3 @@ def function(text: str, option: str) -> Callable[..., Any]:
         raise DataError(f"{option} {text}: is no function; write module:name.")
     named: Callable[..., Any] = found
     return named
-
-
-def like(path: Path, other: Any) -> dict[str, Any]:
-    """Options to read a file with as many features as `other` has.
-
-    Text that leaves out zeros does not say how many there are.
-    """
-    from firstpage.data.formats import format_of
-
-    if path.is_dir():
-        return {}
-    return {"n_features": other.n_features} if format_of(path) == "letor" else {}
-
-
-def chosen_format(given: str | None, as_json: bool, output: Path | None) -> str:
-    if as_json:
-        return "json"
-    if given is not None:
-        return given.lower()
-    return SUFFIX_FORMATS.get(output.suffix.lower(), "text") if output is not None else "text"
-
-
-def deliver(text: str, output: Path | None) -> None:
-    """To a file, or to standard output."""
-    if output is None:
-        print(text)
-        return
-    from firstpage.data.files import write_bytes
-    from firstpage.data.ids import encoded
-
-    with write_bytes(output) as out:
-        out.write(encoded(text.rstrip("\n") + "\n"))
-    print(f"wrote {output}", file=sys.stderr)
-
-
-def write_per_query(evaluations: list[Any], path: Path | None) -> None:
-    if path is None:
-        return
-    if str(path) == "-":
-        raise click.UsageError("--per-query needs a file; standard output has the means.")
-    from firstpage.report.results import per_query_text
-
-    deliver(per_query_text(evaluations, path.suffix.lower().lstrip(".")), path)

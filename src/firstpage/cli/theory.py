@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 FORMATS = ("text", "json", "html")
 
@@ -47,14 +47,12 @@ def command(
     is least where the likeliest top k is on top.  A loss of your own is phi(scores, order), with
     the number of the best object first in `order`.
     """  # fmt: skip
-    shown = shared.chosen_format(None, as_json, output)
-    if shown not in FORMATS:
-        raise click.UsageError("-o writes .txt, .json or .html.")
+    shown = outputs.chosen_format(None, as_json, output, FORMATS[:2] if listing else FORMATS)
     if loss is not None:
         if names or listing:
             raise click.UsageError("--loss is a question of its own; leave out checks and --list.")
         found = _consistency(loss, k or 1, n or 4, samples or 40, seed)
-        shared.deliver(_said_of_loss(found, shown), output)
+        outputs.deliver(_said_of_loss(found, shown), output)
         return 0
     if k is not None or n is not None:
         raise click.UsageError("--k and --n go with --loss.")
@@ -69,11 +67,11 @@ def _checks(
 
     checks = chosen(names)
     if listing:
-        shared.deliver(_listed(checks, shown), output)
+        outputs.deliver(_listed(checks, shown), output)
         return 0
     with shared.counting("theory") as tick:
         found = run(checks, samples or SAMPLES, seed, tick)
-    shared.deliver(_said(found, shown), output)
+    outputs.deliver(_said(found, shown), output)
     return 0 if all(each.as_recorded for each in found) else 1
 
 

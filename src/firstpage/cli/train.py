@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 if TYPE_CHECKING:
     from firstpage.rankers.base import Ranker
     from firstpage.rankers.tuning import Tuned
     from firstpage.rankers.watcher import Step
+
+TRIALS = ("csv", "json")  # formats of --trials-to
 
 
 @click.command("train")
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--trials", default=30, show_default=True, type=click.IntRange(1), help="Of Optuna.")
 @click.option("--trials-to", type=options.FILE, help="Write all trials here (.csv or .json).")
 @click.option("--threads", type=click.IntRange(1), help="All cores, if not given.")
+@options.pad
 @options.engine
 @click.option(
     "--checkpoint", type=options.FILE,
@@ -56,6 +59,7 @@ def command(
     trials: int,
     trials_to: Path | None,
     threads: int | None,
+    pad: bool,
     engine: str | None,
     checkpoint: Path | None,
     output: Path,
@@ -67,6 +71,9 @@ def command(
 
     RANKER may carry parameters, as in "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".
     """
+    options.only_with("--tune or --grid", bool(tune or grid), "tuner", "trials", "trials_to")
+    options.only_with("--tuner optuna", tuner == "optuna", "trials")
+    options.only_with("--valid", valid is not None, "pad")
     _check_together(train, valid, bool(tune or grid), trials_to, checkpoint, output)
     from firstpage.data.shards import Shards
 
@@ -78,10 +85,18 @@ def command(
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
     if engine is not None and not isinstance(data, Shards):
         raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
-    other = None if valid is None else shared.read_data(valid, **shared.like(valid, data))
+    other = None if valid is None else shared.read_data(valid)
+    if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
+        shared.note(f"{valid} is trained on, too: what is chosen on it is overfitted.")
+    if pad and other is not None:
+        data, other = _padded(data, other)
+    if not isinstance(data, Shards):
+        _note_uninformative(found, data)
     start = time.perf_counter()
     if tune or grid:
         tuned = _tune(found, data, other, tuner, grid, trials)
+        if failed := sum(math.isnan(trial.score) for trial in tuned.trials):
+            shared.note(f"{failed} of {len(tuned.trials)} trials diverged; they have no score.")
         found = tuned.best
         interrupted = tuned.interrupted
     else:
@@ -96,6 +111,31 @@ def command(
         sys.exit(130)
 
 
+def _note_uninformative(ranker: Ranker, data: Any) -> None:
+    """Say how many queries order nothing: a ranker that learns from preferences drops them."""
+    from firstpage.rankers.pieces import tells
+
+    flat = len(data) - int(tells(data).sum())
+    if 0 < flat < len(data) and ranker._prefers:
+        shared.note(f"{data.source}: {flat} of {len(data)} queries have one label alone; left out.")
+
+
+def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
+    """Both with as many features as the wider one has, where they have no names.
+
+    Shards cannot be made wider.
+    """
+    from firstpage.data.columns import match_columns
+    from firstpage.data.shards import Shards
+
+    if data.feature_names is not None or valid.feature_names is not None:
+        return data, valid
+    if data.n_features < valid.n_features and not isinstance(data, Shards):
+        wider = match_columns(data, None, valid.n_features, valid.source, pad=True)
+        return wider.apply(data), valid
+    return data, match_columns(valid, None, data.n_features, data.source, pad=True).apply(valid)
+
+
 def _check_together(
     train: Path, valid: Path | None, tuned: bool, trials_to: Path | None, checkpoint: Path | None,
     output: Path,
@@ -106,14 +146,17 @@ def _check_together(
     if tuned and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
     if train.is_dir() and not is_shards(train):
-        raise click.UsageError(f"{train} is a folder; `firstpage crossval` trains over its folds.")
+        raise click.UsageError(
+            f"{train} is a folder without data files or shards; `firstpage crossval` trains over "
+            "folds."
+        )
     for file in filter(None, (output, trials_to)):
         if str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir():
             raise click.UsageError(f"{file}: cannot be written there.")
     if checkpoint is not None and tuned:
         raise click.UsageError("--checkpoint goes with one training, not with --tune or --grid.")
-    if trials_to is not None and not tuned:
-        raise click.UsageError("--trials-to goes with --tune or --grid.")
+    if trials_to is not None:
+        outputs.format_by_suffix(trials_to, TRIALS, "--trials-to")
 
 
 def _tune(
@@ -127,6 +170,8 @@ def _tune(
         name, equals, values = item.partition("=")
         if not equals:
             raise click.UsageError(f"--grid reads NAME=A,B,..; got {item!r}.")
+        if name.strip() in search:
+            raise click.UsageError(f"--grid {name.strip()} is given twice; give all values in one.")
         search[name.strip()] = [literal(v) for v in pieces(values) if v.strip()]
 
     def tell(number: int, total: int, trial: Trial) -> None:
@@ -193,10 +238,10 @@ def _write_trials(tuned: Tuned, path: Path) -> None:
         {k: v if isinstance(v, (int, float)) else str(v) for k, v in r.items()}
         for r in tuned.table()
     ]
-    if path.suffix.lower() == ".json":
-        shared.deliver(json.dumps(rows, indent=1), path)
+    if outputs.format_by_suffix(path, TRIALS, "--trials-to") == "json":
+        outputs.deliver(json.dumps(rows, indent=1), path)
         return
     from firstpage.report.table import Table
 
     head = list(rows[0])
-    shared.deliver(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)
+    outputs.deliver(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

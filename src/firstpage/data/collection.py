@@ -62,6 +62,9 @@ class Collection:
     documents: dict[str, str]
     data: Dataset
 
+    def __repr__(self) -> str:
+        return f"Collection({len(self.questions)} questions, {len(self.documents)} documents)"
+
 
 def stdlib_collection() -> Collection:
     """Build it from the running Python; takes about two seconds."""

@@ -24,7 +24,10 @@ CHUNK = 1 << 20
 LINE_FEED, BLANK = 10, 32
 
 SAYS = {
-    kernel.BAD_LABEL: "the line must begin with a number, the label, and begins with {got}.",
+    kernel.BAD_LABEL: (
+        "the line must begin with a number, the label, and begins with {got}; any number will do "
+        "where documents are only ranked."
+    ),
     kernel.NO_QID: "after the label 'qid:' must follow, and {got} does.",
     kernel.EMPTY_QID: "'qid:' has no id after it.",
     kernel.BAD_INDEX: "a feature must read 'number:value', and reads {got}.",
@@ -286,6 +289,9 @@ class LetorReader:
     def _fail(self, code: int, text: Bytes, size: int) -> NoReturn:
         pos, start = int(self.state[kernel.TROUBLE]), int(self.state[kernel.USED])
         line = self.lines + int(self.state[kernel.LINES]) + 1
+        bare = bytes(text[start : min(start + 200, size)]).lstrip()
+        if code in (kernel.BAD_LABEL, kernel.NO_QID) and bare.startswith(b"qid:"):
+            code, pos = kernel.BAD_LABEL, start
         got = bytes(text[pos : min(pos + 200, size)]).split(b"\n", 1)[0].split()
         word = repr(got[0][:40].decode("utf-8", "replace")) if got else "the end of the line"
         raise DataError(f"{at(self.path, line, pos - start + 1)}: {SAYS[code].format(got=word)}")

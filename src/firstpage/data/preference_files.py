@@ -88,7 +88,7 @@ def _rows(file: Path) -> Iterator[lines.Row]:
     with open_bytes(file) as (stream, _):
         name = str(file)
         plain = name.removesuffix(suffix_of(file)[1])
-        for where, row in lines.rows(plain, stream, 1 << 40):
+        for where, row in lines.rows(plain, stream, lines.NO_LIMITS):
             yield where.replace(plain, name, 1), row
 
 

@@ -19,7 +19,15 @@ from firstpage.data.formats import format_of, read
 from firstpage.data.letor import to_arrays
 from firstpage.data.letor_blocks import letor_blocks
 from firstpage.data.shard_checks import Once, hash_of
-from firstpage.data.shards import FILE, TABLE, Shard, Shards, data_files, read_shards
+from firstpage.data.shards import (
+    FILE,
+    TABLE,
+    Shard,
+    Shards,
+    data_files,
+    read_shards,
+    warn_of_widths,
+)
 from firstpage.data.stacked import stacked, widened
 from firstpage.errors import DataError
 
@@ -113,6 +121,7 @@ class _Writer:
         self.folder = folder
         self.shards: list[Shard] = []
         self.widths: list[int] = []
+        self.files: dict[str, int] = {}  # the features of each source, as text tells them
         self.once = Once()
         self.first: Dataset | None = None
         self.low, self.high = np.inf, -np.inf
@@ -131,6 +140,8 @@ class _Writer:
         self.low = min(self.low, float(data.y.min(initial=np.inf)))
         self.high = max(self.high, float(data.y.max(initial=-np.inf)))
         self.widths.append(data.n_features)
+        width = max(self.files.get(data.source, 0), data.n_features)
+        self.files[data.source] = width
         self.shards.append(self._write(data, name))
 
     def _write(self, data: Dataset, name: str) -> Shard:
@@ -151,6 +162,7 @@ class _Writer:
         if self.first is None or not sum(s.rows for s in self.shards):
             raise DataError("there is no document to write.")
         width = max(self.widths)
+        warn_of_widths("the data", self.files)
         held = {
             "features": width,
             "dtype": str(self.first.X.dtype),

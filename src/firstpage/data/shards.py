@@ -11,6 +11,7 @@ import hashlib
 import mmap
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,16 +22,18 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.files import suffix_of
+from firstpage.data.folds import NAMES
 from firstpage.data.formats import SUFFIXES, read
 from firstpage.data.json_files import Kind, digest
 from firstpage.data.letor import from_arrays
 from firstpage.data.letor_reader import FeatureZero
 from firstpage.data.shard_checks import AGAIN, Once, check_same, has_arrays, hash_of, mapped
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 
 FILE = Kind("firstpage-shards", 1, "table of shards")
 TABLE = "shards.json"
-FOLD = {"train", "vali", "valid", "validation", "test"}  # which nobody means as one
+SPLITS = {name: split for split, names in NAMES.items() for name in names}
+SPLITS |= {"dev": "vali", "eval": "test", "heldout": "test", "holdout": "test"}
 AS_THEY_ARE = ("letor", "parquet")  # files that are shards without being written anew
 
 
@@ -180,15 +183,32 @@ def is_shards(path: str | os.PathLike[str]) -> bool:
     """Whether this is meant as one: with a table, arrays, or data files side by side."""
     place = Path(path)
     return place.is_dir() and (
-        (place / TABLE).is_file() or bool(data_files(place)) or has_arrays(place)
+        (place / TABLE).is_file()
+        or has_arrays(place)
+        or any(f.is_file() and _kind(f) in AS_THEY_ARE for f in place.iterdir())
     )
 
 
 def data_files(folder: Path) -> list[Path]:
-    """LETOR and Parquet files, by name; those of one fold are not taken for shards."""
+    """LETOR and Parquet files, by name; files of different splits are refused, not mixed."""
     found = sorted(f for f in folder.iterdir() if f.is_file() and _kind(f) in AS_THEY_ARE)
-    parts = {re.split(r"[^a-z]", f.name.lower())[0] for f in found} & FOLD
-    return found if len(parts) < 2 else []
+    splits: dict[str, str] = {}
+    for file in found:
+        splits.setdefault(_split(file), file.name)
+    if len(splits) > 1:
+        first = found[0].name if "train" not in splits else splits["train"]
+        raise DataError(
+            f"{folder}: is a folder of different splits, which are not one data set: "
+            f"{', '.join(splits.values())}. Name one file, such as {folder / first}; "
+            "`firstpage crossval` trains and tests over the splits of a folder."
+        )
+    return found
+
+
+def _split(path: Path) -> str:
+    """`train`, `vali` or `test`, where a word of the name says so."""
+    words = re.split(r"[^a-z]+", path.name.lower())
+    return next((SPLITS[word] for word in words if word in SPLITS), "")
 
 
 def _kind(path: Path) -> str | None:
@@ -231,6 +251,7 @@ def _files(place: Path, files: list[Path]) -> Shards:
 def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
     """Every file is read once, to know what there is; the readers' cache makes the next cheap."""
     found, names, dtype, sparse = [], None, "float32", False
+    widths: dict[str, int] = {}
     width, low, high = 0, np.inf, -np.inf
     once = Once()
     for number, path in enumerate(files):
@@ -245,4 +266,19 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
         width = max(width, data.n_features)
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
         found.append(Shard(path.name, data.n_docs, len(data), hash_of(data)))
+        widths[path.name] = data.n_features
+    warn_of_widths(str(place), widths)
     return Shards(place, tuple(found), width, dtype, sparse, names, (low, high), zero_based)
+
+
+def warn_of_widths(place: str, widths: dict[str, int]) -> None:
+    """Warn where files of one data set have different numbers of features: zeros are filled in."""
+    most = max(widths.values(), default=0)
+    narrow = [f"{name} ({width})" for name, width in widths.items() if width < most]
+    if narrow:
+        shown = ", ".join(narrow[:5]) + ", .." * (len(narrow) > 5)
+        warnings.warn(
+            f"{place}: has {most} features; those that a file lacks are taken for 0: {shown}.",
+            FirstpageWarning,
+            stacklevel=5,
+        )

@@ -8,6 +8,7 @@ other numeric column is a feature.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.files import check_readable, write_bytes
-from firstpage.errors import DataError, need
+from firstpage.errors import DataError, FirstpageWarning, need
 
 LABEL = ("label", "relevance", "grade", "target", "y")
 QUERY = ("qid", "query_id", "queryid", "query")
 DOCUMENT = ("docid", "doc_id", "document", "document_id", "docno")
+NPZ = ("X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names")
 
 
 def _polars(why: str) -> Any:
@@ -40,8 +42,12 @@ def read_table(
     docid: str | None = None,
     dtype: str = "float32",
     kind: str | None = None,
+    labelled: bool = True,
 ) -> Dataset:
-    """Read parquet, csv or arrow; name the columns where they are not called as above."""
+    """Read parquet, csv or arrow; name the columns where they are not called as above.
+
+    labelled  False: there need not be a label column; labels are NaN then, which only ranking takes
+    """
     file = Path(path)
     check_readable(file)
     pl = _polars(f"Reading {file}")
@@ -50,7 +56,8 @@ def read_table(
         frame = read(file)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
-    return from_frame(frame, str(file), label=label, qid=qid, docid=docid, dtype=dtype)
+    columns = {"label": label, "qid": qid, "docid": docid}
+    return from_frame(frame, str(file), **columns, dtype=dtype, labelled=labelled)
 
 
 def _kind(file: Path, kind: str | None) -> str:
@@ -65,13 +72,22 @@ def from_frame(
     qid: str | None = None,
     docid: str | None = None,
     dtype: str = "float32",
+    labelled: bool = True,
 ) -> Dataset:
     """From a polars or pandas frame, or an Arrow table."""
     columns = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
-    y = _find(columns, label, LABEL, "label", source)
+    y = _find(columns, label, LABEL, "label", source, optional=not labelled)
     q = _find(columns, qid, QUERY, "query id", source)
     d = _find(columns, docid, DOCUMENT, "document id", source, optional=True)
     features = [c for c in columns if c not in (y, q, d)]
+    odd = [str(c) for c in features if str(c).lower() in (*LABEL, *QUERY, *DOCUMENT)]
+    if odd:
+        warnings.warn(
+            f"{source}: reads {', '.join(map(repr, odd))} as a feature, though {y!r} is the label, "
+            f"{q!r} the query and {d!r} the document; drop the column if it is none.",
+            FirstpageWarning,
+            stacklevel=3,
+        )
     arrays = []
     for name in features:
         array = _numbers(frame, name, source)
@@ -83,8 +99,8 @@ def from_frame(
     if any(name is None for name in names):
         row = next(i for i, name in enumerate(names) if name is None)
         raise DataError(f"{source}: row {row + 1} has no query id.")
-    labels = _numbers(frame, y, source)
-    if np.isnan(labels).any():
+    labels = np.full(rows, np.nan) if y is None else _numbers(frame, y, source)
+    if labelled and np.isnan(labels).any():
         raise DataError(f"{source}: row {int(np.argmax(np.isnan(labels))) + 1} has no label.")
     return Dataset.from_arrays(X, labels, names, ids, [str(f) for f in features], source)
 
@@ -172,8 +188,11 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
 # --- npz
 
 
-def read_npz(path: str | os.PathLike[str]) -> Dataset:
-    """Arrays X (or data/indices/indptr/shape), y, qid and perhaps docid, feature_names."""
+def read_npz(path: str | os.PathLike[str], labelled: bool = True) -> Dataset:
+    """Arrays X (or data/indices/indptr/shape), y, qid and perhaps docid, feature_names.
+
+    labelled  False: y may be missing; labels are NaN then, which only ranking takes
+    """
     file = Path(path)
     check_readable(file)
     try:
@@ -181,6 +200,8 @@ def read_npz(path: str | os.PathLike[str]) -> Dataset:
             held = {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
         raise DataError(f"{file}: cannot be read as npz ({_first_line(error)}).") from error
+    if not labelled and "y" not in held and "qid" in held:
+        held["y"] = np.full(len(held["qid"]), np.nan)
     lacking = [name for name in ("y", "qid") if name not in held]
     if "X" in held:
         X: Any = held["X"]
@@ -191,6 +212,13 @@ def read_npz(path: str | os.PathLike[str]) -> Dataset:
         X = csr_array(parts, shape=tuple(held["shape"].tolist()))
     else:
         lacking.insert(0, "X")
+    odd = [name for name in held if name not in NPZ]
+    if odd:
+        warnings.warn(
+            f"{file}: leaves out {', '.join(odd)}; data are {', '.join(NPZ)}.",
+            FirstpageWarning,
+            stacklevel=3,
+        )
     if lacking:
         raise DataError(f"{file}: lacks {', '.join(lacking)}; it has {', '.join(held)}.")
     names = held["feature_names"].tolist() if "feature_names" in held else None

@@ -43,6 +43,10 @@ class _Scaling:
         if self.per not in ("query", "global"):
             raise DataError(f"per must be 'query' or 'global'; got {self.per!r}.")
 
+    def __repr__(self) -> str:
+        fitted = "" if self.shift is None else f", fitted to {len(self.shift)} features"
+        return f"{type(self).__name__}(per={self.per!r}{fitted})"
+
     def fit(self, data: Dataset | Parts) -> Self:
         """With the numbers of this data, or of all its parts; per query there is nothing to
         remember."""

@@ -271,9 +271,19 @@ def run_of(data: Dataset, scores: Iterable[float], name: str = "") -> Run:
 
 
 def named_documents(data: Dataset) -> Ids:
-    """The document ids; documents without one are called by their place, `query-3`."""
-    if data.docids is not None and not (data.docids.ends == data.docids.starts).any():
-        return data.docids
+    """The document ids; documents without one are called by their place, `query-3`, with a
+    warning."""
+    bare = data.n_docs
+    if data.docids is not None:
+        bare = int((data.docids.ends == data.docids.starts).sum())
+    if not bare:
+        return data.docids  # type: ignore[return-value]
+    warnings.warn(
+        f"{data.source}: {bare} of {data.n_docs} documents have no id; they are called by their "
+        "query and place, such as 1-3.",
+        FirstpageWarning,
+        stacklevel=3,
+    )
     names = data.docids if data.docids is not None else [""] * data.n_docs
     place = np.arange(data.n_docs) - np.repeat(data.offsets[:-1], data.lengths) + 1
     queries = data.queries.repeated(data.lengths)

@@ -59,6 +59,12 @@ class Truth:
     def __len__(self) -> int:
         return len(self.queries)
 
+    def __repr__(self) -> str:
+        span = (
+            f", labels {self.labels.min():g} to {self.labels.max():g}" if len(self.labels) else ""
+        )
+        return f"Truth({len(self)} queries, {len(self.labels)} documents{span})"
+
     def _query_of(self, row: int) -> str:
         return self.queries[int(np.searchsorted(self.offsets, row, side="right")) - 1]
 

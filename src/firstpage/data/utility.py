@@ -69,6 +69,13 @@ class Utility:
         if self.form not in get_args(Form):
             raise DataError(f"form must be gains or weights; got {self.form!r}.")
 
+    def __repr__(self) -> str:
+        gains = ", ".join(
+            f"{g}: {gain:.3g}" for g, gain in zip(self.grades, self.gains, strict=True)
+        )
+        segments = f", {len(self.segments)} segments" if self.segments else ""
+        return f"Utility({self.form}, {self.places} places, gains by grade {{{gains}}}{segments})"
+
     @property
     def places(self) -> int:
         """K: the places that count."""

@@ -1,34 +1,43 @@
-"""Whether more judgments pay: the learning curve so far, and where it leads."""
+"""Whether more judgments pay: the learning curve so far, where it leads, and how sure that is."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import nnls
 
 from firstpage.data.utility import Form
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.validation import agreement, folds
-from firstpage.types import Floats, Ints
+from firstpage.dcglearn.validation import folds, hits
+from firstpage.types import Array, Floats, Ints
 
 PARTS = (0.2, 0.35, 0.5, 0.7, 1.0)  # of the pairs to learn from
 POWERS = np.arange(0.3, 1.51, 0.1)  # errors fall like pairs to the power of minus one of these
-FEWEST = 20  # pairs below which nobody can tell
-LEAST_GAIN = 1e-4  # accuracy a judgment: below it most people would stop
+FEWEST = 20  # pairs from which on C and the next pair are chosen by the pairs so far
+MIN_PAIRS, MIN_QUERIES = 100, 20  # below which no advice is given
+MORE = 100  # pairs, of which the gain is estimated
+LEAST_GAIN = 0.01  # accuracy that MORE pairs must bring to pay
+ROUNDS, LEVEL = 200, 0.95  # of the bootstrap over queries
+Verdict = Literal["stop", "go on", "unclear", "too few"]
+WORDS: dict[Verdict, str] = {
+    "stop": "more hardly pay",
+    "go on": "go on",
+    "unclear": "too uncertain to say whether more pay",
+}
 
 
 @dataclass(frozen=True)
 class Advice:
-    """pairs     so far
+    """pairs, queries   so far
     ceiling   where more of such pairs lead in the end (people err, and grades do)
     miss, power   after n pairs the accuracy is about ceiling - miss * n^-power
     curve     (pairs, accuracy) on pairs held out, which all of this is read from
+    interval  lower and upper end (95 %) of the accuracy that the next 100 pairs bring
 
-    NaN where there are too few pairs to tell.
+    NaN where there are too few pairs to tell: below 100 pairs or 20 queries.
     """
 
     pairs: int
@@ -36,23 +45,35 @@ class Advice:
     miss: float
     power: float
     curve: tuple[tuple[int, float], ...]
+    interval: tuple[float, float] = (math.nan, math.nan)
+    queries: int = 0
 
     def accuracy(self, more: int = 0) -> float:
-        """What to expect after so many more pairs."""
+        """Return the accuracy to expect after so many more pairs."""
         return self.ceiling - self.miss * math.pow(self.pairs + more, -self.power)
 
     @property
     def gain(self) -> float:
-        """Accuracy that the next judgment is expected to bring."""
-        return self.power * self.miss * math.pow(self.pairs, -self.power - 1)
+        """Accuracy that the next 100 judgments are expected to bring."""
+        return self.accuracy(MORE) - self.accuracy()
 
     @property
     def known(self) -> bool:
+        """Whether the data can carry an advice."""
         return bool(np.isfinite(self.ceiling))
 
     @property
+    def verdict(self) -> Verdict:
+        """Return "stop" or "go on" where the whole interval says so."""
+        low, high = self.interval
+        if not self.known:
+            return "too few"
+        return "stop" if high < LEAST_GAIN else "go on" if low >= LEAST_GAIN else "unclear"
+
+    @property
     def stop(self) -> bool:
-        return self.known and self.gain < LEAST_GAIN
+        """Whether more judgments hardly pay, by the whole interval."""
+        return self.verdict == "stop"
 
     def needed(self, accuracy: float) -> int | None:
         """Pairs in all for this accuracy; None where it is out of reach or cannot be told."""
@@ -61,70 +82,134 @@ class Advice:
         return int(np.ceil((self.miss / (self.ceiling - accuracy)) ** (1 / self.power)))
 
     def __str__(self) -> str:
+        if not self.known and self.pairs >= MIN_PAIRS and self.queries >= MIN_QUERIES:
+            return (
+                f"too few of the {self.pairs} pairs are preferences to tell whether more would "
+                "pay; go on."
+            )
         if not self.known:
-            return f"too few pairs ({self.pairs}) or queries to tell whether more would pay; go on."
-        bring = self.accuracy(100) - self.accuracy()
-        what = "more hardly pay" if self.stop else "go on"
+            return (
+                f"{self.pairs} pairs of {self.queries} queries are too few to tell whether more "
+                f"would pay, which takes {MIN_PAIRS} pairs of {MIN_QUERIES} queries; go on."
+            )
+        low, high = self.interval
         return (
-            f"expected accuracy {self.accuracy():.3f} with {self.pairs} pairs, "
-            f"{self.ceiling:.3f} with ever more; the next 100 bring about {bring:+.3f}: {what}."
+            f"expected accuracy {self.accuracy():.3f} with {self.pairs} pairs; the next {MORE} "
+            f"bring about {self.gain:+.3f} ({LEVEL:.0%} interval {low:+.3f} to {high:+.3f}): "
+            f"{WORDS[self.verdict]}."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """What a program reads; null for what cannot be told."""
-        told = {
-            "accuracy": self.accuracy(), "ceiling": self.ceiling, "gain": self.gain,
-            "gain_of_100": self.accuracy(100) - self.accuracy(),
+        numbers = {
+            "accuracy": self.accuracy(), "ceiling": self.ceiling, "gain_of_100": self.gain,
+            "gain_interval": list(self.interval),
         }  # fmt: skip
         return {
-            "pairs": self.pairs, "stop": self.stop, "text": str(self),
+            "pairs": self.pairs, "queries": self.queries, "verdict": self.verdict,
+            "stop": self.stop, "text": str(self), "level": LEVEL,
+            "rule": {"pairs": MIN_PAIRS, "queries": MIN_QUERIES, "least_gain_of_100": LEAST_GAIN},
             "curve": [list(point) for point in self.curve],
-            **{name: value if self.known else None for name, value in told.items()},
+            **{name: value if self.known else None for name, value in numbers.items()},
         }  # fmt: skip
 
 
 def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
-    """From measures learned on parts of the pairs and judged on others, in the form used."""
+    """Return advice from measures learned on parts of the pairs and judged on others.
+
+    Whole queries are drawn again for the interval.  "Stop" and "go on" are said only where all
+    of it is below or above a gain of .01 by the next 100 pairs.
+    """
     count = len(learner.pairs_)
-    groups = learner.groups_
-    if count < FEWEST or len(np.unique(groups)) < 5:
-        return Advice(count, np.nan, np.nan, np.nan, ())
-    points = []
+    _, group = np.unique(learner.groups_, return_inverse=True)
+    queries = int(group.max(initial=-1)) + 1
+    unknown = Advice(count, math.nan, math.nan, math.nan, (), queries=queries)
+    if count < MIN_PAIRS or queries < MIN_QUERIES:
+        return unknown
+    correct, total = np.zeros((2, len(PARTS), queries))
+    sizes: list[list[int]] = [[] for _ in PARTS]
     for repeat in range(repeats):
         rng = np.random.default_rng([learner.seed, repeat])
-        for train, held in folds(groups, learner.folds, learner.seed + repeat):
-            points += _learned(learner, rng.permutation(train), held, form)
-    if not points:  # preferences of one query only: none is left to judge by
-        return Advice(count, np.nan, np.nan, np.nan, ())
-    sizes, right = np.array(points).T
-    parts = np.unique(sizes)
-    means = np.array([right[sizes == size].mean() for size in parts])
-    ceiling, miss, power = _fitted(sizes, right)
-    curve = tuple((int(m), float(a)) for m, a in zip(parts, means, strict=True))
-    return Advice(count, ceiling, miss, power, curve)
+        for train, held in folds(learner.groups_, learner.folds, learner.seed + repeat):
+            rows = rng.permutation(train)
+            for part, size, scores in _learned(learner, rows, held, form):
+                sizes[part].append(size)
+                weight = learner.pairs_.weight[held] * (learner.pairs_.kind[held] > 0)
+                np.add.at(correct[part], group[held], weight * scores)
+                np.add.at(total[part], group[held], weight)
+    if any(not found for found in sizes):
+        return unknown  # parts without a preference to learn from, or to hold out
+    means = np.array([np.mean(found) for found in sizes])
+    whole = np.ones((1, queries))
+    draws = np.random.default_rng(learner.seed).multinomial(
+        queries, np.full(queries, 1 / queries), ROUNDS
+    )
+    accuracies = [_ratio(drawn @ correct.T, drawn @ total.T) for drawn in (whole, draws)]
+    ceiling, miss, power = (values[0] for values in _fitted(means, accuracies[0]))
+    gains = _gains(count, *_fitted(means, accuracies[1]))
+    tail = 50 * (1 - LEVEL)
+    low, high = np.percentile(gains, [tail, 100 - tail])
+    curve = tuple((round(float(m)), float(a)) for m, a in zip(means, accuracies[0][0], strict=True))
+    return Advice(
+        count, float(ceiling), float(miss), float(power), curve, (float(low), float(high)), queries
+    )
 
 
-def _learned(learner: DCGLearn, train: Ints, held: Ints, form: Form) -> list[tuple[int, float]]:
+def _learned(
+    learner: DCGLearn, train: Ints, held: Ints, form: Form
+) -> list[tuple[int, int, Floats]]:
+    """Return (number of the part, pairs learned from, agreement with each held-out pair)."""
     found = []
-    for part in PARTS:
-        rows = train[: max(1, round(part * len(train)))]
-        pairs, test = learner.pairs_[rows], learner.pairs_[held]
+    test = learner.pairs_[held]
+    for part, fraction in enumerate(PARTS):
+        rows = train[: max(1, round(fraction * len(train)))]
+        pairs = learner.pairs_[rows]
         if pairs.ties == len(pairs) or test.ties == len(test):
             continue
         table = learner.recipe_.fit(learner.recipe_.sums(pairs), learner.C_).table
         if form == "gains":
             table = factors(table.reshape(learner.places_, -1)).table
-        found.append((len(rows), agreement(test, table).accuracy))
+        found.append((part, len(rows), hits(test, table)))
     return found
 
 
-def _fitted(sizes: Floats, right: Floats) -> tuple[float, float, float]:
-    """Errors as floor + miss * pairs^-power, both not negative, by least squares."""
-    best = (np.inf, 0.0, 0.0, 1.0)
+def _ratio(over: Floats, under: Floats) -> Floats:
+    return np.asarray(over / np.maximum(under, 1e-300))
+
+
+def _fitted(sizes: Floats, accuracies: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return ceiling, miss and power of each row of accuracies.
+
+    Errors are floor + miss * pairs^-power, both not negative, by least squares over the powers.
+    """
+    errors = 1.0 - accuracies
+    misfit = np.full(len(errors), np.inf)
+    best = np.zeros((3, len(errors)))
     for power in POWERS:
-        curve = sizes**-power * sizes.min() ** power
-        columns = np.column_stack([np.ones_like(curve), curve])
-        (floor, miss), misfit = nnls(columns, 1.0 - right)
-        best = min(best, (float(misfit), float(floor), float(miss), float(power)))
-    _, floor, miss, power = best
-    return 1.0 - floor, miss * float(sizes.min()) ** power, power
+        falling = sizes**-power
+        for floor, miss in _nonnegative(falling, errors):
+            left = ((errors - floor[:, None] - miss[:, None] * falling) ** 2).sum(axis=1)
+            nearer = left < misfit - 1e-15
+            misfit[nearer] = left[nearer]
+            best[:, nearer] = np.stack([1.0 - floor, miss, np.full_like(floor, power)])[:, nearer]
+    return best[0], best[1], best[2]
+
+
+def _nonnegative(falling: Floats, errors: Floats) -> list[tuple[Floats, Floats]]:
+    """Return candidates for (floor, miss), one of which is the least nonnegative solution."""
+    apart = falling - falling.mean()
+    mean = errors.mean(axis=1)
+    miss = (errors - mean[:, None]) @ apart / (apart @ apart)
+    floor = mean - miss * falling.mean()
+    inside = (miss >= 0) & (floor >= 0)
+    none = np.zeros_like(mean)
+    through = np.maximum(errors @ falling / (falling @ falling), 0.0)
+    return [
+        (np.where(inside, floor, mean), np.where(inside, miss, 0.0)),
+        (mean, none),
+        (none, through),
+    ]
+
+
+def _gains(pairs: int, ceiling: Floats, miss: Floats, power: Array) -> Floats:
+    return np.asarray(miss * (pairs**-power - (pairs + MORE) ** -power))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences import Preferences
+from firstpage.data.preferences import UNKNOWN, Preferences, Unjudged
 from firstpage.dcglearn.pairs import TIE, Pairs
 from firstpage.errors import DataError
 from firstpage.types import Bools, Ints, Words
@@ -75,6 +75,23 @@ def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
             f"{share:.0%} of the preferences are contradicted: of the same two lists of grades "
             "the other one was preferred as well."
         )
+
+
+def places_cut(given: Preferences, places: int) -> Iterator[str]:
+    """Yield that lists go on after the places that count, where they do."""
+    if given.places > places:
+        yield (
+            f"some lists have {given.places} places; only the first {places} count in the measure."
+        )
+
+
+def places_unjudged(given: Preferences, places: int, unjudged: Unjudged) -> Iterator[str]:
+    """Yield what places without a grade count as, where there are any."""
+    levels = np.concatenate([side[:, :places].ravel() for side in (given.left, given.right)])
+    unknown = float((levels == UNKNOWN).mean()) if levels.size else 0.0
+    if unknown:
+        words = {"worst": "count as the worst grade", "condense": "are left out"}
+        yield f"{unknown:.1%} of the places have no grade and {words[unjudged]} (unjudged)."
 
 
 def lost_grades(grades: Sequence[int], seen: Collection[int]) -> Iterator[str]:

@@ -158,6 +158,13 @@ class Coherence:
     orders: tuple[tuple[str, ...], tuple[str, ...]]
     differing: tuple[SystemPair, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"Coherence({self.texts[0]} and {self.texts[1]}: {self.queries} queries, "
+            f"{len(self.systems)} systems, agree on {self.agreement.rate:.1%} of "
+            f"{self.agreement.pairs} pairs of lists)"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "measures": list(self.texts), "queries": self.queries,
@@ -178,7 +185,8 @@ def coherence(
     `systems` and `truth` are what `compare` takes; measures are DCG or NDCG, or measure files.
     """
     asked = wanted(first), wanted(second)
-    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid)
+    depth = max(w.depth for w in asked)
+    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid, depth)
     one, two = (ranked.scale(w) for w in asked)
     return coherence_of(ranked, one, two, bins, worst)
 

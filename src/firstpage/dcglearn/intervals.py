@@ -30,6 +30,12 @@ class Intervals:
     rounds: int
     level: float
 
+    def __repr__(self) -> str:
+        return (
+            f"Intervals({self.level:.0%}, {self.rounds} rounds: {len(self.gains)} gains, "
+            f"{len(self.discounts)} discounts)"
+        )
+
     @classmethod
     def held(cls, utility: Utility) -> Intervals | None:
         """Those that a measure file keeps, if any."""

@@ -18,6 +18,7 @@ from firstpage.dcglearn.reading import Scale, Wanted
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.order import number_ties
 from firstpage.measures.conventions import Convention
+from firstpage.measures.coverage import DEPTH
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.learned import LearnedNDCG
 from firstpage.measures.lists import Lists
@@ -37,12 +38,18 @@ class Ranked:
     @classmethod
     def of(
         cls, systems: Mapping[str, Any], truth: Any, how: Convention, qid: Any = None,
-        docid: Any = None,
+        docid: Any = None, depth: int = DEPTH,
     ) -> Ranked:  # fmt: skip
-        """Rank every system against one truth; all that `evaluate` takes will do."""
+        """Rank every system against one truth; all that `evaluate` takes will do.
+
+        depth  how many documents per list are looked at for those without a judgment
+        """
         if len(systems) < 2:
             raise DataError(f"there must be at least two systems; there is {len(systems)}.")
-        lists = tuple(make_lists(s, truth, how, qid, docid) for s in systems.values())
+        lists = tuple(
+            make_lists(s, truth, how, qid, docid, name=name, depth=depth)
+            for name, s in systems.items()
+        )
         shared = _shared(lists)
         rows = tuple(_rows(one, shared) for one in lists)
         return cls(tuple(systems), lists[0].queries[rows[0]], lists, rows, how)

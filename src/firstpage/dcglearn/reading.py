@@ -13,6 +13,7 @@ import numpy as np
 from firstpage.data.utility import Utility
 from firstpage.errors import MeasureError
 from firstpage.measures.conventions import Convention
+from firstpage.measures.coverage import DEPTH
 from firstpage.measures.graded import DCG, NDCG, discounts
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
 from firstpage.measures.parse import measure
@@ -54,6 +55,12 @@ class Wanted:
     text: str
     asked: DCG | NDCG
     utility: Utility | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many documents of a list the measure looks at."""
+        places = DEPTH if self.utility is None else self.utility.places
+        return self.asked.cutoff or places
 
     def on(self, grades: Sequence[int], longest: int, how: Convention) -> Scale:
         """With gains for these grades; without a cut-off, as deep as the longest list."""

@@ -57,6 +57,16 @@ def agreement(pairs: Pairs, table: Floats) -> Match:
     return Match.of(sums)
 
 
+def hits(pairs: Pairs, table: Floats) -> Floats:
+    """Return 1 per preference that these weights agree with, 0 per other, .5 for no difference.
+
+    Ties have no meaning here: whoever adds these up leaves them out.
+    """
+    z = differences(pairs, table)
+    tolerance = NOTHING * float(np.abs(z).max(initial=0.0))
+    return np.where(z > tolerance, 1.0, np.where(z >= -tolerance, 0.5, 0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Path:
     """Along C: accuracy on pairs held out, a row a fold; of the weights, and of the gains times

@@ -71,7 +71,7 @@ def _tiles(results: Results) -> str:
             f"a question instead of {labels.sorting:.0f} for sorting everything; they find "
             f"{labels.recall:.0%} of what is right",
         ),
-        (f"{labels.agreement:.0%}", "of the time two people put two documents in the same order"),
+        (f"{labels.agreement:.0%}", "of the pairs that two people were asked got the same answer"),
     ]
     tiles = "".join(
         f'<div class="tile"><b>{escape(big)}</b><span>{escape(small)}</span></div>'

@@ -50,8 +50,8 @@ class Labels:
 
     @property
     def agreement(self) -> float:
-        """How often two order two documents alike, of those that both put in some order."""
-        return self.study.agreement["pairs"].without_ties
+        """How often two people gave the same answer to a pair that both were asked."""
+        return self.study.shared["pairs"].overall
 
     @property
     def minutes_each(self) -> float:

@@ -43,14 +43,20 @@ def make(
     store: Store, slug: str, title: str, guidelines: str, files: Mapping[str, Path], **how: Any
 ) -> Project:
     """As `firstpage label setup` does: texts from files, three assessors, and you to lead it."""
-    with store.write() as tx, ExitStack() as opened:
+    with ExitStack() as opened:
         given: dict[str, Any] = {
             name: File(str(path), opened.enter_context(path.open("rb")))
             for name, path in files.items()
         }
+        read = bundle.read(Sources(**given))
+    setting = projects.setting_of(how.get("setting") or {})
+    with (
+        texts.staged(store, read, (how.get("tool", "pairs"),), setting) as ready,
+        store.write() as tx,
+    ):
         you = people.ensure(tx, LOCAL, "You", admin=True)
         made = projects.create(tx, slug, title, guidelines=guidelines, by=you, **how)
-        texts.add(tx, made, bundle.read(Sources(**given)), you)
+        ready.publish(tx, made, you)
         for login in TEAM:
             person = people.ensure(tx, login, f"{login.title()} (simulated)")
             projects.join(tx, made, person, "assessor", by=you)

@@ -73,8 +73,8 @@ def labelling(labels: Labels) -> str:
         f"{labels.per_question:.0f} for a question and an assessor, where sorting all documents "
         f"would take about {labels.sorting:.0f}. They took {labels.minutes / 60:.1f} hours of "
         f"simulated time and found {labels.recall:.0%} of the right answers. "
-        f"{labels.double} questions were judged by two people, who put two documents in the same "
-        f"order {labels.agreement:.0%} of the time.{by}"
+        f"{labels.double} questions were judged by two people, who gave the same answer to "
+        f"{labels.agreement:.0%} of the pairs that both were asked.{by}"
     )
 
 

@@ -40,6 +40,28 @@ def quiet_blas() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def limited_blas(threads: int) -> Iterator[None]:
+    """Linear algebra in at most so many threads for a while."""
+    if threads >= available():
+        yield
+    elif threads == 1:
+        with _quiet:
+            yield
+    else:
+        with _controller().limit(limits=threads, user_api="blas"):
+            yield
+
+
+@contextmanager
+def limited_openmp(threads: int | None) -> Iterator[None]:
+    """OpenMP in at most so many threads for a while, for what the calling thread begins."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(threads, "openmp"):  # looks for libraries that were loaded since
+        yield
+
+
 class _Quiet:
     """Whoever comes first turns BLAS down; who leaves last turns it up again.
 

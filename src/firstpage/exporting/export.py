@@ -70,6 +70,10 @@ class Export:
     fixed: bool = field(default=False, repr=False)
     sources: tuple[Path, ...] = field(default=(), repr=False)
 
+    def __repr__(self) -> str:
+        files = ", ".join(f"{name} ({len(held):,} bytes)" for name, held in self.files.items())
+        return f"Export({self.target}, {self.name}: {files})"
+
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Into a folder; or, where the path has a suffix, the model there and the rest beside it.
 

@@ -68,6 +68,7 @@ def _labelled(
 ) -> tuple[list[int], list[float]]:
     """Rows that have a label, and the labels."""
     if qrels is None:
+        _note(f"{file}: there are no judgments (--qrels): all labels are 0.")
         return list(range(len(keys))), [0.0] * len(keys)
     known = qrels.to_dict()
     kept = [i for i, (query, doc) in enumerate(keys) if doc in known.get(query, {})]

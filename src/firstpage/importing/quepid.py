@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from pathlib import Path
 
 from firstpage.data.trec import Qrels
-from firstpage.errors import DataError, at
+from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.importing.text import Names, table
 
 COLUMNS = {
@@ -25,8 +26,10 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
     file = Path(path)
     query, document = Names("query", file), Names("document id", file)
     found: dict[str, dict[str, float]] = {}
+    unrated = 0
     for line, row in table(file, COLUMNS):
         if not row["rating"]:
+            unrated += 1
             continue
         try:
             rating = float(row["rating"].replace("_", "?"))  # which Python would read over
@@ -42,4 +45,8 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
             )
     if not found:
         raise DataError(f"{file}: holds no ratings.")
+    if unrated:
+        warnings.warn(
+            f"{file}: {unrated} rows without a rating are left out.", FirstpageWarning, stacklevel=2
+        )
     return Qrels.from_dict(found, file.name)

@@ -28,7 +28,7 @@ def label(
     while (shown := session.question) is not None and (most is None or given < most):
         right = None if shown.right is None else fetch(shown.right)
         verdict = assessor.judge(query, fetch(shown.left), right)
-        event = session.answer(verdict.outcome, verdict.bad)
+        event = session.answer(verdict.outcome, verdict.bad, verdict.skipped is not None)
         given += 1
         yield event, {**to_dict(event), "cost": dict(verdict.cost)}
 

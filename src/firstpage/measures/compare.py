@@ -33,6 +33,7 @@ from firstpage.measures.significance import (
 )
 from firstpage.types import Floats
 
+SHOWN = 20  # differences that are printed
 TIE = 1e-9  # values of two systems closer than this count as equal
 
 
@@ -190,8 +191,10 @@ class Comparison:
             lines.append(f"{e.name:<{wide}}  {means}")
         lines += [
             f"{d.measure}: {d.system} - {d.against} = {d.difference:+.4f}, p = {d.p_corrected:.4f}"
-            for d in self.differences
+            for d in self.differences[:SHOWN]
         ]
+        if len(self.differences) > SHOWN:
+            lines.append(f".. and {len(self.differences) - SHOWN} more, in `differences`")
         return "\n".join(lines)
 
     __repr__ = __str__

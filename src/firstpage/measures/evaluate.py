@@ -16,6 +16,7 @@ from firstpage.kernels.resample import bootstrap_means
 from firstpage.measures.base import Measure
 from firstpage.measures.conventions import Convention, Queries, Ties
 from firstpage.measures.conventions import convention as named_convention
+from firstpage.measures.coverage import DEPTH
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.lists import Lists
 from firstpage.measures.parse import Named, by_text
@@ -109,6 +110,10 @@ def evaluate(
     ci        add 95 % bootstrap intervals of the means
     engine    for Shards, where to work: "threads", "dask://host:port" or a Dask Client
 
+    One warning per run names what it and the judgments lack of each other: judged queries that it
+    misses, its queries that are not judged, and the fraction of unjudged documents in the top k
+    (the deepest cut-off, or 10).
+
     `convention` ("default", "trec", "letor") and the settings after it say what is meant; see
     docs/conventions.md.  Higher is better for all but TopK01, Perm01 and WKT.
     """
@@ -127,7 +132,8 @@ def evaluate(
         return found
     if engine is not None:
         raise DataError("engine goes with Shards (fp.read_shards); the truth is in memory.")
-    lists = make_lists(system, truth, how, qid, docid, k)
+    depth = max((getattr(m, "cutoff", None) or 0 for m in asked.values()), default=0) or DEPTH
+    lists = make_lists(system, truth, how, qid, docid, k, name, depth)
     return evaluate_lists(lists, tuple(asked), tuple(asked.values()), how, ci, name)
 
 

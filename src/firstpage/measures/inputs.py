@@ -16,6 +16,7 @@ from firstpage.data.trec import Column, Qrels, Run
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.measures.conventions import Convention
+from firstpage.measures.coverage import DEPTH, Coverage, some_of, warn_of_gaps
 from firstpage.measures.lists import Lists, rank_lists
 from firstpage.types import Floats, Ints
 
@@ -29,14 +30,18 @@ def make_lists(
     qid: Any = None,
     docid: Any = None,
     k: int | None = None,
+    name: str = "",
+    depth: int = DEPTH,
 ) -> Lists:
     """Rank what `system` says against `truth`.
 
     Scores with labels (arrays, a Dataset or a Truth), or a run with qrels (objects or
-    dictionaries).  `k` first turns the labels into a top-k truth, by the convention's seed.
+    dictionaries).  `k` first turns the labels into a top-k truth, by the convention's seed.  What
+    a run and judgments lack of each other is warned of, under the run's `name`; documents are
+    looked at down to `depth`.
     """
     if isinstance(truth, Mapping) and isinstance(system, Mapping) and _are_plain(system, truth):
-        return from_dicts(system, truth, how, k)
+        return _told(*from_dicts(system, truth, how, k), how, name or "the run", depth)
     if isinstance(truth, Mapping):
         truth = Qrels.from_dict(truth)
     if isinstance(truth, Column):
@@ -46,7 +51,8 @@ def make_lists(
                 "judgments (qrels) go with a run: a Run, or {query: {document: score}}; got "
                 f"{type(system).__name__}. Plain scores go with labels and qid."
             )
-        return from_run(run, truth, how, k)
+        label = name or run.source or run.name or "the run"
+        return _told(*from_run(run, truth, how, k), how, label, depth)
     if isinstance(system, (Mapping, Column)):
         raise DataError("a run goes with judgments (qrels), not with an array of labels.")
     if isinstance(truth, Dataset):
@@ -75,6 +81,11 @@ def make_lists(
     return rank_lists(scores, checked.labels, offsets, queries, how, ids)
 
 
+def _told(lists: Lists, gaps: Coverage, how: Convention, name: str, depth: int) -> Lists:
+    warn_of_gaps(gaps, lists, how.queries, name, depth)
+    return lists
+
+
 def _column(values: Any, what: str) -> Floats:
     try:
         array = np.asarray(values, np.float64)
@@ -87,30 +98,42 @@ def _column(values: Any, what: str) -> Floats:
     return np.ascontiguousarray(array)
 
 
-def from_run(run: Column, qrels: Column, how: Convention, k: int | None = None) -> Lists:
-    """Join a run with judgments by query and document."""
+def from_run(
+    run: Column, qrels: Column, how: Convention, k: int | None = None
+) -> tuple[Lists, Coverage]:
+    """Join a run with judgments by query and document; and say what they lack of each other."""
     partner = partners(run.queries, qrels.queries)
     if not (partner >= 0).any():
         raise DataError(
             f"{run.source or 'the run'} and {qrels.source or 'the judgments'} share no query: "
-            f"the run has {_some(run.queries)}, the judgments have {_some(qrels.queries)}."
+            f"the run has {some_of(run.queries)}, the judgments have {some_of(qrels.queries)}."
         )
     found = join_documents(run, qrels, partner)
-    queries, picked = _chosen(qrels.queries, partner, how)
+    in_run = np.full(len(qrels.queries), -1, np.int64)
+    in_run[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
+    missing = np.flatnonzero(in_run < 0)
+    gaps = Coverage(
+        qrels.queries[missing], len(in_run), run.queries[np.flatnonzero(partner < 0)], len(partner)
+    )
+    queries = np.arange(len(in_run)) if how.queries == "judged" else np.flatnonzero(in_run >= 0)
+    picked = in_run[queries]
     offsets, rows = _pick_rows(run.offsets, picked)
     pool_offsets, pool_rows = _pick_rows(qrels.offsets, queries)
     new_row = np.full(len(qrels.values) + 1, -1, np.int64)
     new_row[pool_rows] = np.arange(len(pool_rows))
-    return _joined(
+    lists = _joined(
         (run.values[rows], offsets, run.docids[rows]),
         (qrels.values[pool_rows], pool_offsets, qrels.queries[queries]),
         new_row[found[rows]],
         how,
         k,
     )
+    return lists, gaps
 
 
-def from_dicts(run: Nested, qrels: Nested, how: Convention, k: int | None = None) -> Lists:
+def from_dicts(
+    run: Nested, qrels: Nested, how: Convention, k: int | None = None
+) -> tuple[Lists, Coverage]:
     """The same for {query: {document: number}}: Python's own dictionaries make the join."""
     queries = [q for q in qrels if how.queries == "judged" or q in run]
     scores: list[float] = []
@@ -125,13 +148,15 @@ def from_dicts(run: Nested, qrels: Nested, how: Convention, k: int | None = None
     names = (
         [doc for query in queries for doc in run.get(query, {})] if how.ties == "docid" else None
     )
-    return _joined(
+    lists = _joined(
         (_column(scores, "scores"), _ends(len(run.get(q, {})) for q in queries), names),
         (_column(pool, "grades"), _ends(len(qrels[q]) for q in queries), Ids.of(queries)),
         np.array(origin, np.int64),
         how,
         k,
     )
+    missing = [query for query in qrels if query not in run]
+    return lists, Coverage(missing, len(qrels), [q for q in run if q not in qrels], len(run))
 
 
 def _ends(lengths: Iterable[int]) -> Ints:
@@ -169,20 +194,6 @@ def _joined(
     ids = None if docids is None else Ids.of(docids)
     ranked = np.append(labels, np.nan)[origin]  # -1 takes the NaN
     return rank_lists(scores, ranked, offsets, queries, how, ids, (labels, pool_offsets, origin))
-
-
-def _some(queries: Ids) -> str:
-    return ", ".join(queries[i] for i in range(min(3, len(queries)))) + (
-        ", .." * (len(queries) > 3)
-    )
-
-
-def _chosen(judged: Ids, partner: Ints, how: Convention) -> tuple[Ints, Ints]:
-    """Judged queries to measure, and for each its number in the run (-1: not there)."""
-    in_run = np.full(len(judged), -1, np.int64)
-    in_run[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
-    queries = np.arange(len(judged)) if how.queries == "judged" else np.flatnonzero(in_run >= 0)
-    return queries, in_run[queries]
 
 
 def _pick_rows(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.shards import Shards
 from firstpage.engine.base import Engine
@@ -26,10 +27,20 @@ class Asked:
     """A shard with itself alone, and what to measure on it."""
 
     shards: Shards
-    model: Any  # what predicts a Dataset; None: scores come with the call
+    model: Any  # what predicts a Dataset by so many threads; None: scores come with the call
     measures: tuple[Measure, ...]
     how: Convention
     k: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Foreign:
+    """Anything that predicts, as a model of ours does."""
+
+    model: Any
+
+    def predict(self, data: Dataset, threads: int | None = None) -> Any:
+        return self.model.predict(data)
 
 
 class Measured:
@@ -39,6 +50,7 @@ class Measured:
 
     def __init__(self, asked: Asked, threads: int) -> None:
         self._opened, self._asked = asked.shards.open(0, check=True), asked
+        self._threads = threads
 
     def release(self) -> None:
         self._opened.release()
@@ -48,7 +60,7 @@ class Measured:
         asked, data = self._asked, self._opened.data
         if isinstance(scores, str):
             blocks = range(0, len(data), QUERIES)
-            found = [asked.model.predict(data[lo : lo + QUERIES]) for lo in blocks]
+            found = [asked.model.predict(data[lo : lo + QUERIES], self._threads) for lo in blocks]
             scores = np.concatenate([np.empty(0), *found])
         lists = make_lists(scores, data, asked.how, None, None, asked.k)
         values = np.array([m.values(lists, asked.how) for m in asked.measures])
@@ -60,7 +72,9 @@ def shard_values(
     engine: Engine,
 ) -> tuple[Floats, Ids]:  # fmt: skip
     """One row a measure and one column a query; and the queries."""
-    model = system if hasattr(system, "predict") else None
+    model = Foreign(system) if hasattr(system, "predict") else None
+    if hasattr(system, "stage_for"):  # matched with the shards' features once, for all of them
+        model = system.stage_for(shards)
     own = ["model"] * len(shards) if model is not None else list(_cut(system, shards))
     specs = [Asked(shards.alone(n), model, measures, how, k) for n in range(len(shards))]
     parts = engine.parts(Measured, specs)

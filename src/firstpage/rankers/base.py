@@ -18,6 +18,7 @@ from firstpage.data.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, MinMax, Per, Standardize
 from firstpage.data.truth import Truth
 from firstpage.engine.base import Engine
+from firstpage.engine.local import Local
 from firstpage.engine.places import working
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
@@ -36,6 +37,7 @@ from firstpage.rankers.training import (
     grouped,
     labels_of,
     restored,
+    warn_if_same,
     with_copies,
     with_weights,
     without_empty,
@@ -67,7 +69,8 @@ class Ranker(Given):
     measure    what `score` and validation measure
     patience   with validation data: keep the best iteration, stop after so many without a better.
                None: so for descents, networks, trees and boosting; others go on to the optimum
-    threads    None: all cores.  Results do not depend on it
+    threads    at most so many, in fitting, validation and prediction; None: all cores.  Results do
+               not depend on it
     """
 
     _paper = ""  # where it comes from
@@ -174,7 +177,7 @@ class Ranker(Given):
         if any(given is not None for given in (y, qid, sample_weight)):
             raise DataError("Shards have labels and queries of their own, which all weigh alike.")
         check_has_features(shards)
-        self._check_features(shards, reset=True)
+        self._remember_features(shards)
         if hasattr(self, "transform_"):
             del self.transform_
         with working(engine, self.threads) as place:
@@ -208,6 +211,8 @@ class Ranker(Given):
 
     def _job(self, training: Training | Spread, truth: Truth, valid: Any, callback: Any) -> Job:
         checked = None if valid is None else self._prepared(self._validation(valid))
+        if checked is not None and isinstance(training, Training):
+            warn_if_same(training.data, checked)
         return Job(
             training=training,
             truth=truth,
@@ -230,10 +235,8 @@ class Ranker(Given):
         """
         check_is_fitted(self, "model_")
         if isinstance(X, Shards):
-            self._check_features(X, reset=False)
-            scoring = Stage(type(self).__name__, self.model_, getattr(self, "transform_", None))
             with working(engine, self.threads) as place:
-                return scores_of_shards(scoring, X, place)
+                return scores_of_shards(self.stage_for(X), X, place)
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError(
@@ -245,7 +248,14 @@ class Ranker(Given):
             raise DataError(
                 f"X has {data.n_features} features, and the model {self.model_.n_features}."
             )
-        return restored(scores_of(self.model_, self._prepared(data)), self._order(X, data))
+        scores = scores_of(self.model_, self._prepared(data), self.threads)
+        return restored(scores, self._order(X, data))
+
+    def stage_for(self, data: Dataset | Shards) -> Stage:
+        """Return what scores these data, or parts of them; data of other features are refused."""
+        check_is_fitted(self, "model_")
+        transform = getattr(self, "transform_", None)
+        return Stage(type(self).__name__, self.model_, transform, self._columns(data))
 
     def rank(self, X: Any, *, qid: Any = None) -> Ints:
         """Row numbers, query after query in order of appearance, the best document first."""
@@ -262,7 +272,8 @@ class Ranker(Given):
         """The mean of `measure` over queries, so that greater is better; weighted if asked to."""
         if isinstance(X, Shards):
             asked = parse_measure(self.measure)
-            found = float(evaluate(self, X, measures=asked).values[0].mean())
+            place = Local(self.threads)
+            found = float(evaluate(self, X, measures=asked, engine=place).values[0].mean())
             return -found if asked.lower_is_better else found
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):

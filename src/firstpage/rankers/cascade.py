@@ -28,17 +28,24 @@ class Cascade:
     n_features: int
     coefficients: ClassVar[None] = None
 
-    def predict(self, X: Any) -> Floats:
+    def __repr__(self) -> str:
+        return (
+            f"Cascade({self.first.name}, then {len(self.voters)} voters on the first {self.depth}; "
+            f"{self.n_features} features)"
+        )
+
+    def predict(self, X: Any, threads: int | None = None) -> Floats:
         """All documents as one query."""
         rows = X.shape[0]
-        return self.predict_queries(Dataset.from_arrays(X, np.zeros(rows), np.zeros(rows, int)))
+        data = Dataset.from_arrays(X, np.zeros(rows), np.zeros(rows, int))
+        return self.predict_queries(data, threads)
 
-    def predict_queries(self, data: Dataset) -> Floats:
+    def predict_queries(self, data: Dataset, threads: int | None = None) -> Floats:
         """In each query n for the best document, .. 1 for the last."""
         if not data.n_docs:
             return np.empty(0)
-        base = self.first.predict(data)
-        votes = np.stack([voter.predict(data) for voter in self.voters])
+        base = self.first.predict(data, threads)
+        votes = np.stack([voter.predict(data, threads) for voter in self.voters])
         ballots = Ballots.of_scores(votes, data.offsets, base, depth=self.depth)
         method = SupervisedKemeny(credit=self.credit)
         return aggregate(ballots, method, weights=self.weights.tolist()).scores

@@ -18,6 +18,7 @@ import numpy as np
 
 from firstpage.engine.base import EngineError
 from firstpage.engine.cluster import LOST, DaskEngine
+from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.losses.base import Loss
 from firstpage.rankers.cluster_columns import Check, Columns
@@ -50,7 +51,7 @@ def fit_cluster_trees(
     def grow(grown: Grown) -> tuple[Any, int]:
         with refusals("lightgbm"), _losses(place), place.client.as_current():
             booster = _grown(place, training, trees, job.seed, objective, options, check)
-        return booster, _looked_at(booster, valid, grown)
+        return booster, _looked_at(booster, valid, grown, resolve(job.threads))
 
     return fit_boosted(job, trees, grow, lambda: float("nan"))  # nobody adds the loss up
 
@@ -101,14 +102,14 @@ def _let_go(number: int) -> None:
     time.sleep(0.2)  # so that no thread takes two of these tasks
 
 
-def _looked_at(booster: Any, valid: Any, grown: Grown) -> int:
+def _looked_at(booster: Any, valid: Any, grown: Grown, threads: int) -> int:
     """Tree by tree, now that all are there: how many to keep is told by the validation data."""
     count = int(booster.num_trees())
     scores = None if valid is None else np.zeros(valid.shape[0])
     for tree in range(count):
         if scores is not None:
             scores = scores + booster.predict(
-                valid, start_iteration=tree, num_iteration=1, raw_score=True
+                valid, start_iteration=tree, num_iteration=1, raw_score=True, num_threads=threads
             )
         if grown(tree + 1, booster, scores):
             return tree + 1

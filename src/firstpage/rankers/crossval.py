@@ -69,6 +69,24 @@ class CrossValidation:
             for name, each, p in zip(others, apart, chances, strict=True)
         }
 
+    def __str__(self) -> str:
+        """Means by ranker and measure, with their standard errors over queries."""
+        seeds = len(next(iter(self.values.values()))[self.measures[0]])
+        wide = max(len(name) for name in self.values)
+        lines = [
+            f"{len(self.queries)} test queries in {len(np.unique(self.fold_of))} folds, {seeds} "
+            f"seed{'s' * (seeds > 1)}, convention {self.convention}; mean ± standard error"
+        ]
+        for name in self.values:
+            cells = [
+                f"{m} {self.mean(name, m):.4f} ± {self.over_queries(name, m):.4f}"
+                for m in self.measures
+            ]
+            lines.append(f"{name:<{wide}}  {'  '.join(cells)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
     def to_dict(self, baseline: str | None = None) -> dict[str, Any]:
         found = self._to_dict()
         if baseline is not None:

@@ -15,6 +15,8 @@ from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.types import Floats
 
+SHOWN = 5  # features of an explanation's repr
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -26,6 +28,12 @@ class Explanation:
     values: Floats
     steps: dict[str, tuple[Floats, Floats]] = field(default_factory=dict)
     """Of features that a model reads as step functions: thresholds, and levels from below on."""
+
+    def __repr__(self) -> str:
+        top = ", ".join(f"{name} {value:+.3g}" for name, value in self.ordered()[:SHOWN])
+        rest = len(self.names) - SHOWN
+        more = f", .. ({rest} more)" if rest > 0 else ""
+        return f"Explanation({self.model.ranker}, {self.kind}: {top}{more})"
 
     def ordered(self) -> list[tuple[str, float]]:
         """The weightiest first."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.columns import match_columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.json_files import Kind, digest, write_json
 from firstpage.data.shards import Shards
@@ -49,18 +50,20 @@ class Model:
     def n_features(self) -> int:
         return self.scoring.n_features
 
-    def predict(self, data: Dataset | Shards, engine: Any = None) -> Floats:
-        """One score a document; shards are scored where `engine` says."""
-        if data.n_features != self.n_features:
-            raise DataError(
-                f"{data.source} has {data.n_features} features, and {self.source} was trained on "
-                f"{self.n_features}."
-            )
-        if self.feature_names and data.feature_names and data.feature_names != self.feature_names:
-            lost = [name for name in self.feature_names if name not in data.feature_names]
-            what = f"lacks {lost[0]!r}" if lost else "has them in another order"
-            raise DataError(f"{data.source} must have the features of {self.source}; it {what}.")
-        stage = Stage(self.ranker, self.scoring, self.transform)
+    def __repr__(self) -> str:
+        return f"Model({self.source}: {self.ranker}, {self.n_features} features)"
+
+    def stage_for(self, data: Dataset | Shards, pad: bool = False) -> Stage:
+        """Return what scores these data, or parts of them; data of other features are refused."""
+        columns = match_columns(data, self.feature_names, self.n_features, self.source, pad)
+        return Stage(self.ranker, self.scoring, self.transform, columns)
+
+    def predict(self, data: Dataset | Shards, engine: Any = None, pad: bool = False) -> Floats:
+        """One score per document; shards are scored where `engine` says.
+
+        Columns are matched by `match_columns`; `pad` takes missing last features for 0.
+        """
+        stage = self.stage_for(data, pad)
         if isinstance(data, Shards):
             with working(engine) as place:
                 return scores_of_shards(stage, data, place)
@@ -173,7 +176,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = read_model(path)
     given = {key: _restored(value, model.source) for key, value in model.parameters.items()}
     found: Any = ranker(model.ranker, **given)
-    found._check_features(model, reset=True)
+    found._remember_features(model)
     if model.transform is not None:
         found.transform_ = model.transform
     try:

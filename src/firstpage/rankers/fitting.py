@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from firstpage.rankers.spread import IN_MEMORY, Spread
 from firstpage.rankers.training import Training
 from firstpage.rankers.watcher import PATIENCE, Step, Watcher
 from firstpage.scorers.base import Scoring
+from firstpage.scorers.mlp import MLP, torch_threads
 from firstpage.scorers.parts import scorer as scorer_of
 from firstpage.solvers.coordinates import Coordinates
 from firstpage.solvers.objective import Objective
@@ -105,7 +107,8 @@ def fit_parts(job: Job, parts: Parts) -> Fitted:
         from firstpage.rankers.tree_fitting import fit_trees
 
         return fit_trees(job, parts.loss, scorer)
-    with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # a descent may diverge
+    limit = torch_threads(job.threads) if isinstance(scorer, MLP) else nullcontext()
+    with limit, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
         return fit_solver(job, parts, scorer)
 
 

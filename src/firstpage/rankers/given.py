@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from firstpage.data.columns import ColumnMatch, match_columns
 from firstpage.data.dataset import Dataset
+from firstpage.data.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.training import check_finite, grouped, labels_of
 
@@ -22,15 +24,19 @@ class Given(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
 
     def _dataset(self, X: Any, y: Any, qid: Any, reset: bool, labelled: bool = True) -> Dataset:
-        """What came, checked: a Dataset as it is, arrays and frames through scikit-learn."""
+        """What came, checked: Datasets here, arrays and frames through scikit-learn."""
         if isinstance(X, Dataset):
             if y is not None or qid is not None:
                 raise DataError("a Dataset has labels and query ids of its own; drop y and qid.")
             if labelled and not X.n_docs:
                 raise DataError(f"{X.source} has no documents to learn from.")
-            self._check_features(X, reset)
-            check_finite(X)
-            return X
+            if labelled and not np.isfinite(X.y).all():
+                raise DataError(f"{X.source} has documents without a label; learning needs all.")
+            if reset:
+                self._remember_features(X)
+            data = X if reset else self._columns(X).apply(X)
+            check_finite(data)
+            return data
         if y is None and labelled:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
@@ -56,25 +62,19 @@ class Given(BaseEstimator):  # type: ignore[misc]
         check_finite(data)
         return data
 
-    def _check_features(self, data: Any, reset: bool) -> None:
-        if reset:
-            self.n_features_in_ = data.n_features
-            if data.feature_names is not None:
-                self.feature_names_in_ = np.array(data.feature_names, object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            return
-        if data.n_features != self.n_features_in_:
-            raise DataError(
-                f"{data.source} has {data.n_features} features, but this {type(self).__name__} "
-                f"was trained on {self.n_features_in_}."
-            )
+    def _remember_features(self, data: Any) -> None:
+        """Take the features of training data, or of a model file, for those of the ranker."""
+        self.n_features_in_ = data.n_features
+        if data.feature_names is not None:
+            self.feature_names_in_ = np.array(data.feature_names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _columns(self, data: Dataset | Shards) -> ColumnMatch:
+        """Which columns of the data are the features of training; other data are refused."""
         known = getattr(self, "feature_names_in_", None)
-        if known is not None and data.feature_names is not None:
-            missing = [n for n in known.tolist() if n not in data.feature_names]
-            if missing or list(known) != list(data.feature_names):
-                what = f"lacks {missing[0]!r}" if missing else "has them in another order"
-                raise DataError(f"{data.source} must have the features of training; it {what}.")
+        names = None if known is None else known.tolist()
+        return match_columns(data, names, self.n_features_in_, f"this {type(self).__name__}")
 
     def _validation(self, valid: Any) -> Dataset:
         if isinstance(valid, Dataset):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from firstpage.data.columns import ColumnMatch
 from firstpage.data.dataset import Dataset
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.scorers.base import Scoring
@@ -19,10 +20,11 @@ SCORINGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def scores_of(scoring: Any, data: Dataset) -> Floats:
-    """One score a document; some scorings look at a query's documents together."""
+def scores_of(scoring: Any, data: Dataset, threads: int | None = None) -> Floats:
+    """One score per document; some scorings look at a query's documents together."""
     by_query = getattr(scoring, "predict_queries", None)
-    found: Floats = scoring.predict(data.X) if by_query is None else by_query(data)
+    found: Floats
+    found = scoring.predict(data.X, threads) if by_query is None else by_query(data, threads)
     return found
 
 
@@ -33,9 +35,16 @@ class Stage:
     name: str
     scoring: Scoring
     transform: MinMax | Standardize | None = None
+    columns: ColumnMatch | None = None  # of the data that are scored; None: as they are
 
-    def predict(self, data: Dataset) -> Floats:
-        return scores_of(self.scoring, self.transform.apply(data) if self.transform else data)
+    def stage_for(self, data: Any) -> Stage:
+        """Return itself: its columns are matched already."""
+        return self
+
+    def predict(self, data: Dataset, threads: int | None = None) -> Floats:
+        data = data if self.columns is None else self.columns.apply(data)
+        data = self.transform.apply(data) if self.transform else data
+        return scores_of(self.scoring, data, threads)
 
     def to_dict(self) -> dict[str, Any]:
         return {

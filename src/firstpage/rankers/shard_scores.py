@@ -26,6 +26,7 @@ class Scorer:
 
     def __init__(self, spec: ToScore, threads: int) -> None:
         self._opened, self._stage = spec.shards.open(0, check=True), spec.stage
+        self._threads = threads
 
     def release(self) -> None:
         self._opened.release()
@@ -33,7 +34,8 @@ class Scorer:
     def scores(self) -> Floats:
         data = self._opened.data
         found = [
-            self._stage.predict(data[lo : lo + QUERIES]) for lo in range(0, len(data), QUERIES)
+            self._stage.predict(data[lo : lo + QUERIES], self._threads)
+            for lo in range(0, len(data), QUERIES)
         ]
         return np.concatenate([np.empty(0), *found])
 

@@ -16,7 +16,6 @@ from firstpage.aggregation.sorting import SupervisedKemeny
 from firstpage.aggregation.weights import normalized
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
-from firstpage.measures.base import Measure
 from firstpage.measures.evaluate import evaluate
 from firstpage.names import number, split
 from firstpage.rankers.base import Ranker
@@ -107,7 +106,7 @@ class TopRank(Ranker):
         stages: list[Stage] = []
         for place, part in enumerate(parts, 1):
             stages.append(self._stage(part, job))
-            value = None if job.valid is None else _measured(stages[-1], job.valid, job.measure)
+            value = None if job.valid is None else _measured(stages[-1], job.valid, job)
             step = Step(place, float("nan"), value, False, time.perf_counter() - start)
             steps.append(step)
             if job.callback is not None and job.callback(step) and len(stages) > 1:
@@ -118,7 +117,7 @@ class TopRank(Ranker):
         watcher = watcher_of(job, lambda params, X: np.empty(0), False)
         watcher.history = steps
         if job.valid is not None:
-            value = _measured(Stage("TopRank", model), job.valid, job.measure)
+            value = _measured(Stage("TopRank", model), job.valid, job)
             last = Step(len(stages), float("nan"), value, True, time.perf_counter() - start)
             watcher.history = [*steps[:-1], last]
         whole = len(stages) == len(parts)
@@ -161,6 +160,7 @@ class TopRank(Ranker):
         return normalized(known, len(measured))
 
 
-def _measured(stage: Stage, data: Dataset, measure: Measure) -> float:
-    values = evaluate(stage.predict(data), data, measures=measure).values[0]
+def _measured(stage: Stage, data: Dataset, job: Job) -> float:
+    scores = stage.predict(data, job.threads)
+    values = evaluate(scores, data, measures=job.measure).values[0]
     return float(values.mean())

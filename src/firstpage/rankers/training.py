@@ -13,7 +13,7 @@ from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
 from firstpage.data.shards import Shards
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.linear import zero_sum
 from firstpage.losses.base import Loss
 from firstpage.losses.levels import query_sums
@@ -23,6 +23,10 @@ from firstpage.types import Floats, Ints
 
 MANY_COPIES = 1000  # a document on average
 CHUNK = 1 << 10  # documents compared at a time
+SAME = (
+    "the validation data are the training data: iterations and parameters that they choose, and "
+    "the score on them, are overfitted."
+)
 EXACT = 2**53  # whole numbers beyond it are no longer told apart
 
 
@@ -155,6 +159,15 @@ def check_finite(data: Dataset) -> None:
         f"{data.source} contains NaN or inf: {name} of row {place + 1} (query {query!r}) is "
         f"{value}. Fill or drop such values first."
     )
+
+
+def warn_if_same(train: Dataset, valid: Dataset) -> None:
+    """Warn where the validation data are the training data: what they choose is overfitted."""
+    alike = (len(train), train.n_docs, train.n_features) == (
+        len(valid), valid.n_docs, valid.n_features,
+    )  # fmt: skip
+    if alike and fingerprint(train)["sha256"] == fingerprint(valid)["sha256"]:
+        warnings.warn(SAME, FirstpageWarning, stacklevel=5)
 
 
 def varies(data: Dataset) -> bool:

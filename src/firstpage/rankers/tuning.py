@@ -44,6 +44,13 @@ class Tuned:
     measure: str
     interrupted: bool = False
 
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        return (
+            f"Tuned({chosen}: {self.measure} {self.score:.4f}, the best of {len(self.trials)} "
+            f"trial{'s' * (len(self.trials) != 1)}{', interrupted' * self.interrupted})"
+        )
+
     def table(self) -> list[dict[str, Any]]:
         """One row a trial."""
         return [

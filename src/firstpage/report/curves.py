@@ -18,23 +18,24 @@ MARGIN, LETTER = 150, 6.5  # right of the picture, for the names: at least, and 
 def curves(
     series: Mapping[str, Sequence[Point]], title: str, across: str, up: str,
     bars: Mapping[str, Sequence[Ends]] | None = None, dashed: Collection[str] = (),
-    log: bool = False, named: Mapping[float, str] | None = None,
+    log: bool = False, named: Mapping[float, str] | None = None, top: float = math.inf,
 ) -> str:  # fmt: skip
-    """A line a name through its (x, y) points; `across` and `up` say what the axes are.
+    """Return a picture with a line per name through its (x, y) points.
 
-    `bars`: for each point of a line, from where to where the truth may be.  `log`: equal ratios
-    (of positive x) are equally far apart.  `named`: words in place of some x.
+    `across` and `up` say what the axes are.  `bars`: for each point of a line, from where to where
+    the truth may be, drawn as a band.  `log`: equal ratios (of positive x) are equally far apart.
+    `named`: words in place of some x.  `top`: what is above it is drawn at the upper edge.
     """
     off, words = bars or {}, named or {}
     scale = math.log10 if log else float
     xs = [scale(x) for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
     ys += [end for line in off.values() for bar in line for end in bar]
-    (x_low, x_high), (y_low, y_high) = _span(xs), _span(ys)
+    (x_low, x_high), (y_low, y_high) = _span(xs), _span([min(y, top) for y in ys])
     right = WIDTH - max(MARGIN, 12 + LETTER * max(map(len, series)))
 
     def height(y: float) -> float:
-        return TOP + (y_high - y) / (y_high - y_low) * HEIGHT
+        return TOP + (y_high - min(y, y_high)) / (y_high - y_low) * HEIGHT
 
     def place(x: float, y: float) -> Point:
         return LEFT + (scale(x) - x_low) / (x_high - x_low) * (right - LEFT), height(y)
@@ -47,6 +48,10 @@ def curves(
     ends = {name: place(*points[-1])[1] for name, points in series.items()}
     for (name, points), y in zip(series.items(), _apart(ends).values(), strict=True):
         number = list(series).index(name) % 6
+        if name in off:
+            upper = [place(x, high) for (x, _), (_, high) in zip(points, off[name], strict=True)]
+            lower = [place(x, low) for (x, _), (low, _) in zip(points, off[name], strict=True)]
+            parts.append(_band(number, [*upper, *reversed(lower)]))
         for (x, _), (low, high) in zip(points, off.get(name, ()), strict=name in off):
             parts.append(_line(f"error c{number}", [place(x, low), place(x, high)]))
         kind = f"curve c{number}" + (" dashed" if name in dashed else "")
@@ -66,6 +71,11 @@ def curves(
 def _line(kind: str, points: Sequence[Point]) -> str:
     path = " ".join("{:.1f},{:.1f}".format(*point) for point in points)
     return f'<polyline class="{kind}" fill="none" points="{path}"/>'
+
+
+def _band(number: int, points: Sequence[Point]) -> str:
+    path = " ".join("{:.1f},{:.1f}".format(*point) for point in points)
+    return f'<polygon class="band c{number}" points="{path}"/>'
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:

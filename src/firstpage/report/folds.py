@@ -43,6 +43,29 @@ def folds_table(
     return Table(["ranker", *found.measures], rows, note=note)
 
 
+def folds_csv(
+    found: CrossValidation, published: Path | None = None, baseline: str | None = None
+) -> str:
+    """For programs: a row per ranker and measure, all digits, one number per cell.
+
+    With a baseline, the mean difference to it and its p-value corrected by Holm's rule.
+    """
+    against = {} if baseline is None else {m: found.against(baseline, m) for m in found.measures}
+    rows = []
+    for name in found.values:
+        for m in found.measures:
+            between = found.over_seeds(name, m)
+            numbers = [found.mean(name, m), found.over_queries(name, m), between]
+            numbers += against.get(m, {}).get(name, (None, None))
+            rows.append([name, m, *("" if value is None else repr(value) for value in numbers)])
+    for name, values in ({} if published is None else read_published(published)).items():
+        means = [(m, values.get(plain(m), "")) for m in found.measures]
+        rows += [[f"published: {name}", m, mean, *[""] * 4] for m, mean in means]
+    head = ["ranker", "measure", "mean", "se_queries", "sd_seeds", "difference", "p"]
+    width = len(head) if baseline is not None else len(head) - 2
+    return Table(head[:width], [row[:width] for row in rows]).csv()
+
+
 def _marks(found: CrossValidation, baseline: str | None) -> dict[tuple[str, str], str]:
     if baseline is None:
         return {}

@@ -10,15 +10,20 @@ from firstpage.report.curves import curves
 from firstpage.report.page import figure
 from firstpage.types import Floats
 
+TOP = 3.0  # discounts above it are cut off: the first place, which is 1, is hardly known
 NAMES = {"exp": "2^grade − 1", "linear": "the grade"}
 
 
 def drawn(utility: Utility, intervals: Intervals | None = None) -> str:
     """Two figures: what grades are worth, and what places are."""
-    sure = "" if intervals is None else f" Bars are {100 * intervals.level:g} % intervals."
+    sure = "" if intervals is None else f" The band is the {100 * intervals.level:g} % interval."
+    ends = utility.discounts if intervals is None else intervals.discounts
+    beyond = f" What is above {TOP:g} is drawn at the edge." if (ends > TOP).any() else ""
     return figure(
         gains(utility, intervals), f"Gain of each grade, from the worst (0) to the best (1).{sure}"
-    ) + figure(discounts(utility, intervals), f"Discount of each place; the first is 1.{sure}")
+    ) + figure(
+        discounts(utility, intervals), f"Discount of each place; the first is 1.{sure}{beyond}"
+    )
 
 
 def gains(utility: Utility, intervals: Intervals | None = None) -> str:
@@ -56,4 +61,4 @@ def _picture(
     }
     bars = {} if ends is None else {"learned": [(float(a), float(b)) for a, b in ends]}
     told = ", ".join(f"{x}: {y:.2f}" for x, y in zip(at, values, strict=True))
-    return curves(series, f"{title}: {told}", *what, bars, tuple(usual))
+    return curves(series, f"{title}: {told}", *what, bars, tuple(usual), top=TOP)

@@ -14,8 +14,8 @@ from firstpage.report.page import figure, page, paragraph
 from firstpage.report.table import Table
 
 DRAWN = (
-    ("agreement", "Mean agreement with the others."),
-    ("seconds", "Median seconds a judgment."),
+    ("agreement", "Mean agreement with the others on pairs that both were asked."),
+    ("seconds", "Median seconds per judgment."),
 )
 
 

@@ -94,6 +94,8 @@ def _facts(utility: Utility) -> list[str]:
         found.append(
             "every pair orders the same grades, so discounts are known less the last one only"
         )
+    if "against_dcg" in about:
+        found.append(about["against_dcg"]["text"])
     if "advice" in about:
         found.append(about["advice"]["text"])
     return found

@@ -33,7 +33,7 @@ svg circle.strong { fill: var(--strong); } svg .bar { fill: var(--strong); }
 svg .win { fill: var(--win); }
 svg .tie { fill: var(--tie); } svg .loss { fill: var(--loss); }
 svg .curve { stroke-width: 2.5; } svg .dashed { stroke-dasharray: 7 5; }
-svg .error { stroke-width: 1.3; }
+svg .error { stroke-width: 1.3; } svg .band { opacity: .15; fill: var(--strong); }
 svg polyline.c0 { stroke: var(--strong); } svg circle.c0, svg text.c0 { fill: var(--strong); }
 svg polyline.c1 { stroke: var(--loss); } svg circle.c1, svg text.c1 { fill: var(--loss); }
 svg polyline.c2 { stroke: var(--win); } svg circle.c2, svg text.c2 { fill: var(--win); }

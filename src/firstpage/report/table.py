@@ -10,13 +10,20 @@ from html import escape
 
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$",
+    ">": r"$>$", "−": r"$-$", "±": r"$\pm$", "×": r"$\times$", "†": r"$\dagger$",
+    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≤": r"$\le$", "≥": r"$\ge$",
+    "→": r"$\to$", "·": r"$\cdot$", "…": r"\ldots{}", "–": "--", "—": "---",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are text; `bold` marks some as (row, column); columns after `left` align right."""
+    """Cells are text; `bold` marks some as (row, column); columns after `left` align right.
+
+    meaning  what bold says, for the legend below the table
+    mark     what stands for bold in plain text; an asterisk would read as significance
+    """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -24,20 +31,26 @@ class Table:
     note: str = ""
     left: int = 1
     bold: frozenset[tuple[int, int]] = field(default_factory=frozenset)
-    star: str = "*"  # what stands for bold in plain text
+    meaning: str = ""
+    mark: str = ""
+
+    def _notes(self, plain: bool = False) -> list[str]:
+        """Return the lines below the table: the legend of what is bold, and the note."""
+        shown = bool(self.bold and self.meaning) and (not plain or bool(self.mark))
+        legend = f"{self.mark} {self.meaning}" if plain else f"bold: {self.meaning}"
+        return ([legend] if shown else []) + ([self.note] if self.note else [])
 
     def _widths(self) -> list[int]:
         cells = [self.head, *self.rows]
         return [max(len(row[c]) for row in cells) for c in range(len(self.head))]
 
     def text(self) -> str:
-        """For a terminal; bold cells get the star."""
+        """For a terminal; bold cells get the mark."""
         rows = [
-            [cell + (self.star if (r, c) in self.bold else "") for c, cell in enumerate(row)]
+            [cell + (self.mark if (r, c) in self.bold else "") for c, cell in enumerate(row)]
             for r, row in enumerate(self.rows)
         ]
-        starred = Table(self.head, rows, left=self.left)
-        widths = starred._widths()
+        widths = Table(self.head, rows)._widths()
 
         def line(cells: Sequence[str]) -> str:
             parts = [
@@ -49,7 +62,7 @@ class Table:
         lines = [self.title] if self.title else []
         lines += [line(self.head), "  ".join("─" * w for w in widths)]
         lines += [line(row) for row in rows]
-        return "\n".join(lines + ([self.note] if self.note else []))
+        return "\n".join(lines + self._notes(plain=True))
 
     def markdown(self) -> str:
         def line(cells: Sequence[str]) -> str:
@@ -62,27 +75,30 @@ class Table:
         ]
         lines = [f"**{self.title}**", ""] if self.title else []
         lines += [line(self.head), line(rule), *body]
-        return "\n".join(lines + (["", self.note] if self.note else []))
+        return "\n".join(lines + [text for note in self._notes() for text in ("", note)])
 
     def latex(self) -> str:
-        def cell(text: str, strong: bool = False) -> str:
-            safe = "".join(LATEX.get(c, c) for c in text).replace("−", "$-$")
-            return rf"\textbf{{{safe}}}" if strong else safe
-
+        """A tabular with the notes below it; comments say the title and the package it needs."""
         columns = "l" * self.left + "r" * (len(self.head) - self.left)
         lines = [
             rf"\begin{{tabular}}{{{columns}}}",
             r"\hline",
-            " & ".join(cell(h) for h in self.head) + r" \\",
+            " & ".join(map(latex_text, self.head)) + r" \\",
             r"\hline",
         ]
-        lines += [
-            " & ".join(cell(x, (r, c) in self.bold) for c, x in enumerate(row)) + r" \\"
-            for r, row in enumerate(self.rows)
-        ]
+        for r, row in enumerate(self.rows):
+            cells = [
+                rf"\textbf{{{latex_text(x)}}}" if (r, c) in self.bold else latex_text(x)
+                for c, x in enumerate(row)
+            ]
+            lines.append(" & ".join(cells) + r" \\")
         lines += [r"\hline", r"\end{tabular}"]
-        note = f"% {self.title}" if self.title else ""
-        return "\n".join(([note] if note else []) + lines)
+        for note in self._notes():
+            lines.append(rf"\par\smallskip{{\footnotesize {latex_text(note)}\par}}")
+        comments = [f"% {self.title}"] if self.title else []
+        if any(r"\blacktriangle" in line for line in lines):
+            comments.append(r"% needs \usepackage{amssymb}")
+        return "\n".join(comments + lines)
 
     def csv(self) -> str:
         out = io.StringIO()
@@ -102,11 +118,16 @@ class Table:
 
         body = "".join(row(cells, "td", r) for r, cells in enumerate(self.rows))
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
-        note = f'<p class="note">{escape(self.note)}</p>' if self.note else ""
+        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in self._notes())
         return (
             f"<table>{caption}<thead>{row(self.head, 'th')}</thead><tbody>{body}</tbody></table>"
-            + note
+            + notes
         )
+
+
+def latex_text(text: str) -> str:
+    """Return a text with what LaTeX reads as commands, or lacks, written in LaTeX."""
+    return "".join(LATEX.get(letter, letter) for letter in text)
 
 
 NOTATIONS: dict[str, Callable[[Table], str]] = {

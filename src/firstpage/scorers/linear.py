@@ -127,6 +127,9 @@ class LinearScoring:
     weights: Floats
     intercept: float = 0.0
 
+    def __repr__(self) -> str:
+        return f"LinearScoring({self.n_features} weights, intercept {self.intercept:.3g})"
+
     @property
     def n_features(self) -> int:
         return len(self.weights)
@@ -140,8 +143,11 @@ class LinearScoring:
         """What a fit can go on from."""
         return self.weights
 
-    def predict(self, X: Any) -> Floats:
-        """In float64, whatever the features; row by row, so that a row's score is its own."""
+    def predict(self, X: Any, threads: int | None = None) -> Floats:
+        """In float64, whatever the features; row by row, so that a row's score is its own.
+
+        One thread does it.
+        """
         out = np.empty(X.shape[0])
         if isinstance(X, np.ndarray):
             kernel.exact_scores(X, self.weights, out)

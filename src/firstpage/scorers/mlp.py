@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError, need
 from firstpage.names import number
 from firstpage.scorers.base import Run, Slices
@@ -110,6 +113,21 @@ def layers(flat: Any, inputs: int, hidden: int) -> tuple[Any, Any, Any, Any]:
     return flat[:a].reshape(inputs, hidden), flat[a:b], flat[b:c], flat[c]
 
 
+@contextmanager
+def torch_threads(threads: int | None) -> Iterator[None]:
+    """PyTorch in so many threads for a while; None: as it is."""
+    if threads is None:
+        yield
+        return
+    torch = _torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _torch() -> Any:
     try:
         import torch
@@ -130,6 +148,9 @@ class MLPScoring:
     c: float
     coefficients: ClassVar[None] = None
 
+    def __repr__(self) -> str:
+        return f"MLPScoring({self.n_features} features, {len(self.b)} hidden units)"
+
     @property
     def n_features(self) -> int:
         return len(self.mean)
@@ -139,7 +160,11 @@ class MLPScoring:
         """What a fit can go on from, as `layers` reads it."""
         return np.concatenate([self.W.ravel(), self.b, self.v, [self.c]]).astype(np.float64)
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, threads: int | None = None) -> Floats:
+        with limited_blas(resolve(threads)):
+            return self._scores(X)
+
+    def _scores(self, X: Any) -> Floats:
         out = np.empty(X.shape[0])
         for lo in range(0, X.shape[0], ROWS):
             rows = X[lo : lo + ROWS]

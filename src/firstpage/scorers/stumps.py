@@ -30,6 +30,9 @@ class StumpsScoring:
     step: Floats
     coefficients: ClassVar[None] = None
 
+    def __repr__(self) -> str:
+        return f"StumpsScoring({len(self.step)} stumps, {self.n_features} features)"
+
     @classmethod
     def of(cls, n_features: int, feature: Any, threshold: Any, step: Any) -> StumpsScoring:
         """From stumps in any order; equal ones are added up, those that cancel are dropped."""
@@ -54,7 +57,8 @@ class StumpsScoring:
         ]
         return columns, firsts, np.concatenate([np.empty(0), *levels])
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, threads: int | None = None) -> Floats:
+        """One score per document; one thread does it."""
         columns, firsts, levels = self._functions
         out = np.empty(X.shape[0])
         if isinstance(X, np.ndarray):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from firstpage.engine.threads import limited_openmp, resolve
 from firstpage.errors import DataError, need
 from firstpage.names import number
 from firstpage.types import Floats
@@ -113,7 +114,10 @@ class LightGBM:
     ) -> tuple[Any, int]:
         """Tree by tree, so that each can be watched."""
         if valid is not None:
-            booster.add_valid(data.create_valid(valid, np.zeros(valid.shape[0])), "valid")
+            # With the parameters of training: LightGBM has one number of threads for all that it
+            # does, and data made without that number set it back to all cores.
+            other = data.create_valid(valid, np.zeros(valid.shape[0]), params=data.params)
+            booster.add_valid(other, "valid")
         for tree in range(1, count + 1):
             done = booster.update(**step)
             if grown(tree, booster, None if valid is None else _valid_scores(booster)) or done:
@@ -138,8 +142,9 @@ class LightGBM:
         return lightgbm_or_error().Booster(model_str=text)
 
     @classmethod
-    def predict(cls, text: str, X: Any) -> Floats:
-        return np.asarray(cls.read(text).predict(X, raw_score=True), np.float64)
+    def predict(cls, text: str, X: Any, threads: int) -> Floats:
+        scores = cls.read(text).predict(X, raw_score=True, num_threads=threads)
+        return np.asarray(scores, np.float64)
 
     @staticmethod
     def gains(text: str, n_features: int) -> Floats:
@@ -169,8 +174,8 @@ class XGBoost:
         cls, trees: Trees, X: Any, slopes: Slopes, valid: Any, grown: Grown, seed: int, threads: int
     ) -> tuple[Any, int]:
         xgboost = xgboost_or_error()
-        data = xgboost.DMatrix(X, np.zeros(X.shape[0]))
-        other = None if valid is None else xgboost.DMatrix(valid)
+        data = xgboost.DMatrix(X, np.zeros(X.shape[0]), nthread=threads)
+        other = None if valid is None else xgboost.DMatrix(valid, nthread=threads)
         params = cls.params(trees, seed, threads)
         booster = xgboost.Booster(params, [data] if other is None else [data, other])
         for tree in range(trees.count):
@@ -200,15 +205,17 @@ class XGBoost:
 
     @staticmethod
     @lru_cache(8)
-    def read(text: str) -> Any:
-        booster = xgboost_or_error().Booster()
-        booster.load_model(bytearray(text.encode()))
+    def read(text: str, threads: int | None = None) -> Any:
+        booster = xgboost_or_error().Booster({} if threads is None else {"nthread": threads})
+        with limited_openmp(threads):  # reading heeds no parameter
+            booster.load_model(bytearray(text.encode()))
         return booster
 
     @classmethod
-    def predict(cls, text: str, X: Any) -> Floats:
-        found = cls.read(text).predict(xgboost_or_error().DMatrix(X), output_margin=True)
-        return np.asarray(found, np.float64)
+    def predict(cls, text: str, X: Any, threads: int) -> Floats:
+        booster = cls.read(text, threads)
+        data = xgboost_or_error().DMatrix(X, nthread=threads)
+        return np.asarray(booster.predict(data, output_margin=True), np.float64)
 
     @staticmethod
     def gains(text: str, n_features: int) -> Floats:
@@ -270,9 +277,13 @@ class TreesScoring:
     n_features: int
     coefficients: ClassVar[None] = None
 
-    def predict(self, X: Any) -> Floats:
+    def __repr__(self) -> str:
+        size = len(self.text)
+        return f"TreesScoring({self.library}, {self.n_features} features, {size:,} characters)"
+
+    def predict(self, X: Any, threads: int | None = None) -> Floats:
         with refusals(self.library):
-            found: Floats = LIBRARIES[self.library].predict(self.text, X)
+            found: Floats = LIBRARIES[self.library].predict(self.text, X, resolve(threads))
         return found
 
     def gains(self) -> Floats:

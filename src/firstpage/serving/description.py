@@ -118,7 +118,11 @@ def _reload() -> Told:
         "operationId": "reload",
         "summary": "Look at the model file now.",
         "security": [{"token": []}],
-        "responses": {"200": _json("Served.", "Reloaded"), **_refused(401, 403, 422)},
+        "responses": {
+            "200": _json("Served; `old` and `new` say what changed.", "Reloaded"),
+            "422": _json("Refused; the old model stays.", "NotReloaded"),
+            **_refused(401, 403),
+        },
     }
 
 

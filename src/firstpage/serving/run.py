@@ -9,17 +9,17 @@ import signal
 import sys
 import threading
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstpage.errors import DataError
 from firstpage.serving import arrow_body
 from firstpage.serving.app import Serving
-from firstpage.serving.connections import IDLE, guarded, look_at_all
 from firstpage.serving.holder import Holder, printable
 from firstpage.serving.limits import Limits
-from firstpage.serving.sockets import BACKLOG, listen, room, shown
+from firstpage.transport.connections import ConnectionLimits
+from firstpage.transport.server import server_for
+from firstpage.transport.sockets import listen, shown
 
 if TYPE_CHECKING:
     import uvicorn
@@ -30,30 +30,23 @@ LAST = 10  # seconds that requests may take to end once the server is told to st
 
 def serve(
     path: Path, host: str, port: int, limits: Limits, *, poll: float | None = 1.0,
-    token: str | None = None, wait: bool = False,
+    token: str | None = None, wait: bool = False, allow_new_features: bool = False,
 ) -> None:  # fmt: skip
     """Serve a model file.  Without a good one this ends at once, unless told to `wait` for it."""
-    import uvicorn
     from threadpoolctl import threadpool_limits
 
     _log()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a query is too small to be shared out
-    holder = Holder(path)
-    if not holder.look() and not wait:
+    holder = Holder(path, allow_new_features=allow_new_features)
+    if not holder.look().accepted and not wait:
         raise DataError(str(holder.refused))
     if arrow_body.available():
         import pyarrow.ipc  # noqa: F401 (now, so that no request waits for it)
     threadpool_limits(1)
     sys.setswitchinterval(SWITCH)
     taken = listen(host, port)
-    limits = replace(limits, connections=room(limits.connections))
-    config = uvicorn.Config(
-        Serving(holder, limits, poll=poll, token=token), http=guarded(limits), backlog=BACKLOG,
-        log_level="error", access_log=False, proxy_headers=False, server_header=False, ws="none",
-        timeout_keep_alive=IDLE, timeout_graceful_shutdown=LAST,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
-    config.callback_notify, config.timeout_notify = lambda: look_at_all(server), 0
+    app = Serving(holder, limits, poll=poll, token=token)
+    server = server_for(app, ConnectionLimits(limits.connections), LAST)
     if threading.current_thread() is threading.main_thread():
         _heed_signals(server, holder)
     print(

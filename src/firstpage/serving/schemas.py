@@ -25,6 +25,7 @@ WISHES: Told = {
         "type": ["integer", "null"], "minimum": 1, "description": "The first so many of a query.",
     },
 }  # fmt: skip
+DETAIL: Told = {"detail": {**TEXT, "description": "One line."}}
 
 
 def ref(name: str) -> Told:
@@ -49,7 +50,11 @@ def schemas(names: tuple[str, ...] | None, limits: Limits) -> Told:
         **_answers(),
         "Health": _object(
             {
-                "status": {"enum": ["ok", "no model"]}, "file": TEXT, "model": TEXT, "digest": TEXT,
+                "status": {
+                    "enum": ["ok", "degraded", "no model"],
+                    "description": "degraded: the file there is refused, and an older model ranks.",
+                },
+                "file": TEXT, "model": TEXT, "digest": TEXT,
                 "since": NUMBER, "reloads": COUNT, "refused": {"type": ["string", "null"]},
             },
             "status", "file", "reloads", "refused",
@@ -64,8 +69,24 @@ def schemas(names: tuple[str, ...] | None, limits: Limits) -> Told:
             "ranker", "digest", "parameters", "features", "normalize", "by_query", "training",
         ),
         "Description": {"type": "object"},
-        "Reloaded": _object({"digest": TEXT, "reloads": COUNT}, "digest", "reloads"),
-        "Refusal": _object({"detail": {**TEXT, "description": "One line."}}, "detail"),
+        "Reloaded": _object({"digest": TEXT, **_reload()}, "digest", *_reload()),
+        "NotReloaded": _object({**DETAIL, **_reload()}, "detail", *_reload()),
+        "Refusal": _object(DETAIL, "detail"),
+    }  # fmt: skip
+
+
+def _reload() -> Told:
+    """The models before and after a look at the file, and what became of it."""
+    model = _object({
+        "digest": TEXT, "ranker": {"type": ["string", "null"]},
+        "features": {"type": ["integer", "null"], "minimum": 0},
+    }, "digest", "ranker", "features")  # fmt: skip
+    either = {"anyOf": [model, {"type": "null"}]}
+    changes = _object({"added": _list(TEXT), "removed": _list(TEXT)}, "added", "removed")
+    return {
+        "accepted": {"type": "boolean"}, "changed": {"type": "boolean"},
+        "refused": {"type": ["string", "null"]}, "old": either, "new": either,
+        "features": changes, "reloads": COUNT,
     }  # fmt: skip
 
 

@@ -65,6 +65,9 @@ class Consistency:
     def __bool__(self) -> bool:
         return self.holds
 
+    def __repr__(self) -> str:
+        return f"Consistency({self.sensitivity.loss}: {self.verdict})"
+
     @property
     def verdict(self) -> str:
         k, found = self.sensitivity.k, self.agreement

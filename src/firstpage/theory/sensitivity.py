@@ -60,6 +60,10 @@ class Sensitivity:
     def __bool__(self) -> bool:
         return self.holds
 
+    def __repr__(self) -> str:
+        broken = f"breaks {', '.join(self.broken)}" if self.broken else "holds"
+        return f"Sensitivity({self.loss}, top {self.k} of {self.n}: {broken})"
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "loss": self.loss, "n": self.n, "k": self.k, "holds": self.holds,

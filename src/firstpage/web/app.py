@@ -15,26 +15,29 @@ from sqlalchemy.exc import IntegrityError
 from firstpage import __version__
 from firstpage.errors import FirstpageError
 from firstpage.web import frames
-from firstpage.web.api import accounts, assignment, findings, judging, projects, reference, team
-from firstpage.web.entry import WrongLogin
+from firstpage.web.api import (
+    accounts,
+    admin,
+    assignment,
+    findings,
+    judging,
+    projects,
+    reference,
+    team,
+)
 from firstpage.web.findings.choosing import wish
+from firstpage.web.gate import Gate
 from firstpage.web.guard import Guard
+from firstpage.web.refusals import headers_of, status_of
 from firstpage.web.security import ServeSettings, set_login_cookie, store_of
 from firstpage.web.store import assigning, logins, people
-from firstpage.web.store.attempts import TooMany
-from firstpage.web.store.connect import Busy, Store
+from firstpage.web.store.connect import Store
 from firstpage.web.store.desk import Desk, Repeated
 from firstpage.web.store.projects import every_project, members
-from firstpage.web.store.state import Conflict, NotThere
+from firstpage.web.store.state import Conflict
 
-LOCAL = "local"  # the login of the one person of `--open`
+LOCAL = people.LOCAL
 API = "/api/v1"
-STATUS: dict[type[Exception], int] = {
-    NotThere: 404,
-    WrongLogin: 401,
-    TooMany: 429,
-    Busy: 503,
-}  # any other mistake of a user is a 400
 
 
 def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
@@ -46,8 +49,8 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
         description="Label queries and documents; see who agrees; take the truth out.",
     )  # fmt: skip
     app.state.store, app.state.settings, app.state.desk = store, given, Desk(store, wish)
-    app.state.token = given.token
-    for part in (accounts, judging, projects, team, assignment, findings):
+    app.state.token, app.state.gate = given.token, Gate()
+    for part in (accounts, judging, projects, team, assignment, findings, admin):
         app.include_router(part.router, prefix=API)
     app.include_router(frames.router)
     reference.serve(app, f"{API}/docs")
@@ -106,10 +109,7 @@ def _say(request: Request, error: Exception) -> JSONResponse:
     detail = " ".join(str(error).split())
     if isinstance(error, Conflict):
         return JSONResponse({"detail": detail, "state": jsonable_encoder(error.state)}, 409)
-    return JSONResponse(
-        {"detail": detail},
-        next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400),
-    )
+    return JSONResponse({"detail": detail}, status_of(error), headers_of(error))
 
 
 def _say_invalid(request: Request, error: Exception) -> JSONResponse:

@@ -22,9 +22,21 @@ PLAIN = {
 }  # fmt: skip
 
 
+PAGE_ATTRIBUTES = {"alt", "colspan", "dir", "lang", "rowspan", "scope", "start", "title"}
+LINKS = ("http://", "https://", "mailto:")
+
+
 def cleaned(html: str) -> str:
     """The document's text and looks; links lead nowhere, pictures are inline data or none."""
-    cleaner = _Cleaner()
+    return _written(_Cleaner(), html)
+
+
+def cleaned_for_page(html: str) -> str:
+    """Return HTML that may stand in a page of ours: its looks are the page's, links open apart."""
+    return _written(_PageCleaner(), html)
+
+
+def _written(cleaner: _Cleaner, html: str) -> str:
     cleaner.feed(html)
     cleaner.close()
     return "".join(cleaner.out)
@@ -43,8 +55,12 @@ class _Cleaner(HTMLParser):
             if tag not in VOID:
                 self._inside.append(tag)
         elif not self._inside and tag not in BARRED and tag.isalnum():
-            kept = "".join(f' {n}="{escape(v or "")}"' for n, v in attrs if _harmless(tag, n, v))
-            self.out.append(f"<{tag}{kept}>")
+            kept = self.attributes(tag, attrs)
+            self.out.append("".join([f"<{tag}", *(f' {n}="{escape(v)}"' for n, v in kept), ">"]))
+
+    def attributes(self, tag: str, attrs: list[tuple[str, str | None]]) -> list[tuple[str, str]]:
+        """Those to write again."""
+        return [(n, v or "") for n, v in attrs if _harmless(tag, n, v)]
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in DROPPED:
@@ -62,6 +78,28 @@ class _Cleaner(HTMLParser):
             return
         raw = self.cdata_elem == "style"  # a style sheet is not text; its end tag ends it
         self.out.append(data.replace("</", "<\\/") if raw else escape(data, quote=False))
+
+
+class _PageCleaner(_Cleaner):
+    """Besides drops all that could meet the page's own names and styles."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "style":
+            self._inside.append(tag)
+        else:
+            super().handle_starttag(tag, attrs)
+
+    def attributes(self, tag: str, attrs: list[tuple[str, str | None]]) -> list[tuple[str, str]]:
+        """A link leaves the page alone: it opens in a window of its own."""
+        kept = [
+            (name, value)
+            for name, value in super().attributes(tag, attrs)
+            if name in PAGE_ATTRIBUTES or name == "src"
+        ]
+        target = dict(attrs).get("href") or ""
+        if tag == "a" and target.lower().startswith(LINKS):
+            kept += [("href", target), ("target", "_blank"), ("rel", "noreferrer noopener")]
+        return kept
 
 
 def _harmless(tag: str, name: str, value: str | None) -> bool:

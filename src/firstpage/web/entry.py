@@ -1,9 +1,17 @@
-"""Coming in: log in, accept an invitation, set a password.  The API and the pages share this."""
+"""Coming in: sign in, accept an invitation, set a password.  The API and the pages share this.
+
+All of it hashes passwords, so it is run by the gate (`web/gate.py`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from firstpage.errors import DataError, FirstpageError
+from firstpage.web import devices
 from firstpage.web.store import attempts, audit, invitations, logins, people
+from firstpage.web.store.attempts import Source
 from firstpage.web.store.connect import Store
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
@@ -16,76 +24,103 @@ class WrongLogin(FirstpageError):
     """No such login, or another password; which of them is not said."""
 
 
+@dataclass(frozen=True)
+class Entered:
+    """What a browser receives: the cookie of a known device, and the token of a new session."""
+
+    device: tuple[str, str] | None = None
+    token: str | None = None
+    login: Login | None = None
+    project: Project | None = None
+
+
+def source(store: Store, login: str, address: str, cookies: Mapping[str, str]) -> Source:
+    """Return where a sign-in comes from: a device that this account knows, or its network."""
+    stranger = attempts.network(address)
+    if not devices.any_claimed(cookies):
+        return stranger
+    with store.read() as tx:
+        person = people.by_login(tx, login)
+        password_hash = None if person is None else people.password_hash(tx, person.id)
+    nonce = None if person is None else devices.known(cookies, person.id, password_hash)
+    return stranger if nonce is None else Source(address, f"device {nonce}", known=True)
+
+
 def log_in(
-    store: Store, login: str, password: str, address: str, before: Login | None = None
-) -> tuple[str, Login]:
-    """A new session and its token; one that the browser had `before` ends.
+    store: Store, login: str, password: str, source: Source, before: Login | None = None
+) -> Entered:
+    """Start a new session; one that the browser had `before` ends.
 
     The password is checked outside any transaction: it is slow by design.  The attempt is
     written down first, so that many at once do not slip through, and taken back if it was right.
     """
     login = login.strip()[:100]
     with store.write() as tx:
-        attempts.check(tx, login, address)
-        attempts.failed(tx, login, address)
+        attempts.check(tx, login, source)
+        attempts.failed(tx, login, source)
         person = people.by_login(tx, login)
-        known = None if person is None else people.password_hash(tx, person.id)
-    if not people.fits(password, known) or person is None:
+        password_hash = None if person is None else people.password_hash(tx, person.id)
+    if not people.fits(password, password_hash) or person is None or password_hash is None:
+        who = person.id if person else None
         with store.write() as tx:
-            audit.note(tx, "login failed", person=person.id if person else None, address=address)
+            audit.note(tx, "login failed", person=who, address=source.address)
         raise WrongLogin(WRONG)
     with store.write() as tx:
-        attempts.forget(tx, login)
+        attempts.forget(tx, login, source)
         if before is not None:
             logins.end(tx, before.id)
-        audit.note(tx, "logged in", person=person.id, address=address)
-        return logins.start(tx, person)
+        audit.note(tx, "logged in", person=person.id, address=source.address)
+        token, session = logins.start(tx, person)
+    return Entered(devices.cookie(person.id, password_hash), token, session)
 
 
 def accept(
     store: Store, token: str, *, login: str = "", name: str = "", password: str = "",
     person: Person | None = None,
-) -> tuple[str | None, Project | None]:  # fmt: skip
-    """Take up an invitation as `person`, or with a new account, which is then logged in.
-
-    The new session's token (None for somebody who was logged in), and the project joined.
-    """
+) -> Entered:  # fmt: skip
+    """Take up an invitation as `person`, or with a new account, which is then signed in."""
     with store.read() as tx:
-        invitations.look(tx, token, "join")  # before the slow hash
-    known = None if person is not None else people.hashed(password)
+        invitations.offered(tx, token, person)  # before the slow hash
+    password_hash = None if person is not None else people.hashed(password, login)
     with store.write() as tx:
-        offer = invitations.look(tx, token, "join")
-        who = person or people.create(tx, login, name, known)
+        offer = invitations.offered(tx, token, person)
+        who = person or people.create(tx, login, name, password_hash)
         project = invitations.join(tx, offer, who)
-        return (None if person else logins.start(tx, who)[0]), project
+        if password_hash is None:
+            return Entered(project=project)
+        started, session = logins.start(tx, who)
+    return Entered(devices.cookie(who.id, password_hash), started, session, project)
 
 
-def reset(store: Store, token: str, password: str) -> None:
+def reset(store: Store, token: str, password: str) -> Entered:
     """Set a new password by a link; all sessions of the account end."""
     with store.read() as tx:
-        invitations.look(tx, token, "reset")
-    known = people.hashed(password)
+        offer = invitations.look(tx, token, "reset")
+    password_hash = people.hashed(password, offer.login or "")
     with store.write() as tx:
         offer = invitations.look(tx, token, "reset")
         person = people.get(tx, offer.person or 0)
         if person is None:
             raise DataError(invitations.OVER)
         invitations.use(tx, offer, person)
-        people.set_password(tx, person, known)
+        people.set_password(tx, person, password_hash)
         logins.end_all(tx, person.id)
+    return Entered(devices.cookie(person.id, password_hash))
 
 
-def change_password(store: Store, login: Login, old: str, new: str, address: str) -> None:
-    """By the person, who must know the old one; other sessions end.  Guessing is limited too."""
+def change_password(store: Store, login: Login, old: str, new: str, source: Source) -> Entered:
+    """Change it for a person who knows the old one; other sessions end.  Guessing is limited."""
     who = login.person
+    people.check_password(new, who.login)
     with store.write() as tx:
-        attempts.check(tx, who.login, address)
-        attempts.failed(tx, who.login, address)
+        attempts.check(tx, who.login, source)
+        attempts.failed(tx, who.login, source)
         known = people.password_hash(tx, who.id)
     if not people.fits(old, known):
         raise DataError("the old password is not this one.")
-    fresh = people.hashed(new)
+    password_hash = people.hashed(new, who.login)
     with store.write() as tx:
-        attempts.forget(tx, who.login)
-        people.set_password(tx, who, fresh)
+        attempts.forget(tx, who.login, source)
+        people.set_password(tx, who, password_hash)
         logins.end_all(tx, who.id, but=login.id)
+    return Entered(devices.cookie(who.id, password_hash))

@@ -9,9 +9,11 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from firstpage.transport.bodies import BodyReader, BodyTooLarge, BodyTooSlow
 from firstpage.web.security import FORGED, GUEST, ServeSettings
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -31,10 +33,6 @@ HEADERS = {
     "cache-control": "no-store",
 }
 UPLOADS = ("/import",)  # paths that end so may send files
-
-
-class TooLarge(Exception):
-    """A body is longer than it may be."""
 
 
 class Guard:
@@ -57,16 +55,18 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, sender)
             return
-        body = _Body(receive, self._limit(scope))
+        body = BodyReader(receive, self._limit(scope), self.settings.seconds, self.settings.rate)
 
         async def watched(message: Message) -> None:
-            if not body.over:  # else whatever is said of a body that we cut off is not true
+            if body.failure is None:  # else what is said of a body that we cut off is not true
                 await sender(message)
 
-        with suppress(TooLarge):
+        with suppress(BodyTooLarge, BodyTooSlow, ClientDisconnect):
             await self.app(scope, body.receive, watched)
-        if body.over:
-            await _too_large(body.limit, headers)(scope, receive, sender)
+        if isinstance(body.failure, BodyTooLarge):
+            await _too_large(body.size, headers)(scope, receive, sender)
+        elif body.failure is not None:
+            await _too_slow(body, headers)(scope, receive, sender)
 
     def _refused(self, scope: Scope, headers: Headers) -> Response | None:
         """An answer where a request goes no further."""
@@ -87,29 +87,22 @@ class Guard:
 
 
 def _too_large(limit: int, headers: Headers) -> Response:
-    """In words for a person whose form it was, in JSON for a program."""
     detail = f"This is too large; at most {limit:,} bytes are taken."
+    return _refusal(413, detail, "Go back, and take a smaller file.", headers)
+
+
+def _too_slow(body: BodyReader, headers: Headers) -> Response:
+    detail = f"This came too slowly: {body.read:,} bytes in {body.waited:.0f} seconds."
+    found = _refusal(408, detail, "Go back, and try again over a faster connection.", headers)
+    found.headers["connection"] = "close"
+    return found
+
+
+def _refusal(status: int, detail: str, advice: str, headers: Headers) -> Response:
+    """In words for a person whose form it was, in JSON for a program."""
     if "text/html" in headers.get("accept", ""):
-        return PlainTextResponse(f"{detail} Go back, and take a smaller file.", 413)
-    return JSONResponse({"detail": detail}, 413)
-
-
-class _Body:
-    """Stops a body that goes on beyond the limit, whatever its length was said to be."""
-
-    def __init__(self, receive: Receive, limit: int) -> None:
-        self._receive, self.limit, self._seen = receive, limit, 0
-
-    @property
-    def over(self) -> bool:
-        return self._seen > self.limit
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        self._seen += len(message.get("body", b""))
-        if self.over:
-            raise TooLarge
-        return message
+        return PlainTextResponse(f"{detail} {advice}", status)
+    return JSONResponse({"detail": detail}, status)
 
 
 def _dressed(scope: Scope, send: Send) -> Send:
@@ -120,6 +113,8 @@ def _dressed(scope: Scope, send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
+            if scope["scheme"] == "https":  # as the proxy says; we speak HTTP
+                headers.setdefault("strict-transport-security", "max-age=31536000")
             guest = scope.get("state", {}).get("guest")
             if guest:
                 headers.append("set-cookie", _guest_cookie(guest, scope["scheme"] == "https"))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
-from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import RowMapping
 
-from firstpage.labeling.assessors import Assessor, Text, Verdict
+from firstpage.errors import DataError
+from firstpage.labeling.assessors import Assessor, QueryText, Text, Unreadable, Verdict
 from firstpage.web.findings.choosing import following, wish
-from firstpage.web.store import tasks, texts
-from firstpage.web.store.connect import Store, iso
+from firstpage.web.store import projects, tasks, texts, training
+from firstpage.web.store.connect import Store, Tx, iso
 from firstpage.web.store.desk import Desk, Given
 from firstpage.web.store.graded import without_grade
 from firstpage.web.store.log import Timing
@@ -23,40 +24,106 @@ from firstpage.web.store.state import State
 from firstpage.web.store.tasks import TaskRow
 
 Watch = Callable[[str, int], None]  # the query, answers given so far
+CLOSED = {"draft": "not open yet", "closed": "closed"}
+NO_TIES = "a tie, and this project has none"
+UNREADABLE = "the answer could not be read"
+MAX_UNREADABLE = 3  # answers in a row that cannot be read: the program is not fit for this
 UNSHOWN = ("script", "style", "template")
 
 
 @dataclass
 class Done:
-    """What a program did: queries finished, answers given, and their costs added up."""
+    """What a program did: queries finished, answers given, and their costs added up.
+
+    `skipped` counts questions without an answer, by reason; `truncated` are documents of which
+    the program read only the beginning, `pictures` those of which it saw only the title.
+    """
 
     queries: int = 0
     answers: int = 0
+    practice: int = 0
     seconds: float = 0.0
     tokens: int = 0
     money: float = 0.0
+    skipped: Counter[str] = field(default_factory=Counter)
+    truncated: set[str] = field(default_factory=set)
+    pictures: set[str] = field(default_factory=set)
+    unreadable: int = 0  # answers in a row that could not be read
 
-    def count(self, cost: Mapping[str, Any]) -> None:
-        """One more answer."""
+    def count(self, verdict: Verdict) -> None:
+        """Add one answer."""
         self.answers += 1
+        cost = verdict.cost
         self.seconds += float(cost.get("seconds", 0.0))
         self.tokens += int(cost.get("tokens_in", 0)) + int(cost.get("tokens_out", 0))
         self.money += float(cost.get("money", 0.0))
+        self.truncated.update(cost.get("truncated", ()))
+        if verdict.skipped is not None:
+            self.skipped[verdict.skipped] += 1
 
 
 def judge(
     store: Store, project: Project, person: Person, assessor: Assessor, watch: Watch | None = None
 ) -> Done:
-    """Answer all that is open for this person; each answer is durable before the next question."""
-    desk = Desk(store, wish)
+    """Answer all that is open for this person; each answer is durable before the next question.
+
+    Practice questions come first, as for people; what keeps a program from working is an error.
+    """
     done = Done()
+    _check_open(store, project, person)
+    _practise(store, project, person, assessor, done)
+    desk = Desk(store, wish)
     for task in _work(store, project, person):
-        for verdict in _judged(store, desk, person, assessor, task):
-            done.count(verdict.cost)
+        for verdict in _judged(store, desk, person, assessor, task, done):
+            done.count(verdict)
             if watch is not None:
                 watch(task.query_key, done.answers)
         done.queries += 1
     return done
+
+
+def _check_open(store: Store, project: Project, person: Person) -> None:
+    """Refuse in one line where nothing could be answered."""
+    with store.read() as tx:
+        if not projects.assesses(tx, project.id, person.id):
+            raise DataError(
+                f"{person.login!r} is no assessor of the project {project.slug!r}; add them first."
+            )
+    if project.state != "open":
+        raise DataError(
+            f"the project {project.slug!r} is {CLOSED[project.state]}; open it on its page "
+            "'Deal out and open'."
+        )
+
+
+def _practise(
+    store: Store, project: Project, person: Person, assessor: Assessor, done: Done
+) -> None:
+    """Answer one round of the practice questions, if there are any that are not passed yet."""
+    with store.read() as tx:
+        standing = training.standing(tx, project, person.id)
+        begun = any(t.state == "started" for t in tasks.of_person(tx, project, person.id))
+    if standing.passed or begun:
+        return
+    right = standing.right if standing.answered else 0
+    asked = standing.answered + len(standing.left)
+    for gold in standing.left:
+        with store.read() as tx:
+            query, found = _texts(tx, gold["query"])
+        other = found[gold["right"]] if gold["right"] else None
+        verdict = assessor.judge(query, found[gold["left"]], other)
+        done.practice += 1
+        with store.write() as tx:
+            correct, _ = training.answer(tx, project, person.id, uuid4().hex, verdict.outcome)
+        right += correct
+    with store.read() as tx:
+        passed = training.standing(tx, project, person.id).passed
+    if not passed:
+        raise DataError(
+            f"{person.login!r} answered {right} of {asked} practice questions as expected; this "
+            f"project asks for {project.options['training_pass']:.0%}, so nothing was judged. Run "
+            "it again for another round, or change the practice."
+        )
 
 
 def _work(store: Store, project: Project, person: Person) -> Iterator[TaskRow]:
@@ -74,19 +141,43 @@ def _work(store: Store, project: Project, person: Person) -> Iterator[TaskRow]:
 
 
 def _judged(
-    store: Store, desk: Desk, person: Person, assessor: Assessor, task: TaskRow
+    store: Store, desk: Desk, person: Person, assessor: Assessor, task: TaskRow, done: Done
 ) -> Iterator[Verdict]:
-    """One task to its end; yields each verdict once it is kept."""
+    """Judge one task to its end; yields each verdict once it is kept."""
     with store.read() as tx:
-        found = {row["key"]: text_of(row) for row in texts.whole_of(tx, task.query)}
-    query = f"{task.query_text}\n{task.description}".strip()
+        query, found = _texts(tx, task.query)
+    done.pictures |= {key for key, text in found.items() if text.kind == "image"}
     state = desk.state(task.id, person)
     while state.question is not None:
         left, right = state.question.left, state.question.right
         shown = iso(store.clock())
-        verdict = assessor.judge(query, found[left.key], found[right.key] if right else None)
+        try:
+            other = found[right.key] if right else None
+            verdict = _without_tie(task, state, assessor.judge(query, found[left.key], other))
+            done.unreadable = 0
+        except Unreadable as error:
+            done.unreadable += 1
+            if done.unreadable == MAX_UNREADABLE:
+                raise
+            verdict = Verdict(0, cost=error.cost, skipped=UNREADABLE)
         state = desk.answer(task.id, person, _given(state, verdict, shown, iso(store.clock())))
         yield verdict
+    if not state.done:
+        raise DataError(f"query {task.query_key}: {state.message}")
+
+
+def _texts(tx: Tx, query: int) -> tuple[QueryText, dict[str, Text]]:
+    row = texts.query(tx, query)
+    documents = {row["key"]: text_of(row) for row in texts.whole_of(tx, query)}
+    return QueryText(row["key"], row["text"], row["description"]), documents
+
+
+def _without_tie(task: TaskRow, state: State, verdict: Verdict) -> Verdict:
+    """Return a tie as a skipped question where the project has no ties."""
+    tie = verdict.outcome == 0 and not verdict.bad and verdict.skipped is None
+    if tie and task.tool == "pairs" and not state.options["ties"]:
+        return replace(verdict, skipped=NO_TIES)
+    return verdict
 
 
 def _given(state: State, verdict: Verdict, shown: str, answered: str) -> Given:
@@ -95,21 +186,27 @@ def _given(state: State, verdict: Verdict, shown: str, answered: str) -> Given:
     span = {"kind": "active", "ms": round(1000 * float(verdict.cost.get("seconds", 0.0)))}
     return Given(
         state.seq, uuid4().hex, left.key, None if right is None else right.key,
-        verdict.outcome, verdict.bad,
-        timing=Timing(shown, answered, (span,), cost=dict(verdict.cost)),
+        verdict.outcome, verdict.bad, verdict.skipped is not None,
+        Timing(shown, answered, (span,), verdict.skipped, dict(verdict.cost)),
     )  # fmt: skip
 
 
 def text_of(row: RowMapping) -> Text:
-    """What a program reads of a document: text without tags, a card's fields, a list's items."""
+    """Return what a program reads of a document.
+
+    Its text is that of the page without tags, with a card's fields or a list's items in lines.
+    """
     parts = [_plain(row["body"]) if row["kind"] == "html" else row["body"]]
     fields = dict(row["fields"] or {})
-    for number, item in enumerate(fields.pop("items", ()), 1):
-        parts.append(
-            f"{number}. " + " - ".join(map(str, filter(None, without_grade(item).values())))
-        )
+    items = [without_grade(item) for item in fields.pop("items", ())]
+    for number, item in enumerate(items, 1):
+        words = [str(value) for value in item.values() if value not in (None, "")]
+        parts.append(f"{number}. {' - '.join(words)}")
     parts += [f"{name}: {value}" for name, value in fields.items()]
-    return Text(row["key"], "\n".join(part for part in parts if part), row["title"])
+    return Text(
+        row["key"], "\n".join(part for part in parts if part), row["title"], kind=row["kind"],
+        fields=fields, items=items, url=row.get("url"),
+    )  # fmt: skip
 
 
 def _plain(html: str) -> str:

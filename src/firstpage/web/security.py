@@ -13,9 +13,14 @@ from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Header, HTTPException, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from firstpage.web.store import logins, projects
+from firstpage.web import devices, entry
+from firstpage.web.entry import Entered
+from firstpage.web.gate import Gate
+from firstpage.web.store import attempts, logins, projects
+from firstpage.web.store.attempts import Source
 from firstpage.web.store.connect import Store
 from firstpage.web.store.desk import Desk
 from firstpage.web.store.logins import Login
@@ -34,6 +39,8 @@ class ServeSettings:
     `open`: one person on this machine, no accounts; `token` lets their browser in, once.
     `hosts`: names under which the server may be addressed, beside this machine's own.
     `proxy`: believe the proxy in front about address and https.  Limits are bytes.
+    `connections`: open at the same time; more take the place of silent ones.
+    `seconds`: that we wait for a body, beside what came of it over `rate` bytes per second.
     """
 
     open: bool = False
@@ -43,6 +50,9 @@ class ServeSettings:
     upload: int = 64 << 20
     unpacked: int = 512 << 20
     body: int = 1 << 20
+    connections: int = 1000
+    seconds: float = 10.0
+    rate: float = 16 << 10
 
 
 def store_of(request: Request) -> Store:
@@ -51,6 +61,10 @@ def store_of(request: Request) -> Store:
 
 def desk_of(request: Request) -> Desk:
     return cast(Desk, request.app.state.desk)
+
+
+def gate_of(request: Request) -> Gate:
+    return cast(Gate, request.app.state.gate)
 
 
 def settings_of(request: Request) -> ServeSettings:
@@ -119,11 +133,18 @@ def csrf_token(request: Request, login: MaybeLogin) -> str:
     return _guest_csrf(guest)
 
 
+def expected_csrf(request: Request, login: Login | None) -> str:
+    """What a form of this browser must carry; empty where it has been given none."""
+    if login is not None:
+        return login.csrf
+    guest = request.cookies.get(GUEST)
+    return _guest_csrf(guest) if guest else ""
+
+
 async def csrf_form(request: Request, login: MaybeLogin) -> FormData:
     """For pages: the form that was sent, if its field `csrf` is the right one."""
     form = await request.form()
-    guest = request.cookies.get(GUEST)
-    want = login.csrf if login is not None else _guest_csrf(guest) if guest else ""
+    want = expected_csrf(request, login)
     given = form.get("csrf")
     if not want or not isinstance(given, str) or not _same(given, want):
         raise HTTPException(403, FORGED)
@@ -149,14 +170,35 @@ def lead_of(member: Annotated[Member, Depends(member_of)]) -> Member:
     return member
 
 
+def admin_of(person: CurrentPerson) -> Person:
+    """Return who is asking, if they see to the whole server."""
+    if not person.admin:
+        raise HTTPException(403, "Only an admin may do this.")
+    return person
+
+
+Admin = Annotated[Person, Depends(admin_of)]
 Anyone = Annotated[Member, Depends(member_of)]
 Lead = Annotated[Member, Depends(lead_of)]
 
 
 def set_login_cookie(request: Request, response: Response, token: str) -> None:
-    """Out of reach of scripts and of other sites' forms; over https only, where we are."""
+    """Hand a session to the browser."""
+    _set_cookie(request, response, COOKIE, token, logins.DAYS)
+
+
+def let_in(request: Request, response: Response, entered: Entered) -> None:
+    """Hand the browser what it received by coming in."""
+    if entered.token is not None:
+        set_login_cookie(request, response, entered.token)
+    if entered.device is not None:
+        _set_cookie(request, response, *entered.device, devices.DAYS)
+
+
+def _set_cookie(request: Request, response: Response, name: str, value: str, days: int) -> None:
+    """Set it out of reach of scripts and of other sites' forms; over https only, where we are."""
     response.set_cookie(
-        COOKIE, token, max_age=logins.DAYS * 86400, httponly=True, samesite="lax",
+        name, value, max_age=days * 86400, httponly=True, samesite="lax",
         secure=request.url.scheme == "https", path="/",
     )  # fmt: skip
 
@@ -166,8 +208,25 @@ def drop_login_cookie(response: Response) -> None:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from, for limits."""
+    """Return where a request comes from, for the audit."""
     return request.client.host[:64] if request.client else "unknown"
+
+
+def network_of(request: Request) -> Source:
+    """Return where somebody who is not signed in comes from, for limits."""
+    return attempts.network(address_of(request))
+
+
+def session_of(request: Request, login: Login) -> Source:
+    """Return the source of somebody who is signed in: their own session."""
+    return Source(address_of(request), f"session {login.id}", known=True)
+
+
+async def device_of(request: Request, login: str) -> Source:
+    """Return the source of a sign-in: a device that the account knows, or the network."""
+    return await run_in_threadpool(
+        entry.source, store_of(request), login, address_of(request), request.cookies
+    )
 
 
 def _guest_csrf(guest: str) -> str:

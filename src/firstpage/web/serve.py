@@ -13,16 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firstpage.serving.sockets import listen, shown
+from firstpage.transport.connections import ConnectionLimits
+from firstpage.transport.server import server_for
+from firstpage.transport.sockets import listen, shown
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
+from firstpage.web.store.staging import clean
 
 if TYPE_CHECKING:
     import uvicorn
 
 Until = Callable[[], bool]
 LOOK, LINGER = 0.5, 3.0  # seconds between looks, and after the last
+LAST = 5  # seconds that requests may take to end once the server is told to stop
 
 
 def serve(
@@ -32,6 +36,7 @@ def serve(
     store = Store(where).prepare()
     try:
         with store.told():
+            clean(store)
             _run(store, host, port, settings, until)
     finally:
         store.close()
@@ -39,7 +44,6 @@ def serve(
 
 def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Until | None) -> None:
     """Until somebody stops it."""
-    import uvicorn
     from threadpoolctl import threadpool_limits
 
     from firstpage.web.app import create_app, ready_for_one
@@ -58,11 +62,7 @@ def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Unt
         _invite_first(store, address)
     sys.stdout.flush()
     app = create_app(store, replace(settings, hosts=(*settings.hosts, host)))
-    config = uvicorn.Config(
-        app, log_level="warning", proxy_headers=False, server_header=False, access_log=False,
-        timeout_graceful_shutdown=5,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
+    server = server_for(app, ConnectionLimits(settings.connections), LAST)
     if until is not None:
         threading.Thread(target=_stop, args=(server, until), daemon=True).start()
     server.run(sockets=[taken])
@@ -88,11 +88,22 @@ def _show(address: str) -> None:
 
 
 def _invite_first(store: Store, address: str) -> None:
-    """Where no lead of all can come in, whoever starts the server hands out the first account."""
+    """Print a link to come in where no admin has a password yet: for their account, or a new one.
+
+    It ends the links that were printed before.
+    """
     with store.write() as tx:
-        if not people.an_admin(tx):
+        if people.an_admin(tx):
+            return
+        admin = people.waiting_admin(tx)
+        if admin is None:
             link = invitations.invite(tx, None, "lead", None)
-            print(f"No lead has come in yet; the first one does here (once): {address}{link.path}")
+            who = "the first lead chooses a login and comes in here"
+        else:
+            link = invitations.reset_link(tx, admin, None, invitations.DAYS)
+            who = f"{admin.login} comes in here"
+    print(f"No lead has a password yet; {who} (once; links printed before have ended):")
+    print(f"{address}{link.path}")
 
 
 def check_port(host: str, port: int) -> None:

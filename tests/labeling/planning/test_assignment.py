@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -14,8 +15,7 @@ from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
-    join,
-    leave,
+    levelled,
     make_assignment,
     problems,
 )
@@ -38,6 +38,26 @@ def keeps_requirements(a: Assignment) -> bool:
         {t for _, w, t in rows if w == who} == set(a.tools) for who in a.assessors
     )
     return covered and once and every_tool
+
+
+def join(a: Assignment, who: str, done=()) -> Assignment:
+    """Somebody comes, or comes back; `done` names what stays."""
+    gone = tuple(name for name in a.gone if name != who)
+    return levelled(replace(a, assessors=(*a.assessors, who), gone=gone), frozenset(done))
+
+
+def leave(a: Assignment, who: str, done=(), begun=()) -> Assignment:
+    """Somebody goes, who had begun and not finished some queries."""
+    mine = [t for t in a.tasks if t.assessor == who and t.key not in done]
+    abandoned = tuple(t for t in mine if t.query in begun)
+    fewer = tuple(name for name in a.assessors if name != who)
+    return levelled(
+        replace(
+            a, assessors=fewer, gone=(*a.gone, who), abandoned=(*a.abandoned, *abandoned),
+            tasks=tuple(t for t in a.tasks if t not in mine),
+        ),
+        frozenset(done),
+    )  # fmt: skip
 
 
 def spread(loads):
@@ -199,18 +219,31 @@ def test_a_tool_without_anyone_takes_from_one_that_has_several():
     assert {t.tool for t in b.tasks} == {"pairs", "grades"}
 
 
-def test_who_may_come_and_go():
+def test_come_and_go():
     a = make_assignment(names("q", 4), names("u", 2))
-    with pytest.raises(DataError, match="already"):
-        join(a, "u1")
-    with pytest.raises(DataError, match="no assessor x"):
-        leave(a, "x")
-    with pytest.raises(DataError, match="no task of this assignment"):
-        leave(a, "u1", [("q9", "u1")])
     back = join(leave(a, "u1"), "u1")
     assert back.gone == ()
     assert problems(back) == []
     assert leave(leave(a, "u0"), "u1").tasks == ()
+
+
+def test_begun_work_of_a_leaver_is_dealt_again():
+    a = make_assignment(names("q", 6), names("u", 3), tools=["pairs"])
+    mine = a.by_assessor()["u1"]
+    b = leave(a, "u1", done=[mine[0].key], begun=[mine[1].query])
+    assert problems(b) == []
+    assert b.by_assessor()["u1"] == (mine[0],)
+    assert {t.assessor for t in b.by_query()[mine[1].query]} <= {"u0", "u2"}
+    assert b.abandoned == (mine[1],)
+    assert Assignment.from_dict(json.loads(json.dumps(b.to_dict()))) == b
+
+
+def test_nobody_gets_a_query_again_that_they_abandoned():
+    a = Assignment(("q",), ("u",), ("pairs",), 1, (), (), (Task("q", "u", "pairs"),))
+    b = levelled(a)
+    assert b.tasks == ()
+    assert problems(b) == ["query q has 0 of 1 assessors under pairs"]
+    assert [t.assessor for t in join(b, "v").tasks] == ["v"]
 
 
 @st.composite

@@ -165,13 +165,16 @@ def test_people_by_their_results():
     ]
     u, v, w = assessor_profiles(rows, RESULTS)
     assert [p.assessor for p in (u, v, w)] == ["u", "v", "w"]
-    assert (u.judgments, u.partners, u.seconds) == (2, 2, 7.0)
-    # with v 2 of 3 and 3 of 3, with w 0 of 3: the mean over partners, not over pairs
-    assert u.agreement == pytest.approx((5 / 6 + 0) / 2)
-    assert u.together.overall == pytest.approx(5 / 9)
-    assert u.ties == 0
+    assert (u.judgments, u.partners, u.seconds) == (2, 0, 7.0)
+    # with v 2 of 3 and 3 of 3, with w 0 of 3
+    assert u.derived.overall == pytest.approx(5 / 9)
+    assert math.isnan(u.agreement), "nobody else was asked the same pairs"
+    assert u.ties == 0.5
     assert math.isnan(v.seconds)
-    assert w.to_dict()["agreement"] == 0
+    assert w.to_dict()["derived_orders"]["overall"] == 0
+    assert w.to_dict()["shared_pairs"] == {
+        "pairs": 0, "overall": None, "without_ties": None, "kappa": None,
+    }  # fmt: skip
     assert json.dumps([p.to_dict() for p in (u, v, w)], allow_nan=False)
 
 
@@ -179,6 +182,7 @@ def test_people_by_their_answers():
     rows = [asked("a", "b", 1), asked("b", "a", -1, who="v"), asked("a", "b", 0, who="w")]
     u, _, w = assessor_profiles(rows)
     assert u.agreement == 0.5
+    assert u.shared.total == 2
     assert (w.agreement, w.ties) == (0, 1)
     alone = assessor_profiles([asked("a", "b", 0), asked("a", "c", 1)])[0]
     assert (alone.partners, alone.ties) == (0, 0.5)

@@ -67,26 +67,35 @@ def test_crowds_that_cannot_be():
         simulated_results(1, tools=["lists"])
 
 
+def written_first(found):
+    """The first two keys of what `--json` prints."""
+    return list(found.to_dict())[:2]
+
+
 def test_a_whole_study():
     results = simulated_results(12, 20, 5, 3)
     rows = list(rows_of(results))
     found = study(rows, results, rounds=200)
     assert found.effort["pairs"].seconds.mean == pytest.approx(5.51)
     assert found.effort["grades"].per_query.mean == 4
-    assert found.agreement["pairs"].total == 12 * 3 * 190
+    assert found.derived["pairs"].total == 12 * 3 * 190
     assert found.tests["overall"].p < 0.001
     gap = found.differences["overall"]
     assert gap.value == pytest.approx(
-        found.agreement["pairs"].overall - found.agreement["grades"].overall
+        found.derived["pairs"].overall - found.derived["grades"].overall
     )
     assert gap.low < gap.value < gap.high
     assert list(found.effort) == ["pairs", "grades"]  # the order of the paper
-    assert found.asked.total == 12 * 3 * 3
+    assert found.shared["pairs"].total == 12 * 3 * 3
+    estimate = found.estimates["pairs"]["overall"]
+    assert estimate.value == pytest.approx(found.shared["pairs"].overall)
+    assert estimate.low < estimate.value < estimate.high
+    assert list(written_first(found)) == ["shared_pairs", "derived_orders"]
     assert found.repeats.overall.total == 1
     assert found.alpha["grades"].low < found.alpha["grades"].value < found.alpha["grades"].high
     assert "favours top-k" in found.caution
     written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert written["agreement"]["pairs"]["overall"] == found.agreement["pairs"].overall
+    assert written["derived_orders"]["pairs"]["overall"] == found.derived["pairs"].overall
     text = str(found)
     for words in ("Effort", "5.51", "13.87", "A≻B", "χ² = ", "Krippendorff's alpha", "Caution"):
         assert words in text
@@ -94,7 +103,7 @@ def test_a_whole_study():
         assert Table(table.head, table.rows, table.title, table.note).text() == str(table)
     symmetric = study(rows, results, rounds=2, symmetrise=True)
     for tool in ("pairs", "grades"):
-        one, other = symmetric.agreement[tool], found.agreement[tool]
+        one, other = symmetric.derived[tool], found.derived[tool]
         assert one.overall == pytest.approx(other.overall)
         assert one.table[0, 0] == pytest.approx(one.table[2, 2])
     assert symmetric.tests["overall"].statistic == pytest.approx(found.tests["overall"].statistic)
@@ -118,8 +127,34 @@ def test_small_studies_are_defined(rows, results):
     found = study(rows, results, rounds=5)
     assert json.dumps(found.to_dict(), allow_nan=False)
     assert "nan" not in str(found)
-    assert math.isnan(found.asked.overall)
-    assert all(math.isnan(a.kappa) for a in found.agreement.values())
+    assert all(math.isnan(a.overall) for a in found.shared.values())
+    assert all(math.isnan(a.kappa) for a in found.derived.values())
+
+
+def test_shared_pairs_come_before_derived_orders():
+    """Two who end with the same order, and gave opposite answers to the pair that both had."""
+    results = {("q", who, "pairs"): {"a": 2.0, "b": 1.0, "c": 0.0} for who in "uv"}
+    rows = [
+        Record("q", "u", "pairs", "a", "b", 1), Record("q", "v", "pairs", "a", "b", -1),
+        Record("q", "u", "pairs", "a", "c", 1), Record("q", "v", "pairs", "b", "c", 1),
+    ]  # fmt: skip
+    found = study(rows, results, rounds=5)
+    assert (found.shared["pairs"].overall, found.shared["pairs"].total) == (0, 1)
+    assert (found.derived["pairs"].overall, found.derived["pairs"].total) == (1, 3)
+    titles = [table.title for table in found.tables()]
+    assert titles.index("Agreement on shared pairs") < titles.index(
+        "Agreement of derived orders, top-k labelling"
+    )
+    text = str(found)
+    assert text.index("same answer") < text.index("by the orders that people ended with")
+
+
+def test_where_nobody_shares_a_pair_a_line_says_so():
+    results = {("q", who, "pairs"): {"a": 2.0, "b": 1.0, "c": 0.0} for who in "uv"}
+    rows = [Record("q", "u", "pairs", "a", "b", 1), Record("q", "v", "pairs", "b", "c", 1)]
+    assert "no pair of top-k labelling was answered by two" in str(study(rows, results, rounds=5))
+    graded = {("q", who, "grades"): {"a": 2.0, "b": 1.0} for who in "uv"}
+    assert "nobody was asked for pairs" in str(study([], graded, rounds=5))
 
 
 def test_the_tables_by_hand():
@@ -146,6 +181,6 @@ def test_an_interval_over_queries_is_wider_than_the_test_believes():
     """Pairs of a query hang together: the spread of the difference is beyond a binomial's."""
     results = simulated_results(60, 30, 6, 2)
     found = study([], results, rounds=500)
-    top = found.agreement["pairs"]
+    top = found.derived["pairs"]
     alone = 1.96 * math.sqrt(2 * top.overall * (1 - top.overall) / top.total)
     assert found.differences["overall"].high - found.differences["overall"].value > 2 * alone

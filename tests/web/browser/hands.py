@@ -6,22 +6,28 @@ import re
 
 from playwright.sync_api import Page, expect
 
+OPEN = "[data-action=skip][aria-disabled=false]"  # an answer can be given
+
 
 def ready(page: Page) -> None:
-    """A question is open: its documents can be read."""
+    """A question is open: its documents can be read.  Guidelines before the first one are read."""
+    start = page.locator("#guide.first button.main")
+    expect(start.or_(page.locator(OPEN)).first).to_be_visible()
+    if start.is_visible():
+        start.press("Enter")
     expect(page.locator("#announce")).to_contain_text("Question")
-    expect(page.locator("[data-action=skip]")).to_have_attribute("aria-disabled", "false")
+    expect(page.locator(OPEN)).to_be_visible()
 
 
 def answer(page: Page, *keys: str) -> None:
     """Press, and wait until the next question stands or the page is left."""
     ready(page)
-    before = page.locator("#announce").inner_text()
+    before = page.locator("#main").get_attribute("data-question")
     for key in keys:
         page.keyboard.press(key)
     page.wait_for_function(
-        "before => location.pathname.endsWith('/done') || (document.querySelector('#announce')?.textContent !== before"
-        " && document.querySelector('[data-action=skip]')?.getAttribute('aria-disabled') === 'false')",
+        f"before => location.pathname.endsWith('/done') || (document.querySelector('{OPEN}')"
+        " && document.querySelector('#main').dataset.question !== before)",
         arg=before,
     )
 

@@ -14,6 +14,7 @@ def test_side_by_side_by_keyboard(live: Live) -> None:
     live.project(queries=1, documents=6)
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
+    ready(page)
     expect(page.get_by_role("heading", name="query 0")).to_be_visible()
     expect(page.locator("#description")).to_have_text("what is wanted")
     for _ in range(60):
@@ -90,7 +91,7 @@ def test_bad_documents_with_one_hand(live: Live) -> None:
     ready(page)
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("button", name="Left is bad")).to_be_visible()
-    expect(page.locator("#status")).to_have_text("Which one is bad?")
+    expect(page.locator("#question")).to_contain_text("Which document is bad")
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Left is better")).to_be_visible()
     answer(page, "ArrowUp", "ArrowLeft")
@@ -137,6 +138,37 @@ def test_two_lists_by_keyboard(live: Live) -> None:
     assert len(outcomes) >= 2
 
 
+def two_lists(number: int) -> Query:
+    lists = tuple(
+        Document(f"l{i}", f"List {i}", "list", fields={"items": [{"title": f"Result {i}"}]})
+        for i in range(2)
+    )
+    return Query(f"q{number}", f"query {number}", "", lists)
+
+
+def test_after_two_lists_comes_the_next_query(live: Live) -> None:
+    """No page between; the last answer can still be undone from there."""
+    live.own("books", [two_lists(n) for n in range(3)], tool="lists")
+    tasks = [live.task("books", "ada", n) for n in range(3)]
+    page = live.open(f"/tasks/{tasks[0]}")
+    visited: list[str] = []
+    page.on("framenavigated", lambda frame: visited.append(frame.url))
+    answer(page, "1")
+    expect(page.locator("#query")).to_have_text("query 1")
+    expect(page.locator("#status")).to_have_text("Saved")
+    ready(page)
+    page.keyboard.press("u")
+    expect(page.locator("#query")).to_have_text("query 0")
+    expect(page.locator("#status")).to_have_text("Undone")
+    for key in "543":
+        answer(page, key)
+    expect(page.get_by_role("heading", name="This query is done")).to_be_visible()
+    expect(page.get_by_text("0 of your queries are still open")).to_be_visible()
+    assert sum(url.endswith("/done") for url in visited) == 1
+    outcomes = [[row["event"].get("outcome") for row in live.logged(task)] for task in tasks]
+    assert outcomes == [[2, None, -2], [-1], [0]]
+
+
 def test_keys_work_from_inside_a_document(live: Live) -> None:
     live.project(queries=1, documents=6)
     task = live.task("books", "ada")
@@ -168,7 +200,7 @@ def test_skip_with_a_reason_and_comment(live: Live) -> None:
     page = live.open(f"/tasks/{task}")
     ready(page)
     page.keyboard.press("c")
-    page.get_by_label("It is stored with your next answer").fill("both are old ← b u p")
+    page.get_by_label("It is stored with your answer").fill("both are old ← b u p")
     page.get_by_role("button", name="Keep").click()
     ready(page)
     page.keyboard.press("s")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from firstpage.web.store import assigning, projects
 from tests.web.browser.hands import answer, better_by_title, ready
 from tests.web.browser.live import Live
 from tests.web.site import jsonl
@@ -176,3 +177,25 @@ def test_others_see_nothing(live: Live) -> None:
     page = live.open("/p/books", login=None)
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert page.url.endswith("/login?next=/p/books")
+
+
+def test_letting_somebody_leave_asks_first(live: Live) -> None:
+    live.project(assessors=("ada", "bob"))
+    number = live.person("ada").id
+    page = live.open(f"/p/books/people/{number}", login="lena")
+    page.get_by_role("button", name="Let Ada leave").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("2 queries not begun and 0 queries begun")
+    dialog.get_by_role("button", name="Cancel").click()
+    assert live.person("ada").id in _present(live)
+    page.get_by_role("button", name="Let Ada leave").click()
+    dialog.get_by_role("button", name="Let Ada leave").click()
+    expect(page.get_by_text("open and begun queries went to the others")).to_be_visible()
+    assert live.person("ada").id not in _present(live)
+
+
+def _present(live: Live) -> list[int]:
+    with live.store.read() as tx:
+        project = projects.by_slug(tx, "books")
+        assert project is not None
+        return assigning.present_assessors(tx, project)

@@ -49,6 +49,20 @@ def test_pause_hides_the_documents_and_stops_the_clock(live: Live) -> None:
     assert found["away"] == 0
 
 
+def test_a_pause_over_the_weekend_loses_no_answer(live: Live) -> None:
+    page, task = opened(live)
+    page.keyboard.press("p")
+    expect(page.get_by_role("heading", name="Paused")).to_be_visible()
+    page.clock.fast_forward(60 * 60 * MINUTE)
+    page.keyboard.press("p")
+    answer(page, "ArrowLeft")
+    expect(page.locator("#status")).to_have_text("Saved")
+    (row,) = live.logged(task)
+    assert row["event"]["outcome"] == 1
+    assert row["paused_ms"] == 24 * 60 * MINUTE
+    assert row["event"]["adjusted_times"]["clipped_spans"] == 1
+
+
 def test_reading_for_long_counts_as_work(live: Live) -> None:
     page, task = opened(live)
     page.clock.fast_forward(3 * MINUTE)

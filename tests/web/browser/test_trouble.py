@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from firstpage.web.store import logins
+from firstpage.web.store.texts import Document, Query
 from tests.web.browser.hands import answer, ready, shown
 from tests.web.browser.live import Live
 
@@ -40,6 +42,44 @@ def test_undo_brings_the_question_back(live: Live) -> None:
         "undone",
         "undone",
     ]
+
+
+def comment(page: Page, text: str) -> None:
+    ready(page)
+    page.keyboard.press("c")
+    page.locator("#comment-text").fill(text)
+    page.get_by_role("button", name="Keep").click()
+
+
+def test_undo_says_so_and_keeps_comments(live: Live) -> None:
+    """A comment belongs to its question: the one undone, and the one that was left for it."""
+    page, task = begun(live)
+    comment(page, "about the first")
+    answer(page, "ArrowLeft")
+    comment(page, "about the second")
+    answer(page, "u")
+    expect(page.locator("#status")).to_have_text("Undone")
+    expect(page.locator("[data-action=comment]")).to_have_attribute("aria-pressed", "true")
+    answer(page, "ArrowLeft")
+    page.reload()
+    answer(page, "ArrowRight")
+    answer(page, "ArrowRight")
+    told = [row["comment"] for row in live.logged(task) if row["event"]["event"] == "judged"]
+    assert told == ["about the first", "about the first", "about the second", None]
+
+
+def test_a_comment_stays_with_its_question_after_a_conflict(live: Live) -> None:
+    page, task = begun(live)
+    other = live.watched(page.context.new_page())
+    other.goto(page.url)
+    comment(other, "about the first")
+    answer(page, "ArrowLeft")
+    other.keyboard.press("ArrowRight")
+    expect(other.locator("#notice")).to_contain_text("answered already")
+    expect(other.locator("#notice")).to_contain_text("“about the first”")
+    expect(other.locator("[data-action=comment]")).to_have_attribute("aria-pressed", "false")
+    answer(other, "ArrowRight")
+    assert [row["comment"] for row in live.logged(task)] == [None, None]
 
 
 def test_reload_and_another_device_resume(live: Live) -> None:
@@ -195,11 +235,44 @@ def test_looking_back_and_changing_an_answer(live: Live) -> None:
     expect(box).to_have_value("1")
     with page.expect_navigation():
         box.select_option("-1:left")
+    expect(page.get_by_text("Saved.")).to_be_visible()
     expect(page.get_by_label("Answer 1", exact=True)).to_have_value("-1:left")
     last = live.logged(task)[-1]["event"]
     assert (last["event"], last["at"], last["outcome"]) == ("revised", 0, -1)
     page.get_by_role("link", name="Go on judging").click()
     ready(page)
+
+
+WHOLE = """select => {
+  const free = select.cloneNode(true);  // with as much room as its words need
+  free.style.inlineSize = "max-content";
+  document.body.append(free);
+  const needed = free.offsetWidth;
+  free.remove();
+  return select.offsetWidth >= needed;
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_answers_given_can_be_told_apart(live: Live, width: int) -> None:
+    """`Left is better` and `Left is bad` are wholly visible beside long titles."""
+    title = "A long title of a document about green tea and how to brew it at home, " * 2
+    documents = tuple(Document(f"d{i}", title, body="text") for i in range(6))
+    live.own("books", [Query("q0", "query 0", "", documents)], setting={"k": 3})
+    ada, task = live.client("ada"), live.task("books", "ada")
+    ada.headers["Host"] = "127.0.0.1"
+    state = ada.state(task)
+    state = ada.answer(state, -1, bad=[state["question"]["left"]["key"]]).json()
+    ada.answer(state, 1)
+    page = live.open(f"/tasks/{task}/judgments", viewport={"width": width, "height": 800})
+    for box, text in zip(
+        page.locator("select").all(), ("Left is bad", "Left is better"), strict=True
+    ):
+        assert box.evaluate("s => s.selectedOptions[0].text") == text
+        assert box.evaluate(WHOLE)
+        shown = box.bounding_box()
+        assert shown is not None
+        assert shown["x"] + shown["width"] <= width
 
 
 def test_a_closed_project_says_so(live: Live) -> None:

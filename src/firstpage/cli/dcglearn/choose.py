@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import options
+from firstpage.cli import options, shared
 from firstpage.cli.dcglearn import needs
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def command(
     Give --measure, a measure file (simple-margin, random), or --prefs, the preferences so far
     (all strategies, and advice whether more would pay).
     """
+    options.only_with("--prefs", prefs is not None, "places")
     if (measure is None) == (prefs is None):
         raise click.UsageError("give what is known once: --measure or --prefs.")
     from firstpage.data.preference_files import chosen_rows, write_rows
@@ -56,6 +57,8 @@ def command(
     if as_json:
         print(json.dumps({"rows": rows, "pairs": chosen, "advice": advice}, indent=1))
         return
+    if 0 < len(rows) < count:
+        shared.note(f"{pool}: {len(rows)} pairs of the {count} asked for; no others differ.")
     for number, row in enumerate(chosen, 1):
         sides = (row.get(side, f"the {side} run") for side in ("left", "right"))
         name = f"query {row['query']}, " if "query" in row else ""

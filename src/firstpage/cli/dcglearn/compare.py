@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 FORMATS = ("text", "json", "html")
 
@@ -63,15 +63,13 @@ def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked:
     """  # fmt: skip
     from firstpage.dcglearn.reading import wanted
 
-    shown = shared.chosen_format(None, as_json, output)
-    if shown not in FORMATS:
-        raise click.UsageError("-o writes .txt, .json or .html.")
+    shown = outputs.chosen_format(None, as_json, output, FORMATS)
     if len(given) < 2:
         raise click.UsageError("name two measures, such as NDCG@10 'DCG(gain=linear)@10'.")
     measures = wanted(given[0]), wanted(given[1])  # a misspelt one is said before files are read
     systems, truth = _read([Path(name) for name in given[2:]], asked)
     coherence, verdicts = _found(measures, systems, truth, asked)
-    shared.deliver(_rendered(coherence, verdicts, shown), output)
+    outputs.deliver(_rendered(coherence, verdicts, shown), output)
 
 
 def _read(files: list[Path], asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
@@ -95,7 +93,9 @@ def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, 
     from firstpage.measures.conventions import convention
 
     settings = {name: asked[name] for name in ("ties", "queries", "seed")}
-    ranked = Ranked.of(systems, truth, convention(asked["convention"], **settings))
+    depth = max(measure.depth for measure in measures)
+    how = convention(asked["convention"], **settings)
+    ranked = Ranked.of(systems, truth, how, depth=depth)
     one, two = (ranked.scale(m) for m in measures)
     with shared.counting("certificates") as tick:
         verdicts = verdicts_of(

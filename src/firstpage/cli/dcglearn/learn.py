@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 from firstpage.cli.dcglearn import needs
 from firstpage.errors import DataError, FirstpageWarning
 
@@ -68,10 +69,12 @@ def command(
     by one, or by a cluster (--engine), without intervals and tests; see docs/dcglearn.md.  The
     measure is used by its file: firstpage evaluate -m "DCG(measure.json)@10" ..
     """
+    outputs.check_page(html, "--html")
     if rounds == 1:
         raise click.UsageError("--rounds must be 0 (no intervals) or 2 and more.")
     learner = _learner(given)
     many = prefs.is_dir()
+    options.only_with("a file of preferences, not with a folder", not many, "rounds", "tests")
     found: Any
     if many:
         found, learner = needs.folder(prefs, qrels, runs, grades, learner)
@@ -94,7 +97,7 @@ def command(
     if html is not None:
         from firstpage.report.measure import utility_page
 
-        shared.deliver(utility_page(utility, prefs.name), html)
+        outputs.deliver(utility_page(utility, prefs.name), html)
 
 
 def _learner(given: dict[str, Any]) -> DCGLearn:
@@ -117,12 +120,24 @@ def _cost(text: str) -> Any:
 
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
-    """All that a file says of its making: intervals, the test, and whether more would pay."""
+    """All that a file says of its making: intervals, tests, and whether more would pay."""
     from firstpage.dcglearn.advice import advice
+    from firstpage.dcglearn.baseline import against_dcg
+    from firstpage.dcglearn.checks import places_cut, places_unjudged
     from firstpage.dcglearn.intervals import intervals
     from firstpage.dcglearn.position import position_test
 
     about = learner.about()
+    source = click.get_current_context().get_parameter_source
+    lines = (
+        []
+        if source("places") is ParameterSource.COMMANDLINE
+        else [*places_cut(learner.given_, learner.places_)]
+    )
+    if source("unjudged") is not ParameterSource.COMMANDLINE:
+        lines += places_unjudged(learner.given_, learner.places_, learner.unjudged_)
+    for line in lines:
+        warnings.warn(line, FirstpageWarning, stacklevel=1)
     if rounds and len(set(learner.groups_.tolist())) < 2:
         warnings.warn("all pairs are of one query: no intervals.", FirstpageWarning, stacklevel=1)
     elif rounds:
@@ -131,5 +146,6 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     if tests:
         with shared.counting("test of gains") as tick:
             about["position_test"] = vars(position_test(learner, tests, learner.seed, tick))
+    about["against_dcg"] = against_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about

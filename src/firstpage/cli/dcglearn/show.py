@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs
 
 
 @click.command("show")
@@ -27,6 +27,11 @@ def command(
     from firstpage.data.utility import read_utility
     from firstpage.report.measure import utility_page, utility_text
 
+    outputs.check_page(output, "-o")
+    if output is not None and (as_json or label_gain):
+        raise click.UsageError("-o writes a page; leave out --json and --label-gain.")
+    if top is not None and not label_gain:
+        raise click.UsageError("--top goes with --label-gain.")
     found = read_utility(measure)
     if segment is not None:
         found = found.segment(segment)
@@ -35,6 +40,6 @@ def command(
         print(json.dumps(gains) if as_json else ",".join(f"{gain:.6g}" for gain in gains))
         return
     if output is not None:
-        shared.deliver(utility_page(found, measure.name), output)
+        outputs.deliver(utility_page(found, measure.name), output)
         return
     print(json.dumps(found.to_dict(), indent=1) if as_json else utility_text(found))

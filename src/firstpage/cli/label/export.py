@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from firstpage.cli import options
+from firstpage.cli.shared import note
 
 WHAT = {
     "truth": ("qrels", "letor", "jsonl"),
@@ -24,27 +24,43 @@ WHAT = {
 @click.option("--what", type=click.Choice(list(WHAT)), default="truth", show_default=True)
 @click.option(
     "--format", "format_", type=click.Choice(sorted({f for fs in WHAT.values() for f in fs})),
-    help="By default as the output's name ends, or the first that fits.",
+    help="By default as the output's name ends; without an ending, the first that fits.",
 )  # fmt: skip
 @click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
 @click.option("-o", "--output", type=options.FILE, required=True, help="File to write; - prints.")
 def command(project: str, what: str, format_: str | None, name: str | None, output: Path) -> None:
     """Write what PROJECT (a folder or a database URL) holds."""
-    chosen = format_ or output.suffix.lstrip(".")
-    if chosen not in WHAT[what]:
-        if format_ is not None:
-            raise click.UsageError(f"--what {what} is written as {', '.join(WHAT[what])}.")
-        chosen = WHAT[what][0]
+    chosen = _format(what, format_, output)
     from firstpage.cli.label.stores import opened
     from firstpage.data.files import write_bytes
     from firstpage.web.exports.make import export
+    from firstpage.web.exports.notes import notes
 
     with opened(project) as store, store.read() as tx:
         from firstpage.web.store.choose import the_project
 
-        written = 0
+        written, found = 0, the_project(tx, name)
         with write_bytes(output) as out:
-            for part in export(tx, the_project(tx, name), f"{what}.{chosen}"):
+            for part in export(tx, found, f"{what}.{chosen}"):
                 written += out.write(part.encode())
+        remarks = list(notes(tx, found, f"{what}.{chosen}")) if written else []
     if not written:
-        print(f"firstpage: note: nothing is judged yet; {output} is empty.", file=sys.stderr)
+        note(f"nothing is judged yet; {output} is empty.")
+    for remark in remarks:
+        note(remark)
+
+
+def _format(what: str, given: str | None, output: Path) -> str:
+    """The format that is named, or that the output's name says; an ending of none is refused."""
+    from firstpage.data.files import suffix_of
+
+    named = given or suffix_of(output)[0].lstrip(".") or WHAT[what][0]
+    if named in WHAT[what]:
+        return named
+    if given is not None:
+        raise click.UsageError(f"--what {what} is written as {', '.join(WHAT[what])}.")
+    endings = " or ".join(f".{name}" for name in WHAT[what])
+    raise click.UsageError(
+        f"{output}: the name does not say how {what} is written; end it in {endings}, or name "
+        "the format (--format)."
+    )

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from firstpage.cli import shared
+from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
-    from firstpage.labeling.assessors import Assessor
+    from firstpage.labeling.assessors import Assessor, Conflicts
+    from firstpage.web.machines import Done
+    from firstpage.web.store.projects import Project
 
 KEY = "FIRSTPAGE_ENDPOINT_KEY"
+RECORDED = {
+    "tie": "a tie is recorded",
+    "skip": "the pair is skipped",
+    "first": "the answer to the first order is recorded",
+}
 
 
 @click.command("judge")
@@ -23,45 +33,111 @@ KEY = "FIRSTPAGE_ENDPOINT_KEY"
 @click.option("--endpoint", metavar="URL", help="An OpenAI-compatible chat endpoint, up to /v1.")
 @click.option("--model", help="The model's name at the endpoint.")
 @click.option(
-    "--prices", type=(float, float), default=(0.0, 0.0), help="Of a million tokens in, and out."
+    "--prices", type=(float, float), default=(0.0, 0.0), help="Per million tokens in, and out."
 )
-@click.option("--function", metavar="MODULE:NAME", help="A function of (query, left, right).")
+@click.option(
+    "--conflicts", type=click.Choice(["tie", "skip", "first"]),
+    help="With --endpoint: what is recorded where the answers to the two orders of a pair differ; "
+    "first is the answer to the order that was asked first.  [tie; skip in a project without ties]",
+)  # fmt: skip
+@click.option(
+    "--longest", type=click.IntRange(1), default=8_000, show_default=True,
+    help="With --endpoint: characters of a document that the model reads.",
+)  # fmt: skip
+@click.option(
+    "--function", metavar="MODULE:NAME",
+    help="A function of (query, left, right): documents with key, body, title, fields, items.",
+)  # fmt: skip
 def command(project: str, login: str, name: str | None, **given: Any) -> None:
     """Let a program do the open work of an assessor in PROJECT (a folder or a database URL).
 
-    A pair is asked of the endpoint in both orders; if its answers differ, it is a tie.  The key
-    comes from the environment: FIRSTPAGE_ENDPOINT_KEY.
+    It answers the practice questions first, as people do.  A pair is asked of the endpoint in
+    both orders.  The key comes from the environment: FIRSTPAGE_ENDPOINT_KEY.
     """
     if (given["endpoint"] is None) == (given["function"] is None):
         raise click.UsageError("give --endpoint with --model, or --function.")
     if given["endpoint"] is not None and not given["model"]:
         raise click.UsageError("--endpoint needs --model.")
+    if given["endpoint"] is None and given["conflicts"] is not None:
+        raise click.UsageError("--conflicts is for --endpoint; a function is asked once.")
     from firstpage.cli.label.stores import opened
 
     with opened(project) as store:
         from firstpage.errors import DataError
         from firstpage.web.machines import judge
-        from firstpage.web.store import people
+        from firstpage.web.store import people, projects
         from firstpage.web.store.choose import the_project
 
         with store.read() as tx:
             chosen, person = the_project(tx, name), people.by_login(tx, login)
-        if person is None:
-            raise DataError(f"there is nobody {login!r} here; add them: label setup --assessor.")
-        done = judge(store, chosen, person, _assessor(given, chosen.guidelines), _told)
+            known = person is not None and projects.assesses(tx, chosen.id, person.id)
+        if person is None or not known:
+            which = f" --name {name}" if name else ""
+            raise DataError(
+                f"there is no assessor {login!r} in {chosen.slug!r}; add them: "
+                f"firstpage label add {project}{which} --assessor {login}"
+            )
+        done = judge(store, chosen, person, _assessor(given, chosen), _told)
     print(
         f"{login}: {done.queries} queries, {done.answers} answers, {done.seconds:.1f} s, "
         f"{done.tokens} tokens, {done.money:.4f} spent"
     )
+    for line in _notes(done, given["longest"]):
+        note(line)
 
 
-def _assessor(given: dict[str, Any], guidelines: str) -> Assessor:
+def _assessor(given: dict[str, Any], project: Project) -> Assessor:
+    """Return the assessor; what becomes of contradictions is said before the first question."""
     from firstpage.labeling.assessors import Chat, Function
 
-    if given["endpoint"] is not None:
-        key = os.environ.get(KEY, "")
-        return Chat(given["endpoint"], given["model"], key, guidelines, given["prices"])
-    return Function(shared.function(given["function"], "--function"))
+    if given["endpoint"] is None:
+        return Function(_reported(shared.function(given["function"], "--function"), given))
+    ties = project.options["ties"] or "pairs" not in project.tools
+    conflicts: Conflicts = given["conflicts"] or ("tie" if ties else "skip")
+    if set(project.tools) != {"grades"}:
+        note(
+            "each pair is asked in both orders; where the two answers differ, "
+            f"{RECORDED[conflicts]} (--conflicts {conflicts})."
+        )
+    return Chat(
+        given["endpoint"], given["model"], os.environ.get(KEY, ""), project.guidelines,
+        given["prices"], given["longest"], conflicts=conflicts, ties=ties,
+    )  # fmt: skip
+
+
+def _reported(call: Callable[..., Any], given: dict[str, Any]) -> Callable[..., Any]:
+    """Return the same function; what it raises is said in one line, with its place."""
+    from firstpage.errors import DataError
+
+    def called(query: Any, left: Any, right: Any) -> Any:
+        try:
+            return call(query, left, right)
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            pair = left.key if right is None else f"{left.key} and {right.key}"
+            raise DataError(
+                f"--function {given['function']} failed on query {query.key}, {pair}: "
+                f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})."
+            ) from error
+
+    return called
+
+
+def _notes(done: Done, longest: int) -> Iterator[str]:
+    """Yield what was skipped, cut or not seen, a line each."""
+    if done.practice:
+        yield f"{done.practice} practice questions were answered first, and passed."
+    if not done.queries:
+        yield "there was no open work."
+    for reason, count in done.skipped.items():
+        yield f"{count} of {done.answers} questions were skipped: {reason}."
+    if done.truncated:
+        yield (
+            f"of {len(done.truncated)} documents the model read only the first {longest:,} "
+            "characters (--longest); the log names them."
+        )
+    if done.pictures:
+        yield f"{len(done.pictures)} documents are pictures; the program read only their titles."
 
 
 def _told(query: str, answers: int) -> None:

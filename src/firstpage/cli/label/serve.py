@@ -30,9 +30,13 @@ from firstpage.cli import options
     "--max-unpacked", type=click.IntRange(1), default=512, show_default=True,
     help="Megabytes of it unpacked.",
 )  # fmt: skip
+@click.option(
+    "--max-connections", type=click.IntRange(1), default=1000, show_default=True,
+    help="Open connections; more take the place of silent ones.",
+)  # fmt: skip
 def command(
     project: str, alone: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
-    max_upload: int, max_unpacked: int,
+    max_upload: int, max_unpacked: int, max_connections: int,
 ) -> None:  # fmt: skip
     """Serve PROJECT: a folder (made if absent) or a database URL (postgresql://..)."""
     if alone and host not in ("127.0.0.1", "::1", "localhost"):
@@ -46,8 +50,9 @@ def command(
     from firstpage.web.serve import serve
 
     settings = ServeSettings(
-        open=alone, hosts=hosts, proxy=proxy, upload=max_upload << 20, unpacked=max_unpacked << 20
-    )
+        open=alone, hosts=hosts, proxy=proxy, upload=max_upload << 20,
+        unpacked=max_unpacked << 20, connections=max_connections,
+    )  # fmt: skip
     if "://" not in project and not Path(project).exists():
         print(
             f"firstpage: note: {project} was not there; an empty application begins. `firstpage "

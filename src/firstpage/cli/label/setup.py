@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from firstpage.cli import options
+from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
     from firstpage.web.imports.bundle import Sources
+    from firstpage.web.imports.texts import Imported
     from firstpage.web.store.assigning import Plan
     from firstpage.web.store.connect import Tx
     from firstpage.web.store.people import Person
@@ -90,48 +94,106 @@ def command(project: str, url: str, **given: Any) -> None:
     web()
     from firstpage.cli.label.stores import opened
     from firstpage.web.imports import bundle, texts
-    from firstpage.web.store import projects
+    from firstpage.web.store import people, projects
 
     _check_words(given)
-    if given["choose"] != "order" and "lists" not in given["tools"]:
-        raise click.UsageError("--choose is for --tool lists.")
+    _check_tools(given)
     guidelines = _guidelines(given["guidelines"])
     with ExitStack() as files:
         chosen = _sources(given, files)
         read = bundle.read(chosen) if _any(given) else None
-        with opened(project, make=True) as store, store.write() as tx:
+        setting = projects.setting_of(_setting(given))
+        with (
+            opened(project, make=True) as store,
+            texts.staged(store, read, given["tools"] or ("pairs",), setting) as ready,
+            store.write() as tx,
+        ):
             lead = _lead(tx, given["lead"])
             made = projects.create(
                 tx, given["name"], given["title"], tool=(given["tools"] or ("pairs",))[0],
                 guidelines=guidelines, setting=_setting(given), options=_options(given), by=lead,
             )  # fmt: skip
-            came = texts.add(tx, made, read, lead) if read else texts.Imported()
-            links = _people(tx, made, given, lead)
-            plan = _dealt(tx, made, given, lead) if came.queries and given["assessors"] else None
-    print(
-        f"{project}: project {given['name']!r}, {came.queries} queries, {came.documents} documents"
-    )
+            came = ready.publish(tx, made, lead)
+            chiefs = [] if lead is None else [lead.login]
+            links = add_people(tx, made, given["assessors"], chiefs, lead)
+            dealt = came.queries and given["assessors"]
+            first = lead or (people.ensure(tx, given["assessors"][0]) if dealt else None)
+            plan = deal_and_open(tx, made, first) if dealt and first else None
+            unused = list(_unused(tx, made))
+    print(f"{project}: project {given['name']!r}, {_counts(came)}")
+    for line in (*(read.notes if read else ()), *unused):
+        note(line)
     for login, path in links:
         print(f"{login} comes in here (once): {url}{path}")
     if plan is not None:
-        _tell(plan)
+        tell(plan)
+
+
+def _check_tools(given: dict[str, Any]) -> None:
+    """Refuse options that the tools have no use for."""
+    tools = given["tools"] or ("pairs",)
+    source = click.get_current_context().get_parameter_source
+    if given["choose"] != "order" and "lists" not in tools:
+        raise click.UsageError("--choose is for --tool lists.")
+    for name in ("strategy", "refine", "ties"):
+        if "pairs" not in tools and source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} is for --tool pairs.")
+    if given["run"] is None and source("depth") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--depth is for --run.")
+    if given["gold_share"] and given["golds"] is None:
+        raise click.UsageError("--gold-share needs --golds, the questions to take them from.")
+
+
+def _unused(tx: Tx, project: Project) -> Iterator[str]:
+    """Yield what came in and will not be used, a line each."""
+    from firstpage.web.store import texts
+
+    golds = texts.golds_of(tx, project.id, "gold")
+    if golds and not project.setting.golds:
+        yield f"{len(golds)} known answers are stored and never asked; --gold-share mixes them in."
+    fits = {name == "grades" for name in project.tools}  # a grade has no right document
+    odd = sum((gold["right"] is None) not in fits for gold in golds)
+    if odd:
+        words = " and ".join(project.tools)
+        yield f"{odd} of {len(golds)} known answers do not fit the tool {words}, and are not asked."
+    partial = [
+        row["key"]
+        for row in texts.of_project(tx, project.id)
+        if len({d["prior"] is None for d in texts.documents_of(tx, row["id"])}) > 1
+    ]
+    if partial:
+        yield (
+            f"of {len(partial)} queries ({partial[0]}, ..) only some documents have a prior; it is "
+            "used only where all have one."
+        )
 
 
 def _any(given: dict[str, Any]) -> bool:
     return any(given[name] is not None for name in FILES)
 
 
+def _counts(came: Imported) -> str:
+    words = {"golds": "known answers", "training": "practice questions", "grades": "grades"}
+    more = [f"{getattr(came, name)} {word}" for name, word in words.items() if getattr(came, name)]
+    return ", ".join([f"{came.queries} queries, {came.documents} documents", *more])
+
+
 def _check_words(given: dict[str, Any]) -> None:
     """Words of the command line may hold bytes that are no text."""
+    for name in ("name", "title", "lead", "strategy", "assessors"):
+        for word in given[name] if name == "assessors" else (given[name] or "",):
+            check_text(f"--{name.removesuffix('s')}", word)
+
+
+def check_text(option: str, word: str) -> None:
+    """Refuse what no database keeps."""
     from firstpage.errors import DataError
     from firstpage.web.api.bodies import storable
 
-    for name in ("name", "title", "lead", "strategy", "assessors"):
-        for word in given[name] if name == "assessors" else (given[name] or "",):
-            try:
-                storable(word)
-            except ValueError as error:
-                raise DataError(f"--{name.removesuffix('s')} {error}; take it out.") from error
+    try:
+        storable(word)
+    except ValueError as error:
+        raise DataError(f"{option} {error}; take it out.") from error
 
 
 def _guidelines(path: Path | None) -> str:
@@ -195,34 +257,35 @@ def _lead(tx: Tx, login: str | None) -> Person | None:
     return people.ensure(tx, login, admin=not people.anybody(tx))
 
 
-def _people(
-    tx: Tx, made: Project, given: dict[str, Any], lead: Person | None
-) -> list[tuple[str, str]]:
-    """Add the assessors; for everyone without a password, a link to set one."""
+def add_people(
+    tx: Tx, project: Project, assessors: Sequence[str], leads: Sequence[str] = (),
+    by: Person | None = None,
+) -> list[tuple[str, str]]:  # fmt: skip
+    """Add people to a project; return a link to set a password for each who has none."""
     from firstpage.web.store import invitations, people, projects
 
-    links = []
-    for login in given["assessors"]:
-        person = people.ensure(tx, login)
-        projects.join(tx, made, person, "assessor", by=lead)
-        if people.password_hash(tx, person.id) is None:
-            links.append((login, invitations.reset_link(tx, person, lead, days=14).path))
-    if lead is not None and people.password_hash(tx, lead.id) is None:
-        links.append((lead.login, invitations.reset_link(tx, lead, lead, days=14).path))
-    return links
+    links: dict[str, str] = {}
+    for role, logins in (("assessor", assessors), ("lead", leads)):
+        for login in logins:
+            person = people.ensure(tx, login)
+            projects.join(tx, project, person, role, by=by)
+            if people.password_hash(tx, person.id) is None:
+                links[login] = invitations.reset_link(tx, person, None, invitations.DAYS).path
+    return list(links.items())
 
 
-def _dealt(tx: Tx, made: Project, given: dict[str, Any], lead: Person | None) -> Plan:
-    """Deal the work out and open the project."""
-    from firstpage.web.store import assigning, people, projects
+def deal_and_open(tx: Tx, project: Project, by: Person) -> Plan:
+    """Deal the work out, and open a project that is not open yet."""
+    from firstpage.web.store import assigning, projects
 
-    by = lead or people.ensure(tx, given["assessors"][0])
-    plan = assigning.deal(tx, made, by)
-    projects.set_state(tx, made, "open", by)
+    plan = assigning.deal(tx, project, by)
+    if project.state == "draft":
+        projects.set_state(tx, project, "open", by)
     return plan
 
 
-def _tell(plan: Plan) -> None:
+def tell(plan: Plan) -> None:
+    """Print what each person has to do, and what is not covered."""
     print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in all:")
     for load in plan.loads:
         work = f"{load.tasks} queries, {load.judgments:,.0f} judgments, {load.hours:.1f} h"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from firstpage.cli import options, shared
+from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
     from firstpage.labeling.simulate import Simulation, Watch
@@ -59,6 +62,7 @@ def command(
     """
     from firstpage.labeling.strategies.names import strategy
 
+    _check_votes(votes)
     chosen = strategies or ("adaptive",)
     for name in chosen:
         strategy(name)
@@ -85,7 +89,22 @@ def _votes(path: Path | None) -> list[Votes] | None:
         return None
     from firstpage.labeling.votes import read_votes
 
-    return read_votes(path)
+    found = read_votes(path)
+    pairs = sum(comb(len(query.documents), 2) for query in found)
+    unasked = pairs - sum(len(query.outcomes) for query in found)
+    if unasked:
+        note(f"{unasked} of {pairs} pairs in {path} have no vote; they are answered as ties.")
+    return found
+
+
+def _check_votes(votes: Path | None) -> None:
+    """Refuse options that say nothing beside recorded votes, or without them."""
+    source = click.get_current_context().get_parameter_source
+    names = ("n", "noise", "ties", "grades", "prior_tau") if votes is not None else ("equal",)
+    for name in names:
+        if source(name) is ParameterSource.COMMANDLINE:
+            what = "made-up queries, not for --votes" if votes is not None else "--votes"
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
 
 
 def _simulated(

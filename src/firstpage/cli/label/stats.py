@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, shared
+from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
     from firstpage.labeling.statistics.profiles import AssessorProfile
@@ -38,6 +39,10 @@ def command(
     """
     if (project is None) == (records is None):
         raise click.UsageError("give a project, or --records.")
+    if records is None and results is not None:
+        raise click.UsageError("--results goes with --records; a project has its own.")
+    if records is not None and name is not None:
+        raise click.UsageError("--name is for a project; --records are of one study.")
     if records is None:
         assert project is not None
         found, people = _of_project(project, name, symmetrise)
@@ -58,10 +63,14 @@ def _of_project(project: str, name: str | None, symmetrise: bool) -> Studied:
     from firstpage.cli.label.stores import opened
 
     with opened(project) as store, store.read() as tx:
-        from firstpage.web.findings.figures import studied
+        from firstpage.web.findings.figures import skipped_questions, studied
         from firstpage.web.store.choose import the_project
 
-        return studied(tx, the_project(tx, name), symmetrise, ROUNDS)
+        chosen = the_project(tx, name)
+        skipped = skipped_questions(tx, chosen)
+        if skipped:
+            note(f"{skipped} questions were skipped, and are in no figure.")
+        return studied(tx, chosen, symmetrise, ROUNDS)
 
 
 def _of_files(records: Path, results: Path | None, symmetrise: bool) -> Studied:

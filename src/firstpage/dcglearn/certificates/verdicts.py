@@ -92,6 +92,13 @@ class Verdict:
     factor: float | None = None
     within: Outcome | None = None
 
+    def __repr__(self) -> str:
+        sign = "ties with" if self.tie else "beats"
+        return (
+            f"Verdict({self.better} {sign} {self.worse} by {self.difference:+.4f} in "
+            f"{self.measure}; {self.anyhow.state})"
+        )
+
     @property
     def tie(self) -> bool:
         return self.difference == 0
@@ -138,7 +145,7 @@ def verdicts(
     """
     asked = wanted(measure)
     _check(within, effort)
-    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid)
+    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid, asked.depth)
     scale = ranked.scale(asked)
     return verdicts_of(ranked, scale, baseline, vary, within, falling, effort)
 

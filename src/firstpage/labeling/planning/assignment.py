@@ -1,4 +1,4 @@
-"""Deal queries out to assessors, and deal again when somebody comes or goes.
+"""Deal queries out to assessors; `levelled` deals again when somebody comes or goes.
 
 The design is that of Niu et al. 2012, section 4.1.1: queries in folds, everyone a fold with
 each tool, nobody the same query twice.
@@ -12,10 +12,10 @@ from itertools import pairwise
 from random import Random
 
 from firstpage.errors import DataError
-from firstpage.labeling.planning.levelling import Key, levelled
+from firstpage.labeling.planning.levelling import levelled
 from firstpage.labeling.planning.tasks import Assignment, Task, listed, problems
 
-__all__ = ["Assignment", "Task", "join", "leave", "make_assignment", "problems"]
+__all__ = ["Assignment", "Task", "levelled", "make_assignment", "problems"]
 
 
 def make_assignment(
@@ -47,49 +47,6 @@ def make_assignment(
         pattern = levelled(pattern)
     laid = _laid_out(pattern, _cut(shuffled, parts), tuple(shuffled))
     return levelled(laid) if folds is None else laid
-
-
-def join(assignment: Assignment, assessor: str, done: Iterable[Key] = ()) -> Assignment:
-    """Somebody comes, or comes back: open work is dealt out again, evenly over all present.
-
-    `done` names the (query, assessor) of all tasks that are started or finished: they stay
-    where they are.  What was missing for want of people is filled where it can be.
-    """
-    if assessor in assignment.assessors:
-        raise DataError(f"assessor {assessor} is already in the assignment; join somebody else.")
-    gone = tuple(name for name in assignment.gone if name != assessor)
-    more = replace(assignment, assessors=(*assignment.assessors, assessor), gone=gone)
-    return levelled(more, _started(assignment, done))
-
-
-def leave(assignment: Assignment, assessor: str, done: Iterable[Key] = ()) -> Assignment:
-    """Somebody goes: their finished tasks stay theirs, the open ones go to the others, evenly.
-
-    `done` names the (query, assessor) of all tasks that are started or finished, by anyone.
-    What nobody left may judge stays uncovered; `problems` says which queries.
-    """
-    if assessor not in assignment.assessors:
-        raise DataError(
-            f"there is no assessor {assessor} to leave; present: {listed(assignment.assessors)}."
-        )
-    fixed = _started(assignment, done)
-    kept = tuple(t for t in assignment.tasks if t.assessor != assessor or t.key in fixed)
-    fewer = tuple(name for name in assignment.assessors if name != assessor)
-    return levelled(
-        replace(assignment, assessors=fewer, tasks=kept, gone=(*assignment.gone, assessor)), fixed
-    )
-
-
-def _started(assignment: Assignment, done: Iterable[Key]) -> frozenset[Key]:
-    fixed = frozenset((query, assessor) for query, assessor in done)
-    odd = fixed - {t.key for t in assignment.tasks}
-    if odd:
-        query, who = min(odd)
-        raise DataError(
-            f"done names query {query} by {who}, which is no task of this assignment; "
-            "give (query, assessor) of its tasks."
-        )
-    return fixed
 
 
 def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:

@@ -31,12 +31,18 @@ class Board:
     people: dict[str, dict[str, Task]] = field(default_factory=dict)  # query: person: task
     open: dict[str, dict[str, Task]] = field(default_factory=dict)  # person: query: task
     used: Counter[Key] = field(default_factory=Counter)  # (person, tool): tasks
+    abandoned: frozenset[Key] = frozenset()
 
     def __post_init__(self) -> None:
+        self.abandoned = frozenset(task.key for task in self.assignment.abandoned)
         self.people = {query: {} for query in self.assignment.queries}
         self.open = {name: {} for name in self.assignment.assessors}
         for task in self.assignment.tasks:
             self.put(task)
+
+    def knows(self, name: str, query: str) -> bool:
+        """Return whether this person has the query, or has abandoned it."""
+        return name in self.people[query] or (query, name) in self.abandoned
 
     def put(self, task: Task) -> None:
         """Lay a task down, in place of the one that this person had of this query, if any."""
@@ -76,7 +82,7 @@ class Board:
 
 
 def levelled(assignment: Assignment, fixed: Collection[Key] = frozenset()) -> Assignment:
-    """The same demand, with what is missing given to somebody and open work dealt out evenly.
+    """Return the same demand, with missing tasks given to somebody and open work dealt evenly.
 
     `fixed` names (query, assessor) of tasks that stay as they are.  What cannot be covered
     stays missing; `problems` tells it.
@@ -100,7 +106,7 @@ def _fill(board: Board) -> None:
     """
     for query, tool, replicate in board.assignment.missing():
         people = board.people[query]
-        free = [name for name in board.open if name not in people]
+        free = [name for name in board.open if not board.knows(name, query)]
         if free:
             name = min(free, key=lambda n: len(board.open[n]))
             board.put(Task(query, name, tool, replicate))
@@ -128,7 +134,7 @@ def _level_loads(board: Board, keep_tools: bool = False) -> None:
             if keep_tools and board.count(name, task.tool) < 2:
                 continue
             for other in board.open:
-                if other not in board.people[task.query]:
+                if not board.knows(other, task.query):
                     yield other, task
 
     while any(_unburden(board, name, steps) for name in _busiest(board)):
@@ -197,7 +203,7 @@ def _exchange(board: Board, name: str, partner: str, one: str, other: str) -> bo
 
 def _free_for(board: Board, owner: str, tool: str, taker: str) -> Task | None:
     for task in board.open[owner].values():
-        if task.tool == tool and taker not in board.people[task.query]:
+        if task.tool == tool and not board.knows(taker, task.query):
             return task
     return None
 
@@ -222,7 +228,7 @@ def _supplied(board: Board, name: str, tool: str) -> None:
                         yield partner, (task, mine)
         for partner, tasks in board.open.items():
             for task in tasks.values():
-                if task.tool == tool and who not in board.people[task.query]:
+                if task.tool == tool and not board.knows(who, task.query):
                     yield partner, (task, None)
 
     taker = name

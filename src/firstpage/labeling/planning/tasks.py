@@ -33,7 +33,8 @@ class Assignment:
 
     Queries stand in the order in which they are worked on; each wants `replicates` assessors
     under each tool.  `gone` are those who left: their finished tasks stay, and no requirement
-    is held against them.
+    is held against them.  `abandoned` are tasks that were handed back, or begun by somebody who
+    then left: they cover nothing, but nobody gets a query again that they have abandoned.
     """
 
     queries: tuple[str, ...]
@@ -42,6 +43,7 @@ class Assignment:
     replicates: int
     tasks: tuple[Task, ...]
     gone: tuple[str, ...] = ()
+    abandoned: tuple[Task, ...] = ()
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -85,6 +87,7 @@ class Assignment:
                 int(given["replicates"]),
                 tuple(Task(**row) for row in given["tasks"]),
                 tuple(map(str, given.get("gone", ()))),
+                tuple(Task(**row) for row in given.get("abandoned", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(

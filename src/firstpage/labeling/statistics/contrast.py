@@ -1,4 +1,4 @@
-"""How much more two people agree by one method than by another, with whole queries drawn again.
+"""How far people agree, and how much more by one method than by another, over queries drawn again.
 
 Pairs of one query hang together, so a test that takes them as independent finds too much; an
 interval over queries does not.
@@ -40,6 +40,19 @@ def contrast(
         )
 
     return bootstrap(statistic, len(queries), rounds, seed, level)
+
+
+def estimate(
+    tables: Mapping[str, Agreement], figure: str = "overall", *,
+    rounds: int = 2000, seed: int = 0, level: float = 0.95,
+) -> Interval:  # fmt: skip
+    """Return a figure of all tables (by query) together, with its bootstrap interval."""
+    counts = np.array([table.symmetrised().counts for table in tables.values()]).reshape(-1, 3, 3)
+
+    def statistic(weights: Floats) -> Floats:
+        return FIGURES[figure](np.tensordot(weights, counts, 1))
+
+    return bootstrap(statistic, len(tables), rounds, seed, level)
 
 
 def _overall(counts: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
 
@@ -22,7 +22,6 @@ from firstpage.labeling.statistics.consistency import (
 )
 from firstpage.labeling.statistics.intervals import Share, defined
 from firstpage.labeling.statistics.overlaps import (
-    Overlap,
     by_assessor,
     by_query,
     pair_answers,
@@ -39,16 +38,18 @@ MODERATE = 0.4  # kappa below it is "fair" at best (Landis and Koch 1977)
 class AssessorProfile:
     """One person: how they agree with the others, how consistent and how fast they are.
 
-    `agreement` is the mean over partners of the overall agreement; `together` all of it in
-    one table (this person in the rows).  `ties` is the share of ties in it or, without
-    partners, among the answers.  NaN where nothing is known.
+    `agreement` is the mean over partners of the overall agreement on pairs that both were asked,
+    `shared` all of these pairs in one table (this person in the rows); `derived` that of the
+    orders that people ended with.  `ties` is the fraction of ties among the answers.  NaN where
+    nothing is known.
     """
 
     assessor: str
     judgments: int
     partners: int
     agreement: float
-    together: Agreement
+    shared: Agreement
+    derived: Agreement
     ties: float
     bias: PositionBias
     gold: Share
@@ -58,8 +59,8 @@ class AssessorProfile:
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa with the others, whatever documents are called."""
-        return self.together.symmetrised().kappa
+        """Cohen's kappa with the others on shared pairs, whatever documents are called."""
+        return self.shared.symmetrised().kappa
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -67,8 +68,8 @@ class AssessorProfile:
             "judgments": self.judgments,
             "partners": self.partners,
             "agreement": defined(self.agreement),
-            "without_ties": defined(self.together.without_ties),
-            "kappa": defined(self.kappa),
+            "shared_pairs": _figures(self.shared),
+            "derived_orders": _figures(self.derived),
             "ties": defined(self.ties),
             "position": self.bias.to_dict(),
             "gold": self.gold.to_dict(),
@@ -76,6 +77,16 @@ class AssessorProfile:
             "triads": self.triads.to_dict(),
             "median_seconds": defined(self.seconds),
         }
+
+
+def _figures(table: Agreement) -> dict[str, float | None]:
+    """Return how many pairs, and how far two agree on them."""
+    return {
+        "pairs": table.total,
+        "overall": defined(table.overall),
+        "without_ties": defined(table.without_ties),
+        "kappa": defined(table.symmetrised().kappa),
+    }
 
 
 @dataclass(frozen=True)
@@ -97,12 +108,17 @@ class Disputed:
 
 @dataclass(frozen=True, eq=False)
 class QueryProfile:
-    """One query: its agreement, and the pairs that were answered in opposite ways."""
+    """One query: its agreement, and the pairs that people ordered in opposite ways.
+
+    `agreement` and `disputed` are of the orders that people ended with, where there are such
+    results; else, as `shared` always is, of pairs that two were both asked.
+    """
 
     query: str
     assessors: int
     agreement: Agreement
     disputed: tuple[Disputed, ...]
+    shared: Agreement = field(default_factory=Agreement.none)
     below: float = MODERATE
 
     @property
@@ -119,6 +135,7 @@ class QueryProfile:
         return {
             "query": self.query,
             "assessors": self.assessors,
+            "shared_pairs": _figures(self.shared),
             "agreement": defined(self.agreement.overall),
             "without_ties": defined(self.agreement.without_ties),
             "kappa": defined(self.kappa),
@@ -130,16 +147,15 @@ class QueryProfile:
 def assessor_profiles(
     records: Sequence[Record], results: Results | None = None
 ) -> list[AssessorProfile]:
-    """Everyone who has records or results, by name.
-
-    Agreement is that of final results (within each tool) where results are given; else that of
-    pairs which several people answered.
-    """
-    overlaps = _overlaps(records, results)
-    tables = by_assessor(overlaps)
+    """Everyone who has records or results, by name."""
+    shared = by_assessor(pair_overlaps(records))
+    derived = by_assessor(result_overlaps(results or {}))
     rows = each_assessor(records, list)
     names = {*rows, *(assessor for _, assessor, _ in results or ())}
-    return [_profile(name, rows.get(name, []), tables.get(name, {})) for name in sorted(names)]
+    return [
+        _profile(name, rows.get(name, []), shared.get(name, {}), derived.get(name, {}))
+        for name in sorted(names)
+    ]
 
 
 def query_profiles(
@@ -150,13 +166,22 @@ def query_profiles(
     below: float = MODERATE,
 ) -> list[QueryProfile]:
     """Every query that two people judged, the least agreed first; `most` disputed pairs each."""
-    overlaps = _overlaps(records, results)
+    asked = pair_overlaps(records)
+    overlaps = result_overlaps(results) if results else asked
+    shared = by_query(asked)
     disputed = _disputed_results(results) if results else _disputed_answers(records)
     people: dict[str, set[str]] = {}
     for overlap in overlaps:
         people.setdefault(overlap.query, set()).update((overlap.first, overlap.second))
     found = [
-        QueryProfile(query, len(people[query]), table, _worst(disputed.get(query, []), most), below)
+        QueryProfile(
+            query,
+            len(people[query]),
+            table,
+            _worst(disputed.get(query, []), most),
+            shared.get(query, Agreement.none()),
+            below,
+        )
         for query, table in by_query(overlaps).items()
     ]
     return sorted(found, key=lambda q: (_nan_last(q.kappa), q.query))
@@ -169,23 +194,20 @@ def gold_accuracy(records: Iterable[Record]) -> Share:
     return Share(len(right), len(asked))
 
 
-def _overlaps(records: Sequence[Record], results: Results | None) -> list[Overlap]:
-    return result_overlaps(results) if results else pair_overlaps(records)
-
-
-def _profile(name: str, rows: list[Record], tables: Mapping[str, Agreement]) -> AssessorProfile:
-    together = sum(tables.values(), Agreement.none())
-    shares = [table.overall for table in tables.values() if table.total]
+def _profile(
+    name: str, rows: list[Record], shared: Mapping[str, Agreement], derived: Mapping[str, Agreement]
+) -> AssessorProfile:
+    fractions = [table.overall for table in shared.values() if table.total]
     counted = list(judged(rows))
     bias = position_bias(rows)
-    ties = Share(bias.ties, bias.ties + bias.left + bias.right).value
     return AssessorProfile(
         assessor=name,
         judgments=len(counted),
-        partners=len(shares),
-        agreement=fmean(shares) if shares else math.nan,
-        together=together,
-        ties=together.ties[0] if together.total else ties,
+        partners=len(fractions),
+        agreement=fmean(fractions) if fractions else math.nan,
+        shared=sum(shared.values(), Agreement.none()),
+        derived=sum(derived.values(), Agreement.none()),
+        ties=Share(bias.ties, bias.ties + bias.left + bias.right).value,
         bias=bias,
         gold=gold_accuracy(rows),
         repeats=self_consistency(rows),

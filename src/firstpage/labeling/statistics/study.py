@@ -21,7 +21,7 @@ from firstpage.labeling.statistics.consistency import (
     self_consistency,
     triads,
 )
-from firstpage.labeling.statistics.contrast import FIGURES, contrast
+from firstpage.labeling.statistics.contrast import FIGURES, contrast, estimate
 from firstpage.labeling.statistics.effort import Effort, effort_by
 from firstpage.labeling.statistics.intervals import Interval, shown
 from firstpage.labeling.statistics.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings
@@ -72,18 +72,21 @@ class StudyTable:
 class Study:
     """Effort (Table 1) and agreement (Tables 2 and 3) by tool, the tests, and consistency.
 
-    `agreement` is that of final results; `asked` that of pairs which two people were both
-    asked.  `tests` compare pairs with grades, `differences` say by how much they differ, with
+    `shared` is the agreement on pairs that two people were both asked, `estimates` its figures
+    with intervals over queries.  `derived` is that of all pairs of documents by the orders that
+    people ended with: most of these pairs nobody was asked.  `fleiss` and `alpha` are of derived
+    orders; `tests` compare pairs with grades, `differences` say by how much they differ, with
     intervals over queries; both are empty without both tools.
     """
 
     effort: Mapping[str, Effort]
-    agreement: Mapping[str, Agreement]
+    shared: Mapping[str, Agreement]
+    estimates: Mapping[str, Mapping[str, Interval]]
+    derived: Mapping[str, Agreement]
     fleiss: Mapping[str, Interval]
     alpha: Mapping[str, Interval]
     tests: Mapping[str, ChiSquared]
     differences: Mapping[str, Interval]
-    asked: Agreement
     repeats: SelfConsistency
     bias: PositionBias
     triads: Triads
@@ -91,24 +94,33 @@ class Study:
     @property
     def caution(self) -> str:
         """What to keep in mind with overall agreement; empty without top-k results."""
-        top = self.agreement.get("pairs")
-        return caution(top, self.agreement.get("grades")) if top and top.total else ""
+        top = self.derived.get("pairs")
+        return caution(top, self.derived.get("grades")) if top and top.total else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
-        parts = ("effort", "agreement", "fleiss", "alpha", "tests", "differences")
+        """What `--json` prints: agreement on shared pairs first, then that of derived orders."""
         found: dict[str, Any] = {
-            part: {name: value.to_dict() for name, value in getattr(self, part).items()}
-            for part in parts
+            "shared_pairs": {
+                tool: {
+                    **table.to_dict(),
+                    "intervals": {n: i.to_dict() for n, i in self.estimates[tool].items()},
+                }
+                for tool, table in self.shared.items()
+            },
+            "derived_orders": {tool: table.to_dict() for tool, table in self.derived.items()},
         }
-        found |= {name: getattr(self, name).to_dict() for name in ("asked", "repeats", "bias")}
-        return {**found, "triads": self.triads.to_dict(), "caution": self.caution}
+        for part in ("fleiss", "alpha", "tests", "differences", "effort"):
+            found[part] = {name: value.to_dict() for name, value in getattr(self, part).items()}
+        found |= {name: getattr(self, name).to_dict() for name in ("repeats", "bias", "triads")}
+        return {**found, "caution": self.caution}
 
     def tables(self) -> list[StudyTable]:
-        """All of it as tables of text, in the order of the paper."""
+        """All of it as tables of text: effort, shared pairs, derived orders, consistency."""
         found = [_effort_table(self.effort)] if self.effort else []
-        found += [_agreement_table(t, a) for t, a in self.agreement.items()]
-        if self.agreement:
+        if self.shared or self.derived:
+            found.append(_shared_table(self))
+        found += [_agreement_table(t, a) for t, a in self.derived.items()]
+        if self.derived:
             found.append(_summary_table(self))
         return [*found, _consistency_table(self)]
 
@@ -124,30 +136,45 @@ def study(
 ) -> Study:  # fmt: skip
     """All tables of a study from its judgments and final results; either may be empty.
 
-    `symmetrise` counts every pair in both orientations and orders of assessors; overall
-    figures stay.  `rounds` and `seed` are those of the bootstrap over queries.
+    `symmetrise` counts every pair of derived orders in both orientations and orders of
+    assessors; overall figures stay.  `rounds` and `seed` are those of the bootstrap over queries.
     """
     used = [tool for tool in METHODS if any(t == tool for _, _, t in results)]
     overlaps = {tool: result_overlaps(results, tool) for tool in used}
-    agreement = {tool: total(found) for tool, found in overlaps.items()}
+    derived = {tool: total(found) for tool, found in overlaps.items()}
     if symmetrise:
-        agreement = {tool: table.symmetrised() for tool, table in agreement.items()}
+        derived = {tool: table.symmetrised() for tool, table in derived.items()}
     ratings = {tool: relation_ratings(results, tool) for tool in used}
     effort = effort_by(records, "tool")
     drawn: Drawn = {"rounds": rounds, "seed": seed}
     both = "pairs" in used and "grades" in used
+    asked = _asked(records)
     return Study(
         effort={tool: effort[tool] for tool in METHODS if tool in effort},
-        agreement=agreement,
+        shared={tool: total(found) for tool, found in asked.items()},
+        estimates={
+            tool: {name: estimate(by_query(found), name, **drawn) for name in FIGURES}
+            for tool, found in asked.items()
+        },
+        derived=derived,
         fleiss={t: fleiss_kappa(r, **drawn) for t, r in ratings.items()},
         alpha={t: krippendorff_alpha(r, "ordinal", **drawn) for t, r in ratings.items()},
-        tests=compare_methods(agreement["pairs"], agreement["grades"]) if both else {},
+        tests=compare_methods(derived["pairs"], derived["grades"]) if both else {},
         differences=_differences(overlaps, drawn) if both else {},
-        asked=total(pair_overlaps(records)),
         repeats=self_consistency(records),
         bias=position_bias(records),
         triads=triads(records),
     )
+
+
+def _asked(records: Sequence[Record]) -> dict[str, list[Overlap]]:
+    """Return, for each tool that asks for pairs and was used, where two answered the same pair."""
+    rows = {tool: [r for r in records if r.tool == tool] for tool in METHODS}
+    return {
+        tool: pair_overlaps(found)
+        for tool, found in rows.items()
+        if any(r.pair is not None for r in found)
+    }
 
 
 def _differences(overlaps: Mapping[str, list[Overlap]], drawn: Drawn) -> dict[str, Interval]:
@@ -171,19 +198,40 @@ def _effort_table(effort: Mapping[str, Effort]) -> StudyTable:
     return StudyTable("Effort", head, rows)
 
 
+def _shared_table(found: Study) -> StudyTable:
+    head = ["", *(METHODS[tool] for tool in found.shared)]
+    names = {"overall": "same answer", "without_ties": "without ties", "kappa": "Cohen's kappa"}
+    rows = [["pairs answered by two", *(f"{a.total:.0f}" for a in found.shared.values())]]
+    rows += [
+        [text, *(str(found.estimates[tool][name]) for tool in found.shared)]
+        for name, text in names.items()
+    ]
+    lonely = [METHODS[tool] for tool, table in found.shared.items() if not table.total]
+    note = "pairs that two people were both asked; intervals are over queries"
+    if not found.shared:
+        note = "nobody was asked for pairs: only derived orders can be compared"
+    elif lonely:
+        note += f"; no pair of {' and '.join(lonely)} was answered by two"
+    return StudyTable("Agreement on shared pairs", head, rows if found.shared else [], note)
+
+
 def _agreement_table(tool: str, agreement: Agreement) -> StudyTable:
-    note = f"{agreement.total:.0f} pairs; rows: what one assessor said, columns: the other"
-    return StudyTable(f"Agreement, {METHODS[tool]}", ["", *SIGNS], agreement.rows(), note)
+    note = (
+        f"{agreement.total:.0f} pairs of documents by the orders that people ended with; rows: one "
+        "assessor, columns: the other"
+    )
+    title = f"Agreement of derived orders, {METHODS[tool]}"
+    return StudyTable(title, ["", *SIGNS], agreement.rows(), note)
 
 
 def _summary_table(found: Study) -> StudyTable:
-    head = ["", *(METHODS[tool] for tool in found.agreement), "difference", "test"]
+    head = ["", *(METHODS[tool] for tool in found.derived), "difference", "test"]
     names = {
         "overall": "overall", "without_ties": "without ties", "chance": "by chance",
         "kappa": "Cohen's kappa", "weighted_kappa": "weighted kappa",
     }  # fmt: skip
     # chance must not depend on what documents are called; overall figures stay the same
-    both_ways = [table.symmetrised() for table in found.agreement.values()]
+    both_ways = [table.symmetrised() for table in found.derived.values()]
     rows = [
         [
             text,
@@ -201,13 +249,12 @@ def _summary_table(found: Study) -> StudyTable:
             " The test takes pairs as independent, and those of one query are not;"
             " intervals are over queries."
         )
-    return StudyTable("Agreement, all", head, rows, note.strip())
+    return StudyTable("Agreement of derived orders, all", head, rows, note.strip())
 
 
 def _consistency_table(found: Study) -> StudyTable:
-    repeats, bias, asked = found.repeats, found.bias, found.asked
+    repeats, bias = found.repeats, found.bias
     rows = [
-        ["same pair asked of two", f"{asked.total:.0f}", shown(asked.overall)],
         [
             "same answer to a repeat, same sides",
             *_share(repeats.same_sides.total, repeats.same_sides.value),

@@ -8,37 +8,43 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 
 from firstpage.web import entry
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.security import (
     LoggedIn,
     MaybeLogin,
-    address_of,
     csrf_header,
+    device_of,
     drop_login_cookie,
+    gate_of,
+    let_in,
+    network_of,
     same_csrf,
-    set_login_cookie,
+    session_of,
     store_of,
 )
-from firstpage.web.store import deletion, invitations, logins, people
+from firstpage.web.store import deletion, invitations, logins, people, rights
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.state import NotThere
 
-router = APIRouter(tags=["people"])
+router = APIRouter(tags=["people"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 
 @router.post("/login")
-def log_in(
+async def log_in(
     request: Request, response: Response, body: bodies.LoginBody, before: MaybeLogin
 ) -> dict[str, Any]:
     """A cookie, and the token that every change must carry in `X-CSRF-Token`."""
-    token, login = entry.log_in(
-        store_of(request), body.login, body.password, address_of(request), before
+    source = await device_of(request, body.login)
+    entered = await gate_of(request).run(
+        source, entry.log_in, store_of(request), body.login, body.password, source, before
     )
-    set_login_cookie(request, response, token)
-    return me(login)
+    let_in(request, response, entered)
+    assert entered.login is not None
+    return me(entered.login)
 
 
 @router.get("/me")
@@ -56,36 +62,45 @@ def log_out(request: Request, response: Response, login: Changing) -> None:
 
 
 @router.post("/password", status_code=204)
-def change_password(request: Request, body: bodies.PasswordBody, login: Changing) -> None:
+async def change_password(
+    request: Request, response: Response, body: bodies.PasswordBody, login: Changing
+) -> None:
     """Another password; one's other sessions end."""
-    entry.change_password(store_of(request), login, body.old, body.new, address_of(request))
+    source = session_of(request, login)
+    entered = await gate_of(request).run(
+        source, entry.change_password, store_of(request), login, body.old, body.new, source
+    )
+    let_in(request, response, entered)
 
 
 @router.post("/invitations/accept")
-def accept(
+async def accept(
     request: Request, response: Response, body: bodies.AcceptBody, login: MaybeLogin
 ) -> dict[str, Any]:
     """Take up an invitation: as who is logged in, or with a new account, which is logged in."""
     if login is not None:
         same_csrf(request, login)
-    token, project = entry.accept(
-        store_of(request), body.token, login=body.login, name=body.name, password=body.password,
-        person=login.person if login else None,
+    entered = await gate_of(request).run(
+        session_of(request, login) if login else network_of(request),
+        entry.accept, store_of(request), body.token, login=body.login, name=body.name,
+        password=body.password, person=login.person if login else None,
     )  # fmt: skip
-    if token is not None:
-        set_login_cookie(request, response, token)
-    return {"project": project.slug if project else None}
+    let_in(request, response, entered)
+    return {"project": entered.project.slug if entered.project else None}
 
 
 @router.post("/reset", status_code=204)
-def reset(request: Request, body: bodies.ResetBody) -> None:
+async def reset(request: Request, response: Response, body: bodies.ResetBody) -> None:
     """Set a new password by a link that the lead handed out."""
-    entry.reset(store_of(request), body.token, body.password)
+    entered = await gate_of(request).run(
+        network_of(request), entry.reset, store_of(request), body.token, body.password
+    )
+    let_in(request, response, entered)
 
 
 @router.post("/people/{person}/reset", status_code=201)
 def reset_link(request: Request, person: bodies.Id, login: Changing) -> dict[str, Any]:
-    """A link for somebody who forgot the password; for an admin, or the lead of all they are in."""
+    """A link for somebody who forgot the password; for an admin, or their lead."""
     with store_of(request).write() as tx:
         whom = _managed(tx, login.person, person)
         return asdict(invitations.reset_link(tx, whom, login.person))
@@ -106,6 +121,6 @@ def delete_data(
 def _managed(tx: Tx, by: Person, person: int) -> Person:
     """Somebody whom `by` may manage; for all others there is no such person."""
     whom = people.get(tx, person)
-    if whom is None or not deletion.may_manage(tx, by, whom):
+    if whom is None or not rights.may_manage(tx, by, whom):
         raise NotThere("there is no such person.")
     return whom

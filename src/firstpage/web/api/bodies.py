@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import Path
+from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from firstpage.web.store.connect import iso
-
-MOST = 2**31 - 1  # of an id
-FIRST_YEAR, LAST_YEAR = 2000, 2200
+MAX_INT = 2**31 - 1  # of an id: what an INTEGER column of both databases stores
 
 
 def storable(text: str) -> str:
@@ -25,26 +21,22 @@ def storable(text: str) -> str:
     return text
 
 
-def moment(text: str) -> str:
-    """A time in ISO form, as we write it; without a zone it is UTC."""
-    try:
-        found = datetime.fromisoformat(text)
-        found = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError("must be a time such as 2026-01-31T12:00:00Z") from None
-    if not FIRST_YEAR <= found.year <= LAST_YEAR:  # a clock that is wrong, or a joke
-        raise ValueError(f"must be a time from {FIRST_YEAR} to {LAST_YEAR}")
-    return iso(found)
+def distinct(documents: list[str]) -> list[str]:
+    """Return the documents called bad, if each is named once."""
+    if len(set(documents)) < len(documents):
+        raise ValueError("must name each document once")
+    return documents
 
 
 Text = Annotated[str, Field(max_length=200), AfterValidator(storable)]
 LongText = Annotated[str, Field(max_length=5000), AfterValidator(storable)]
 Guidelines = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
-Moment = Annotated[str, Field(max_length=40), AfterValidator(moment)]
+Bad = Annotated[list[Text], Field(max_length=2), AfterValidator(distinct)]
 Secret = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(storable)]
-Id = Annotated[int, Path(ge=1, le=MOST)]
-Number = Annotated[int, Field(ge=0, le=MOST)]
+Id = Annotated[int, Path(ge=1, le=MAX_INT)]
+Before = Annotated[int | None, Query(ge=1, le=MAX_INT)]  # an id to page on from
+Number = Annotated[int, Field(ge=0, le=MAX_INT)]
 
 
 class Body(BaseModel):
@@ -54,12 +46,11 @@ class Body(BaseModel):
 
 
 class Span(Body):
+    """Time of one kind; like all times it is read leniently, by `timing.py`."""
+
     kind: Literal["active", "paused", "away"]
-    ms: Annotated[int, Field(ge=0, le=86_400_000)]
-    start: Moment | None = None
-
-
-Spans = Annotated[list[Span], Field(max_length=500)]
+    ms: float
+    start: str | None = None
 
 
 class AnswerBody(Body):
@@ -68,13 +59,13 @@ class AnswerBody(Body):
     left: Text
     right: Text | None = None
     outcome: Annotated[int, Field(ge=-2, le=4)] = 0
-    bad: Annotated[list[Text], Field(max_length=2)] = []
+    bad: Bad = []
     skipped: bool = False
     reason: LongText | None = None
     comment: LongText | None = None
-    shown_at: Moment | None = None
-    answered_at: Moment | None = None
-    spans: Spans = []
+    shown_at: str | None = None
+    answered_at: str | None = None
+    spans: list[Span] = []
 
 
 class StepBody(Body):
@@ -85,12 +76,12 @@ class StepBody(Body):
 class ReviseBody(StepBody):
     at: Number
     outcome: Annotated[int, Field(ge=-2, le=4)]
-    bad: Annotated[list[Text], Field(max_length=2)] = []
+    bad: Bad = []
 
 
 class SpansBody(Body):
     key: Key
-    spans: Spans
+    spans: list[Span]
 
 
 class ReasonBody(Body):

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.exports import make
+from firstpage.web.exports.notes import notes
 from firstpage.web.findings import choosing, figures, measure, progress, truth
 from firstpage.web.security import Lead, store_of
 
-router = APIRouter(tags=["findings"], prefix="/projects/{slug}")
+router = APIRouter(tags=["findings"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 Name = Literal[
     "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
     "assignment.json", "measure.json", "preferences.jsonl",
@@ -68,10 +70,12 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
         "judgments": found.judgments, "pairs": found.pairs, "why": found.why,
         "choice": choosing.told(member.project, found), "measure": None,
     }  # fmt: skip
-    if found.learner is not None and found.utility is not None and found.advice is not None:
+    if found.learner is not None and found.utility is not None:
+        assert found.advice is not None
+        assert found.comparison is not None
         told |= {
             "measure": found.utility.to_dict(), "notes": found.learner.notes_,
-            "accuracy": found.accuracies, "rank_one_share": found.learner.share_,
+            "against_dcg": found.comparison.to_dict(), "rank_one_share": found.learner.share_,
             "advice": found.advice.to_dict(),
         }  # fmt: skip
     if intervals and found.intervals is not None:
@@ -81,10 +85,13 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
 
 @router.get("/export/{name}", response_class=Response)
 def export(request: Request, member: Lead, name: Name) -> Response:
-    """A file to keep."""
+    """A file to keep; the header X-Firstpage-Note says what it leaves out, or should be known."""
     with store_of(request).read() as tx:
         text = "".join(make.export(tx, member.project, name))
+        remarks = list(notes(tx, member.project, name))
     headers = {"content-disposition": f'attachment; filename="{member.project.slug}-{name}"'}
+    if remarks:
+        headers["x-firstpage-note"] = " ".join(remarks)
     if name.endswith(".html"):
         headers["content-security-policy"] = REPORT_POLICY
     return Response(text.encode(), media_type=make.media_type(name), headers=headers)

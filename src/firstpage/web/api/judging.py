@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
+from firstpage.web.api.timing import answer_timing, span_timing
 from firstpage.web.findings.choosing import Choice, following
 from firstpage.web.security import Anyone, CurrentPerson, csrf_header, desk_of, store_of
 from firstpage.web.store import projects, tasks, training
 from firstpage.web.store.desk import Given
-from firstpage.web.store.log import Timing
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.state import Conflict, NotThere, State
 
-router = APIRouter(tags=["judging"])
+router = APIRouter(tags=["judging"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 
@@ -66,7 +68,7 @@ def state(request: Request, task: bodies.Id, person: CurrentPerson) -> State:
 @router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})
 def answer(request: Request, task: bodies.Id, body: bodies.AnswerBody, login: Changing) -> State:
     """Answer the open question; the reply comes when the answer is durable."""
-    return desk_of(request).answer(task, login.person, given(body))
+    return desk_of(request).answer(task, login.person, given(body, store_of(request).clock()))
 
 
 @router.post("/tasks/{task}/undo", responses={409: {"description": "nothing to undo"}})
@@ -86,7 +88,8 @@ def revise(request: Request, task: bodies.Id, body: bodies.ReviseBody, login: Ch
 @router.post("/tasks/{task}/spans", status_code=204)
 def spans(request: Request, task: bodies.Id, body: bodies.SpansBody, login: Changing) -> None:
     """Time that ended without an answer."""
-    desk_of(request).spend(task, login.person, body.key, Timing(spans=_spans(body.spans)))
+    timing = span_timing(body.spans, store_of(request).clock())
+    desk_of(request).spend(task, login.person, body.key, timing)
 
 
 @router.post("/tasks/{task}/skip")
@@ -150,18 +153,14 @@ def training_answer(
     return {**asdict(after), "right": done[0], "explanation": done[1]}
 
 
-def given(body: bodies.AnswerBody) -> Given:
+def given(body: bodies.AnswerBody, now: datetime) -> Given:
     """An answer as the desk takes it; a reason for skipping is a comment like any other."""
     comment = "\n".join(text for text in (body.reason, body.comment) if text) or None
-    timing = Timing(body.shown_at, body.answered_at, _spans(body.spans), comment)
+    timing = answer_timing(body, comment, now)
     return Given(
         body.seq, body.key, body.left, body.right, body.outcome, tuple(body.bad), body.skipped,
         timing,
     )  # fmt: skip
-
-
-def _spans(found: list[bodies.Span]) -> tuple[dict[str, Any], ...]:
-    return tuple(span.model_dump(exclude_none=True) for span in found)
 
 
 def _led_task(request: Request, task: int, person: Person) -> None:

@@ -8,16 +8,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 
+from firstpage.data.lines import ReadLimits
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.imports import bundle
 from firstpage.web.imports.pictures import from_uploads
-from firstpage.web.imports.texts import Imported, add
+from firstpage.web.imports.texts import add
 from firstpage.web.security import Anyone, CurrentPerson, Lead, csrf_header, settings_of, store_of
 from firstpage.web.store import assigning, projects
 from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import Member
 
-router = APIRouter(tags=["projects"])
+router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 
@@ -68,8 +70,8 @@ def import_texts(
     qrels: UploadFile | None = None,
     images: Annotated[list[UploadFile], File(max_length=1000)] = [],  # noqa: B006
     depth: Annotated[int, Form(ge=1, le=10_000)] = bundle.DEPTH,
-) -> dict[str, int]:  # fmt: skip
-    """Texts, a file each: all of it, or nothing.
+) -> dict[str, Any]:  # fmt: skip
+    """Texts, a file each: all of it, or nothing; how much came in, and `notes` on the rest.
 
     Rows (JSON lines, CSV, Parquet) as `queries` and `documents`; or TREC `topics`, a `run` (its
     best `depth` a query) or a `letor` file, and the `collection` with the texts; `qrels` are the
@@ -79,15 +81,16 @@ def import_texts(
         "queries": queries, "documents": documents, "topics": topics, "run": run, "letor": letor,
         "collection": collection, "golds": golds, "training": training, "qrels": qrels,
     }  # fmt: skip
-    done = take(request, member, given, images, depth)
-    return asdict(done)
+    read = _read(request, given, images, depth)
+    done = add(store_of(request), member.project, read, member.person)
+    return {**asdict(done), "notes": list(read.notes)}
 
 
-def take(
-    request: Request, member: Member, given: Mapping[str, UploadFile | None],
-    images: Sequence[UploadFile] = (), depth: int = bundle.DEPTH,
-) -> Imported:  # fmt: skip
-    """Import files of a form; the pages share this."""
+def _read(
+    request: Request, given: Mapping[str, UploadFile | None], images: Sequence[UploadFile],
+    depth: int,
+) -> bundle.Bundle:  # fmt: skip
+    """The files of a form, by what they hold."""
     files = {
         name: bundle.File(upload.filename or name, upload.file)
         for name, upload in given.items()
@@ -95,9 +98,7 @@ def take(
     }
     found = from_uploads({upload.filename or "": upload.file for upload in images})
     sources = bundle.Sources(**files, pictures=found, depth=depth)
-    read = bundle.read(sources, settings_of(request).unpacked)
-    with store_of(request).write() as tx:
-        return add(tx, member.project, read, member.person)
+    return bundle.read(sources, ReadLimits(bytes=settings_of(request).unpacked))
 
 
 @router.post("/projects/{slug}/open")

@@ -18,7 +18,8 @@ RISKY = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that 
 COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
     "left", "right", "outcome", "bad", "skipped", "revised", "setting", "began", "shown_at",
-    "answered_at", "active_ms", "paused_ms", "away_ms", "spans", "comment", "cost", "by", "at",
+    "answered_at", "active_ms", "paused_ms", "away_ms", "spans", "adjusted_times", "comment",
+    "cost", "by", "at",
 )  # fmt: skip
 
 

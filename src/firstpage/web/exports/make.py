@@ -32,7 +32,7 @@ def assignment(tx: Tx, project: Project) -> Iterator[str]:
     """Who judges what, people by login."""
     logins = {str(r["person"]): r["login"] for r in projects.members(tx, project)}
     found = assigning.current(tx, project).to_dict()
-    for task in found["tasks"]:
+    for task in (*found["tasks"], *found["abandoned"]):
         task["assessor"] = logins.get(task["assessor"], task["assessor"])
     for part in ("assessors", "gone"):
         found[part] = [logins.get(person, person) for person in found[part]]

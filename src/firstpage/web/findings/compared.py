@@ -45,6 +45,12 @@ def compared(tx: Tx, project: Project) -> Iterator[Compared]:
             yield Compared(key, *sides, judged.outcome, login)
 
 
+def skipped_lists(tx: Tx, project: Project) -> int:
+    """Return how many judgments of lists were skipped, and so say nothing."""
+    logs = _logs(tx, project).values()
+    return sum(judged.skipped for log in logs for judged, _ in standing(log))
+
+
 def _logs(tx: Tx, project: Project) -> dict[tuple[int, str, str], list[RowMapping]]:
     """The events of each task with lists: the least of them that says what stands."""
     found: dict[tuple[int, str, str], list[RowMapping]] = {}

@@ -12,16 +12,19 @@ from firstpage.labeling.statistics.profiles import (
     query_profiles,
 )
 from firstpage.labeling.statistics.study import Study, study
-from firstpage.web.findings.records import records, results, sittings
+from firstpage.web.findings.records import records, results, sittings, skipped
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 
 ROUNDS = 400  # of a bootstrap that somebody waits for
+MAX_OUTLIERS = 50  # listed; all are counted
 
 
 def effort(tx: Tx, project: Project) -> dict[str, Any]:
     """Seconds, minutes and judgments, by tool, assessor and query; what is odd; who gets faster."""
-    rows = records(tx, project)
+    tasks = sittings(tx, project)
+    rows = records(tx, project, tasks)
+    odd = outliers(rows)
     found: dict[str, Any] = {
         by: {name: part.to_dict() for name, part in effort_by(rows, by).items()}
         for by in ("tool", "assessor", "query")
@@ -31,8 +34,10 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
             "query": o.record.query, "assessor": o.record.assessor, "left": o.record.left,
             "right": o.record.right, "seconds": o.record.active, "z": o.z,
         }
-        for o in outliers(rows)[:50]
+        for o in odd[:MAX_OUTLIERS]
     ]  # fmt: skip
+    found["outlier_count"] = len(odd)
+    found["skipped"] = skipped(tasks)
     found["learning"] = {
         tool: [
             {
@@ -54,6 +59,11 @@ def studied(
     rows, ends = records(tx, project, found), results(tx, project, found)
     whole = study(rows, ends, symmetrise=symmetrise, rounds=rounds)
     return whole, assessor_profiles(rows, ends)
+
+
+def skipped_questions(tx: Tx, project: Project) -> int:
+    """Return how many questions were skipped: they are in no statistic."""
+    return skipped(sittings(tx, project))
 
 
 def agreement(tx: Tx, project: Project, symmetrise: bool = False) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from firstpage.data.preferences import Preferences
-from firstpage.data.utility import KINDS, Utility
+from firstpage.data.utility import Utility
 from firstpage.dcglearn.advice import FEWEST, Advice, advice
+from firstpage.dcglearn.baseline import Comparison, against_dcg
+from firstpage.dcglearn.checks import places_cut, places_unjudged
 from firstpage.dcglearn.intervals import Intervals, intervals
 from firstpage.dcglearn.learn import FALLBACK, DCGLearn
-from firstpage.dcglearn.validation import agreement
 from firstpage.errors import DataError
 from firstpage.web.findings.compared import (
     Compared,
@@ -25,6 +26,7 @@ from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 
 PLACES = 10  # that count at most
+ROUNDS = 100  # of the resampling behind the intervals
 SOURCE = "the judgments"
 NO_LISTS = "this project compares no lists; take the tool 'lists' for it."
 NOBODY = "nobody has compared lists yet."
@@ -62,32 +64,29 @@ class Learned:
 
     @cached_property
     def utility(self) -> Utility | None:
-        return None if self.learner is None else self.learner.utility_
+        """The measure; it says of itself how it compares with DCG."""
+        if self.learner is None or self.comparison is None:
+            return None
+        made = self.learner.utility_
+        about = {**made.about, "against_dcg": self.comparison.to_dict()}
+        return replace(made, about=about)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """How it and DCG agree with judgments that neither learned from."""
+        return None if self.learner is None else against_dcg(self.learner)
 
     @cached_property
     def advice(self) -> Advice | None:
+        """Whether more judgments would pay."""
         return None if self.learner is None else advice(self.learner, repeats=1)
 
     @cached_property
     def intervals(self) -> Intervals | None:
-        """Dear: asked for by hand."""
-        return None if self.learner is None else intervals(self.learner)
-
-    @cached_property
-    def accuracies(self) -> dict[str, float | None]:
-        """Shares of the preferences agreed with: of the learned gains and discounts on judgments
-        held out, at the C that is best there (None where they are too few), and of the usual gains,
-        which learned from none."""
-        if self.learner is None:
-            return {}
-        path, pairs = self.learner.path_, self.learner.pairs_
-        found: dict[str, float | None] = {
-            "learned": None if path is None else path.accuracy("gains")
-        }
-        for kind in KINDS:
-            usual = Utility.standard(kind, self.learner.given_.grades, self.learner.K)
-            found[kind] = agreement(pairs, usual.table()).accuracy
-        return found
+        """How sure gains and discounts are; None where all judgments are of one query."""
+        if self.learner is None or len(set(self.learner.groups_.tolist())) < 2:
+            return None
+        return intervals(self.learner, ROUNDS)
 
     def known(self) -> Utility:
         """The measure, or the reason why there is none."""
@@ -110,7 +109,11 @@ def learned(tx: Tx, project: Project) -> Learned:
 
 
 def learn(found: list[Compared], lists: Lists) -> Learned:
-    """From judgments, with the grades that any list of the project has."""
+    """Learn from judgments, with the grades that any list of the project has.
+
+    Discounts must not grow with the place: without that, few judgments can make a place come out
+    as worth a thousand times the first one.
+    """
     if not found:
         return Learned(0, NOBODY)
     every = [grades for mine in lists.values() for grades in mine.values()]
@@ -121,8 +124,10 @@ def learn(found: list[Compared], lists: Lists) -> Learned:
         given = preferences(found, grades)
         places = min(PLACES, given.places)
         enough = len(found) >= FEWEST
-        learner = Learner(places, C="cv" if enough else FALLBACK, threads=1)
+        learner = Learner(places, C="cv" if enough else FALLBACK, threads=1, decreasing=True)
         learner.fit(given)
+        learner.notes_.extend(places_cut(given, places))
+        learner.notes_.extend(places_unjudged(given, places, learner.unjudged))
     except DataError as error:
         return Learned(len(found), str(error))
     return Learned(len(found), None, learner)

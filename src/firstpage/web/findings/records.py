@@ -91,17 +91,26 @@ def records(tx: Tx, project: Project, found: Sequence[Sitting] | None = None) ->
     ]
 
 
+def skipped(found: Sequence[Sitting]) -> int:
+    """Return how many questions were skipped, and so are in no record."""
+    return sum(judged.skipped for sitting in found for judged, _ in sitting.judgments)
+
+
 def results(
     tx: Tx, project: Project, found: Sequence[Sitting] | None = None
 ) -> dict[tuple[str, str, str], dict[str, float]]:
-    """The labels that each finished task ended with: k..1 and 0, or the grades."""
+    """Return the labels that each finished task ended with: k..1 and 0, or the grades given."""
     keys = keys_by_query(tx, project)
     made = {}
     for sitting in sittings(tx, project) if found is None else found:
         if sitting.result is None:
             continue
         labels = (
-            {j.left: float(j.outcome) for j, _ in sitting.judgments if j.kind == "judgment"}
+            {
+                j.left: float(j.outcome)
+                for j, _ in sitting.judgments
+                if j.kind == "judgment" and not j.skipped
+            }
             if sitting.tool == "grades"
             else dict(top_labels(sitting.result["order"], keys[sitting.query_id], sitting.k))
         )

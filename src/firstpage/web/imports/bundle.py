@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO
 
 from firstpage.data import lines
+from firstpage.data.lines import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import known, rows, trec
 from firstpage.web.imports.known import Known
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import Query
 
-UNPACKED = 512 << 20
 DEPTH = 50
 
 
@@ -53,55 +55,61 @@ class Bundle:
     pictures: Pictures
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
     graded_by: str = ""  # the file that they came in
+    notes: tuple[str, ...] = ()  # what the files hold that does not come in
 
 
-def read(sources: Sources, limit: int = UNPACKED) -> Bundle:
-    """Read all files; `limit` bytes each, unpacked."""
+def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa: B008 (frozen)
+    """Read all files, each up to the limits."""
     found: dict[str, Query] = {}
     if sources.queries is not None and sources.topics is not None:
         raise DataError("give the queries once: as rows, or as TREC topics.")
     if sources.queries is not None:
-        found = rows.queries_from(_rows(sources.queries, limit))
+        found = rows.queries_from(_rows(sources.queries, limits))
     if sources.topics is not None:
-        found = trec.topics(sources.topics.name, sources.topics.stream, limit)
-    golds = known.golds_from(_rows(sources.golds, limit)) if sources.golds else []
+        found = trec.topics(sources.topics.name, sources.topics.stream, limits)
+    golds = known.golds_from(_rows(sources.golds, limits)) if sources.golds else []
     training = (
-        known.training_from(_rows(sources.training, limit), sources.pictures)
+        known.training_from(_rows(sources.training, limits), sources.pictures)
         if sources.training
         else []
     )
-    made = _documents(sources, found, limit)
+    made, notes = _documents(sources, found, limits)
     given = sources.qrels
-    grades = trec.qrels(given.name, given.stream, limit) if given else {}
+    grades = trec.qrels(given.name, given.stream, limits) if given else {}
     if not (made or golds or training or grades):
         raise DataError(
             "there is nothing to import; give documents, golds, training questions or qrels."
         )
-    return Bundle(made, golds, training, sources.pictures, grades, given.name if given else "")
+    graded_by = given.name if given else ""
+    return Bundle(made, golds, training, sources.pictures, grades, graded_by, tuple(notes))
 
 
-def _documents(sources: Sources, found: dict[str, Query], limit: int) -> list[Query]:
+def _documents(
+    sources: Sources, found: dict[str, Query], limits: ReadLimits
+) -> tuple[list[Query], list[str]]:
+    """The queries with their documents, and what was left out."""
     ways = [f for f in (sources.documents, sources.run, sources.letor) if f is not None]
     if not ways:
         if found or sources.collection:
             raise DataError("there are no documents; give them, or a run or LETOR file with texts.")
-        return []
+        return [], []
     if len(ways) > 1:
         raise DataError("give the documents once: as rows, by a run, or by a LETOR file.")
     if sources.documents is not None:
-        given = rows.documents_from(_rows(sources.documents, limit), sources.pictures)
-        return rows.joined(found, given)
+        given = rows.documents_from(_rows(sources.documents, limits), sources.pictures)
+        return rows.joined(found, given), []
     texts = sources.collection
     if texts is None:
         raise DataError(f"{ways[0].name}: names documents alone; give their texts as a collection.")
-    if sources.run is not None:
-        wanted = trec.run(sources.run.name, sources.run.stream, limit, sources.depth)
-    else:
-        wanted = trec.letor(ways[0].name, ways[0].stream, limit)
+    depth = sources.depth if sources.run is not None else sys.maxsize
+    how = trec.run if sources.run is not None else trec.letor
+    wanted = how(ways[0].name, ways[0].stream, limits)
+    notes = trec.left_out(found, wanted, ways[0].name, depth)
+    wanted = trec.cut(wanted, depth)
     keys = {d for q, docs in wanted.items() if not found or q in found for d in docs}
-    have = trec.collection(texts.name, texts.stream, limit, keys, sources.pictures)
-    return trec.put_together(found, wanted, have, texts.name)
+    have = trec.collection(texts.name, texts.stream, limits, keys, sources.pictures)
+    return trec.put_together(found, wanted, have, texts.name), notes
 
 
-def _rows(file: File, limit: int) -> list[lines.Row]:
-    return list(lines.rows(file.name, file.stream, limit))
+def _rows(file: File, limits: ReadLimits) -> Iterator[lines.Row]:
+    return lines.rows(file.name, file.stream, limits)

@@ -106,7 +106,7 @@ def _fields(where: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | N
     if not isinstance(fields, dict):
         raise DataError(f"{where}: the fields of a card are an object of labels and values.")
     return {
-        _exact(where, "fields", str(k)): _value(where, str(k), v, nested=False)
+        checked(where, "fields", str(k)): _value(where, str(k), v, nested=False)
         for k, v in fields.items()
     }
 
@@ -147,27 +147,16 @@ def _value(where: str, name: str, value: Any, nested: bool = True) -> Any:
     if isinstance(value, int | float):
         return _number(where, name, value)
     if nested and isinstance(value, dict):
-        return {_exact(where, name, str(k)): _value(where, name, v) for k, v in value.items()}
+        return {checked(where, name, str(k)): _value(where, name, v) for k, v in value.items()}
     if nested and isinstance(value, list):
         return [_value(where, name, v) for v in value]
-    return _exact(where, name, str(value))
+    return checked(where, name, str(value))
 
 
 def _number(where: str, name: str, value: float) -> float:
     if abs(value) >= 10**300:  # beyond it programs that read the copy see infinity
         raise DataError(f"{where}: {name!r} holds a number that is too large; write it as a text.")
     return value
-
-
-def _exact(where: str, name: str, text: str) -> str:
-    """A text as it came, with no half character in it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise DataError(
-            f"{where}: {name!r} holds half a character (a lone surrogate); take it out."
-        ) from None
-    return _checked(where, name, text, LONGEST_TEXT)
 
 
 def _prior(where: str, row: Mapping[str, Any]) -> float | None:
@@ -191,7 +180,7 @@ def key_of(where: str, row: Mapping[str, Any], names: tuple[str, ...], what: str
         value = int(value)  # ids of numbers, from tables
     if value is None or isinstance(value, bool | dict | list):
         raise DataError(f"{where}: a {what}'s id is missing; name the column {names[0]!r}.")
-    return _checked(where, names[0], str(value), LONGEST_KEY)
+    return checked(where, names[0], str(value), LONGEST_KEY)
 
 
 def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
@@ -201,13 +190,19 @@ def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
         return ""
     if isinstance(value, dict | list):
         raise DataError(f"{where}: {name!r} is a text; got a {type(value).__name__}.")
-    return _checked(where, name, str(value), LONGEST_TEXT)
+    return checked(where, name, str(value))
 
 
-def _checked(where: str, name: str, text: str, longest: int) -> str:
-    """What both databases can keep."""
+def checked(where: str, name: str, text: str, longest: int = LONGEST_TEXT) -> str:
+    """A text as it came, if both databases can keep it."""
     if len(text) > longest:
         raise DataError(f"{where}: {name!r} has {len(text):,} characters; at most {longest:,}.")
     if "\x00" in text:
         raise DataError(f"{where}: {name!r} holds the character NUL; take it out.")
-    return text.encode("utf-8", "replace").decode()  # half characters become ?
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"{where}: {name!r} holds half a character (a lone surrogate); take it out."
+        ) from None
+    return text

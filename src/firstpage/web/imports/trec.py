@@ -6,25 +6,26 @@ import math
 import re
 from collections.abc import Collection, Iterator
 from html import unescape
+from itertools import islice
 from typing import IO
 
-from firstpage.data.lines import LONGEST_LINE, json_rows, lines
+from firstpage.data.lines import LONGEST_LINE, ReadLimits, json_rows, lines
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
-from firstpage.web.imports.rows import document_from, grade_of
+from firstpage.web.imports.rows import LONGEST_KEY, checked, document_from, grade_of
 from firstpage.web.store.texts import Document, Query
 
 FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
 LABELS = re.compile(r"^(number|topic|description|narrative)\s*:\s*", re.I)
-ELEMENT = re.compile(r"<(DOCNO|TITLE|HEADLINE|HEAD|TEXT|BODY)>(.*?)</\1>", re.S | re.I)
+MARK = re.compile(r"<(/?)(DOCNO|TITLE|HEADLINE|HEAD|TEXT|BODY)>", re.I)
 TAG = re.compile(r"<[^<>]*>")
 Wanted = dict[str, dict[str, float | None]]  # query: document: prior
 
 
-def topics(name: str, stream: IO[bytes], limit: int) -> dict[str, Query]:
+def topics(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, Query]:
     """`<top>` blocks with num, title, desc, narr; or lines of a number, a tab and the text."""
     found: dict[str, Query] = {}
-    for where, block in _blocks(name, stream, limit, "<top>", "</top>"):
+    for where, block in _blocks(name, stream, limits, "<top>", "</top>"):
         parts = {tag.lower(): _clean(text) for tag, text in FIELD.findall(block)}
         key = parts.get("num", "").split()[0] if parts.get("num") else ""
         if not key:
@@ -34,7 +35,7 @@ def topics(name: str, stream: IO[bytes], limit: int) -> dict[str, Query]:
     if found:
         return found
     stream.seek(0)
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         if line.strip():
             key, tab, text = line.partition("\t")
             if not tab or not key.strip():
@@ -43,10 +44,10 @@ def topics(name: str, stream: IO[bytes], limit: int) -> dict[str, Query]:
     return found
 
 
-def run(name: str, stream: IO[bytes], limit: int, depth: int) -> Wanted:
-    """The best `depth` documents of each query; their scores are what one believes of them."""
+def run(name: str, stream: IO[bytes], limits: ReadLimits) -> Wanted:
+    """The documents of each query, the best first; their scores are what one believes of them."""
     found: Wanted = {}
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         words = line.split()
         if not words:
             continue
@@ -57,20 +58,31 @@ def run(name: str, stream: IO[bytes], limit: int, depth: int) -> Wanted:
         score = _number(words[4])
         if score is None:
             raise DataError(f"{name}:{number}: the score {words[4]!r} is no number.")
-        mine = found.setdefault(words[0], {})
+        mine = _of_query(found, f"{name}:{number}", words[0])
         if words[2] in mine:
             raise DataError(f"{name}:{number}: document {words[2]!r} comes twice in this query.")
         mine[words[2]] = score
     return {
-        query: dict(sorted(docs.items(), key=lambda item: -(item[1] or 0.0))[:depth])
+        query: dict(sorted(docs.items(), key=lambda item: -(item[1] or 0.0)))
         for query, docs in found.items()
     }
 
 
-def qrels(name: str, stream: IO[bytes], limit: int) -> dict[str, dict[str, int]]:
+def cut(wanted: Wanted, depth: int) -> Wanted:
+    """The first `depth` documents of each query."""
+    return {query: dict(islice(docs.items(), depth)) for query, docs in wanted.items()}
+
+
+def _of_query(found: Wanted, where: str, query: str) -> dict[str, float | None]:
+    if query not in found:
+        found[checked(where, "query", query, LONGEST_KEY)] = {}
+    return found[query]
+
+
+def qrels(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, dict[str, int]]:
     """Grades by query and document, for the items of lists."""
     found: dict[str, dict[str, int]] = {}
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         words, where = line.split(), f"{name}:{number}"
         if not words:
             continue
@@ -82,10 +94,10 @@ def qrels(name: str, stream: IO[bytes], limit: int) -> dict[str, dict[str, int]]
     return found
 
 
-def letor(name: str, stream: IO[bytes], limit: int) -> Wanted:
+def letor(name: str, stream: IO[bytes], limits: ReadLimits) -> Wanted:
     """The documents that a LETOR file names after `#`; its labels and features are not needed."""
     found: Wanted = {}
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         data, hash_, comment = line.partition("#")
         words = data.split()
         if not words:
@@ -95,7 +107,7 @@ def letor(name: str, stream: IO[bytes], limit: int) -> Wanted:
         key = _docid(comment)
         if not hash_ or not key:
             raise DataError(f"{name}:{number}: names no document; end it in '# docid = ..'.")
-        mine = found.setdefault(words[1][4:], {})
+        mine = _of_query(found, f"{name}:{number}", words[1][4:])
         if key in mine:
             raise DataError(f"{name}:{number}: document {key!r} comes twice in this query.")
         mine[key] = None
@@ -103,22 +115,31 @@ def letor(name: str, stream: IO[bytes], limit: int) -> Wanted:
 
 
 def collection(
-    name: str, stream: IO[bytes], limit: int, wanted: Collection[str], pictures: Pictures
+    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures
 ) -> dict[str, Document]:
     """The documents that are wanted: TREC text, or JSON lines with an id and a text."""
+    found: dict[str, Document] = {}
+    for where, made in _collected(name, stream, limits, wanted, pictures):
+        if found.setdefault(made.key, made) != made:
+            raise DataError(f"{where}: a second document {made.key!r}, with another text.")
+    return found
+
+
+def _collected(
+    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures
+) -> Iterator[tuple[str, Document]]:
     if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        found = {}
-        for where, row in json_rows(name, stream, limit):
+        for where, row in json_rows(name, stream, limits):
             key = str(row.get("docid", row.get("id", row.get("_id", row.get("docno", "")))))
             if key in wanted:
-                found[key] = document_from(where, {**row, "document": key}, pictures)
-        return found
-    found = {}
-    for where, block in _blocks(name, stream, limit, "<DOC>", "</DOC>"):
+                yield where, document_from(where, {**row, "document": key}, pictures)
+        return
+    for where, block in _blocks(name, stream, limits, "<DOC>", "</DOC>"):
         made = _document(where, block)
         if made.key in wanted:
-            found[made.key] = made
-    return found
+            for name, text in (("DOCNO", made.key), ("TITLE", made.title), ("TEXT", made.body)):
+                checked(where, name, text)
+            yield where, made
 
 
 def put_together(
@@ -130,7 +151,7 @@ def put_together(
         query = found.get(key)
         if query is None:
             if found:
-                continue  # a run may hold more queries than one labels
+                continue  # `left_out` says so
             query = Query(key, key)
         missing = next((d for d in docs if d not in texts), None)
         if missing is not None:
@@ -142,29 +163,76 @@ def put_together(
     return made
 
 
+def left_out(found: dict[str, Query], wanted: Wanted, source: str, depth: int) -> list[str]:
+    """What of a run or LETOR file and of the queries does not come in, a line each."""
+    notes = []
+    bare = [key for key in found if key not in wanted]
+    if bare:
+        notes.append(f"{_queries(bare)} left out: {source} has no documents of them.")
+    others = [key for key in wanted if found and key not in found]
+    if others:
+        notes.append(f"{_queries(others)} of {source} left out: they are not among the queries.")
+    deep = sum(len(docs) > depth for key, docs in wanted.items() if not found or key in found)
+    if deep:
+        notes.append(f"of {_many(deep)} in {source}, only the best {depth} documents come in.")
+    return notes
+
+
+def _queries(keys: list[str]) -> str:
+    more = f" and {len(keys) - 3:,} more" if len(keys) > 3 else ""
+    return f"{_many(len(keys))} ({', '.join(map(repr, keys[:3]))}{more})"
+
+
+def _many(count: int) -> str:
+    return f"{count:,} {'query' if count == 1 else 'queries'}"
+
+
 def _with_prior(document: Document, prior: float | None) -> Document:
     return Document(**{**vars(document), "prior": prior})
 
 
 def _document(where: str, block: str) -> Document:
-    parts: dict[str, list[str]] = {}
-    for tag, text in ELEMENT.findall(block):
-        parts.setdefault(tag.upper(), []).append(text)
+    parts, rest = _elements(block)
     key = _clean(" ".join(parts.get("DOCNO", []))).strip()
     if not key or len(key) > 200:
         raise DataError(f"{where}: this document has no <DOCNO> of 1 to 200 characters.")
     title = next((_clean(parts[t][0]) for t in ("TITLE", "HEADLINE", "HEAD") if t in parts), "")
     body = "\n\n".join(_plain(text) for t in ("TEXT", "BODY") for text in parts.get(t, []))
-    return Document(key, title, "text", body or _plain(ELEMENT.sub("", block)))
+    return Document(key, title, "text", body or _plain(rest))
+
+
+def _elements(block: str) -> tuple[dict[str, list[str]], str]:
+    """Return the texts between the tags of each element, and what stands outside of all.
+
+    A tag that is never closed is none.  The time is linear in the length of the block.
+    """
+    marks = [(m.start(), m.end(), bool(m[1]), m[2].upper()) for m in MARK.finditer(block)]
+    ends: dict[str, list[tuple[int, int]]] = {}  # of each element, the last first
+    for start, end, closes, tag in reversed(marks):
+        if closes:
+            ends.setdefault(tag, []).append((start, end))
+    parts: dict[str, list[str]] = {}
+    outside, at = [], 0
+    for start, end, closes, tag in marks:
+        if closes or start < at:
+            continue
+        following = ends.get(tag, [])
+        while following and following[-1][0] < end:
+            following.pop()
+        if following:
+            parts.setdefault(tag, []).append(block[end : following[-1][0]])
+            outside.append(block[at:start])
+            at = following[-1][1]
+    return parts, "".join((*outside, block[at:]))
 
 
 def _blocks(
-    name: str, stream: IO[bytes], limit: int, start: str, end: str
+    name: str, stream: IO[bytes], limits: ReadLimits, start: str, end: str
 ) -> Iterator[tuple[str, str]]:
     """What stands between two tags, which have lines of their own or begin and end them."""
     held: list[str] | None = None
     begin = size = 0
-    for number, line in lines(name, stream, limit):
+    for number, line in lines(name, stream, limits):
         plain = line.strip().lower()
         if held is None and plain.startswith(start.lower()):
             held, begin, size = [], number, 0
@@ -174,8 +242,7 @@ def _blocks(
             if size > LONGEST_LINE:
                 raise DataError(f"{name}:{begin}: this {start} has no {end}, or is far too long.")
             if plain.endswith(end.lower()):
-                text = "\n".join(held).replace("\x00", "")
-                yield f"{name}:{begin}", text.strip()[len(start) : -len(end)]
+                yield f"{name}:{begin}", "\n".join(held).strip()[len(start) : -len(end)]
                 held = None
     if held is not None:
         raise DataError(f"{name}:{begin}: this {start} has no {end}.")
@@ -184,8 +251,9 @@ def _blocks(
 def _put(found: dict[str, Query], where: str, query: Query) -> None:
     if query.key in found:
         raise DataError(f"{where}: a second topic {query.key!r}.")
-    if len(query.key) > 200 or "\x00" in query.key + query.text:
-        raise DataError(f"{where}: this topic's number or text cannot be kept.")
+    checked(where, "num", query.key, LONGEST_KEY)
+    checked(where, "title", query.text)
+    checked(where, "desc", query.description)
     found[query.key] = query
 
 

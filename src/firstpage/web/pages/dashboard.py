@@ -8,7 +8,9 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from firstpage.report import draw
+from firstpage.web.api.bodies import Before
 from firstpage.web.exports import log
+from firstpage.web.exports.notes import truth_notes
 from firstpage.web.findings import figures, progress, truth
 from firstpage.web.pages.shell import PageRoute, render
 from firstpage.web.security import Lead, store_of
@@ -29,9 +31,15 @@ EXPORTS = [
     ("assignment.json", "Assignment", "who judges what"),
 ]
 OF_LISTS = [
-    ("measure.json", "Learned measure", "gains and discounts, for evaluation"),
+    (
+        "measure.json",
+        "Learned measure",
+        "gains and discounts; the page Measure says whether it is better than DCG",
+    ),
     ("preferences.jsonl", "Preferences", "which list is better, with the items’ grades"),
 ]
+
+MAX_COMMENTS = 500  # on one page; the log has all
 
 
 @router.get("/p/{slug}/dashboard")
@@ -59,11 +67,10 @@ def agreement(request: Request, member: Lead, symmetrise: bool = False) -> Respo
         found = figures.agreement(tx, member.project, symmetrise)
         disputes = figures.disagreements(tx, member.project, most=5)["queries"]
         names = _titles(tx, member.project, [q["query"] for q in disputes])
-    people = [a for a in found["assessors"] if a["agreement"] is not None]
     return render(
         request, "lead/agreement.html", member=member, found=found, methods=METHODS,
         disputes=disputes, titles=names, symmetrise=symmetrise,
-        biases=_biases(found["assessors"]), partners=people,
+        biases=_biases(found["assessors"]),
     )  # fmt: skip
 
 
@@ -73,10 +80,12 @@ def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
     wanted = tool if tool in member.project.tools else None
     with store_of(request).read() as tx:
         found = truth.truths(tx, member.project, wanted)
+        remarks = list(truth_notes(tx, member.project, found, wanted))
         names = _titles(tx, member.project, [t.query for t in found])
     return render(
         request, "lead/truth.html", member=member, truths=found, titles=names,
         exports=_exports(member.project), methods=METHODS, tool=wanted or member.project.tool,
+        remarks=remarks if found else [],
     )  # fmt: skip
 
 
@@ -89,9 +98,9 @@ def report(request: Request, member: Lead) -> Response:
 
 
 @router.get("/p/{slug}/audit")
-def changes(request: Request, member: Lead, before: int | None = None) -> Response:
+def changes(request: Request, member: Lead, before: Before = None) -> Response:
     with store_of(request).read() as tx:
-        rows = audit.of_project(tx, member.project.id, 100, before)
+        rows = audit.changes(tx, member.project.id, 100, before)
     older = rows[-1]["id"] if len(rows) == 100 else None
     return render(request, "lead/audit.html", member=member, rows=rows, older=older)
 
@@ -103,7 +112,10 @@ def comments(request: Request, member: Lead) -> Response:
         rows = [row for row in log.rows(tx, member.project) if row["comment"]]
         names = _titles(tx, member.project, [row["query"] for row in rows])
     rows.sort(key=lambda row: str(row["at"]), reverse=True)
-    return render(request, "lead/comments.html", member=member, rows=rows[:500], titles=names)
+    return render(
+        request, "lead/comments.html", member=member, rows=rows[:MAX_COMMENTS], titles=names,
+        count=len(rows),
+    )  # fmt: skip
 
 
 def _exports(project: Project) -> list[tuple[str, str, str]]:

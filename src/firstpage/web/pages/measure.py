@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from firstpage.report.gains import drawn
 from firstpage.web.findings.choosing import told
-from firstpage.web.findings.measure import Learned, learned
+from firstpage.web.findings.measure import learned
 from firstpage.web.pages.shell import PageRoute, render, sentence
 from firstpage.web.security import Lead, store_of
 
@@ -20,22 +20,24 @@ CHOICES = [  # the option, its name, and what comes next by it
     ("committee", "Committee", "the pair that measures from parts of the judgments quarrel about"),
 ]
 
+ADVICE = {
+    "stop": "More judgments hardly pay.",
+    "go on": "Go on judging.",
+    "unclear": "It is open whether more judgments pay.",
+    "too few": "Too few judgments to say whether more pay.",
+}
+
 
 @router.get("/p/{slug}/measure")
-def measure_page(request: Request, member: Lead, intervals: bool = False) -> Response:
-    """Intervals take a second, so a button asks for them."""
+def measure_page(request: Request, member: Lead) -> Response:
+    """Show the measure with its intervals, how it compares with DCG, and whether to go on."""
     with store_of(request).read() as tx:
         found = learned(tx, member.project)
     choice = told(member.project, found)
     return render(
         request, "lead/measure.html", member=member, found=found, choice=choice,
-        words={name: words for name, _, words in CHOICES},
+        words={name: words for name, _, words in CHOICES}, advice_words=ADVICE,
         advice=sentence(found.advice) if found.advice else None,
-        pictures=_pictures(found, intervals), intervals=intervals,
+        comparison=sentence(found.comparison) if found.comparison else None,
+        pictures=Markup(drawn(found.utility, found.intervals)) if found.utility else None,
     )  # fmt: skip
-
-
-def _pictures(found: Learned, intervals: bool) -> Markup | None:
-    if found.utility is None:
-        return None
-    return Markup(drawn(found.utility, found.intervals if intervals else None))

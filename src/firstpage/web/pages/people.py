@@ -6,13 +6,14 @@ from typing import Any
 from uuid import uuid4
 
 from fastapi import APIRouter, HTTPException, Request, Response
+from starlette.datastructures import FormData
 
 from firstpage.labeling.strategies.names import STRATEGIES
 from firstpage.web.api.bodies import Id
 from firstpage.web.pages.setup import ready
 from firstpage.web.pages.shell import Form, PageRoute, field, go, render
 from firstpage.web.security import Lead, desk_of, store_of
-from firstpage.web.store import assigning, deletion, invitations, people, projects, tasks
+from firstpage.web.store import assigning, deletion, invitations, people, projects, rights, tasks
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.invitations import Link
 from firstpage.web.store.people import Person
@@ -43,11 +44,9 @@ def invite(request: Request, member: Lead, form: Form) -> Response:
 
 @router.post("/p/{slug}/people/revoke")
 def revoke(request: Request, member: Lead, form: Form) -> Response:
-    number = field(form, "invitation")
     with store_of(request).write() as tx:
-        if number.isdecimal() and len(number) < 10:
-            invitations.revoke(tx, member.project, int(number), member.person)
-    return go(f"/p/{member.project.slug}/people", "saved")
+        done = invitations.revoke(tx, number_of(form, "link"), member.person, member.project)
+    return go(f"/p/{member.project.slug}/people", "revoked" if done else None)
 
 
 @router.post("/p/{slug}/people/myself")
@@ -108,16 +107,26 @@ def delete(request: Request, member: Lead, person: Id, form: Form) -> Response:
     return go(f"/p/{member.project.slug}/people", "deleted")
 
 
+def number_of(form: FormData, name: str) -> int:
+    """Return the id that a form carries; 0, which nothing has, where it is none."""
+    text = field(form, name)
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
 def _person(
     request: Request, member: Member, person: int, link: dict[str, str] | None = None
 ) -> Response:
     with store_of(request).read() as tx:
         whom = _present(tx, member.project, person)
-        may = deletion.may_manage(tx, member.person, whom)
+        may = rights.may_manage(tx, member.person, whom)
         work = tasks.of_person(tx, member.project, whom.id)
+        rows = projects.members(tx, member.project)
+    here = [r for r in rows if r["person"] == whom.id and r["left"] is None]
     return render(
         request, "lead/person.html", member=member, whom=whom, manageable=may, link=link,
-        here=f"/p/{member.project.slug}/people/{person}", work=work,
+        here=f"/p/{member.project.slug}/people/{person}", work=work, present=bool(here),
+        unbegun=[t for t in work if t.state == "open"],
+        begun=[t for t in work if t.state == "started"],
         switchable=[t for t in work if t.tool == "pairs" and t.state != "skipped"],
         strategies=[name for name in STRATEGIES if name not in ("five-grade", "pairs")],
     )  # fmt: skip
@@ -128,7 +137,7 @@ def _team(
 ) -> Response:
     with store_of(request).read() as tx:
         rows = projects.members(tx, member.project)
-        waiting = [i for i in invitations.of_project(tx, member.project) if i["used_at"] is None]
+        links = invitations.of_project(tx, member.project, member.person)
     team: dict[int, dict[str, Any]] = {}
     for row in rows:
         mine = team.setdefault(row["person"], {**row, "id": row["person"], "roles": []})
@@ -138,8 +147,9 @@ def _team(
     )
     base = f"/p/{member.project.slug}"
     return render(
-        request, "lead/people.html", member=member, team=list(team.values()), waiting=waiting,
-        link=link, setting_up=setting_up, ready=ready(request, member), judging_too=judging,
+        request, "lead/people.html", member=member, team=list(team.values()), link=link,
+        open_links=[i for i in links if i.open], setting_up=setting_up,
+        ready=ready(request, member), judging_too=judging,
         here=f"{base}/{'setup/' if setting_up else ''}people",
     )  # fmt: skip
 
@@ -158,6 +168,6 @@ def _present(tx: Tx, project: Project, person: int) -> Person:
 
 def _managed(tx: Tx, member: Member, person: int) -> Person:
     whom = _present(tx, member.project, person)
-    if whom.id == member.person.id or not deletion.may_manage(tx, member.person, whom):
+    if whom.id == member.person.id or not rights.may_manage(tx, member.person, whom):
         raise HTTPException(404, NOBODY)
     return whom

@@ -13,7 +13,7 @@ from firstpage.labeling.strategies.names import STRATEGIES, STRATEGY_OF
 from firstpage.web.pages.measure import CHOICES
 from firstpage.web.pages.shell import Form, PageRoute, field, go, render, sentence
 from firstpage.web.security import CurrentPerson, Lead, settings_of, store_of
-from firstpage.web.store import assigning, projects, tasks, texts
+from firstpage.web.store import assigning, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member
@@ -67,7 +67,7 @@ def project_page(request: Request, member: Lead) -> Response:
 
 @router.post("/p/{slug}/setup")
 def save_project(request: Request, member: Lead, form: Form) -> Response:
-    changes = {"title": field(form, "title"), "guidelines": field(form, "guidelines")[:200_000]}
+    changes = {"title": field(form, "title"), "guidelines": field(form, "guidelines")}
     with store_of(request).write() as tx:
         projects.change(tx, member.project, changes, member.person)
     return go(f"/p/{member.project.slug}/setup/texts", "saved")
@@ -92,17 +92,12 @@ def save_judging(request: Request, member: Lead, form: Form) -> Response:
 
 @router.get("/p/{slug}/setup/deal")
 def deal_page(request: Request, member: Lead) -> Response:
-    """Who would do what, what is wrong with it and what it costs, before it begins."""
-    plan, why = None, ""
+    """Show the deal as it is, what is wrong with it, and what dealing out would change."""
     with store_of(request).read() as tx:
-        dealt = bool(tasks.of_project(tx, member.project.id))
-        try:
-            plan = assigning.plan(tx, member.project)
-        except DataError as error:
-            why = sentence(error)
+        found = assigning.overview(tx, member.project)
     return render(
-        request, "lead/deal.html", member=member, ready=ready(request, member), plan=plan,
-        why=why, dealt=dealt,
+        request, "lead/deal.html", member=member, ready=ready(request, member), deal=found,
+        why=sentence(found.why) if found.why else "",
     )  # fmt: skip
 
 

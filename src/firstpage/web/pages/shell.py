@@ -11,17 +11,18 @@ from urllib.parse import quote
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from firstpage.errors import DataError, FirstpageError
+from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api.bodies import storable
 from firstpage.web.pages.static import address
+from firstpage.web.refusals import headers_of, status_of
 from firstpage.web.security import csrf_form, csrf_token, current_login, settings_of
 from firstpage.web.store.projects import Member
-from firstpage.web.store.state import NotThere
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 Form = Annotated[FormData, Depends(csrf_form)]
@@ -34,14 +35,21 @@ NOTES = {
     "opened": "The project is open: assessors can start.",
     "closed": "The project is closed.",
     "dealt": "The queries are dealt out.",
-    "left": "They left the project; their finished work stays.",
+    "revoked": "The link is taken back; it no longer works.",
+    "left": "They left; finished work stays, open and begun queries went to the others.",
     "deleted": "The data of this person is deleted.",
     "trained": "Well done: you passed the practice. Now the real queries.",
     "out": "You are signed out.",
     "switched": "Switched; the answers so far stay known.",
     "reset": "Your new password is set; sign in with it.",
 }
-TITLES = {403: "Not for you", 404: "Not there", 413: "Too large", 429: "A moment, please"}
+TITLES = {
+    403: "Not for you",
+    404: "Not there",
+    413: "Too large",
+    429: "A moment, please",
+    503: "A moment, please",
+}
 
 
 @cache
@@ -123,7 +131,7 @@ def field(form: FormData, name: str, default: str = "") -> str:
         raise DataError(f"{name}: {error}; take it out.") from error
 
 
-class PageRoute(APIRoute):
+class PageRoute(AdmissionRoute):
     """A route whose errors are pages: signed out leads to the door, the rest says what is wrong."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
@@ -139,13 +147,15 @@ class PageRoute(APIRoute):
             try:
                 return await inner(request)
             except RequestValidationError:
-                return failed(request, 404, "There is no such page.")
+                return await run_in_threadpool(failed, request, 404, "There is no such page.")
             except HTTPException as error:
-                return failed(request, error.status_code, str(error.detail))
+                return await run_in_threadpool(
+                    failed, request, error.status_code, str(error.detail)
+                )
             except FirstpageError as error:
-                return failed(request, 404 if isinstance(error, NotThere) else 400, str(error))
-            finally:
-                await request.close()  # files of a form
+                page = await run_in_threadpool(failed, request, status_of(error), str(error))
+                page.headers.update(headers_of(error))
+                return page
 
         return handle
 

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData, UploadFile
 
+from firstpage.data.lines import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle
 from firstpage.web.imports.bundle import Bundle
@@ -57,7 +58,7 @@ def look(request: Request, member: Lead, form: Form) -> Response:
     return render(
         request, "lead/preview.html", member=member, queries=found.queries, kinds=kinds,
         documents=sum(n for _, n in kinds), golds=len(found.golds) + len(found.training),
-        grades=sum(map(len, found.grades.values())),
+        grades=sum(map(len, found.grades.values())), notes=[sentence(n) for n in found.notes],
     )  # fmt: skip
 
 
@@ -66,8 +67,7 @@ def import_(request: Request, member: Lead, form: Form) -> Response:
     """All of it, or nothing and the reason."""
     try:
         found = _read(request, form)
-        with store_of(request).write() as tx:
-            add(tx, member.project, found, member.person)
+        add(store_of(request), member.project, found, member.person)
     except DataError as error:
         return _page(request, member, status=400, problem=sentence(error))
     return go(f"/p/{member.project.slug}/setup/texts", "imported")
@@ -95,4 +95,5 @@ def _read(request: Request, form: FormData) -> Bundle:
             files[name] = bundle.File(found.filename, found.file)
     images = [f for f in form.getlist("images") if isinstance(f, UploadFile) and f.filename]
     pictures = from_uploads({f.filename or "": f.file for f in images})
-    return bundle.read(bundle.Sources(**files, pictures=pictures), settings_of(request).unpacked)
+    limits = ReadLimits(bytes=settings_of(request).unpacked)
+    return bundle.read(bundle.Sources(**files, pictures=pictures), limits)

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from markupsafe import Markup
 
 from firstpage.web.api import judging
-from firstpage.web.api.bodies import Id
+from firstpage.web.api.bodies import MAX_INT, Id
+from firstpage.web.markdown import rendered
 from firstpage.web.pages.shell import PageRoute, go, render
 from firstpage.web.security import Anyone, CurrentPerson, desk_of, store_of
-from firstpage.web.store import projects, training
+from firstpage.web.store import projects, tasks, training
 from firstpage.web.store.people import Person
-from firstpage.web.store.projects import Member
+from firstpage.web.store.projects import Member, Project
+from firstpage.web.store.state import State
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+BEGUN = ("started", "skipped")
+After = Annotated[int | None, Query(ge=1, le=MAX_INT)]
 
-USUAL = (
-    "You see a query and what its author was looking for.\n\n"
-    "Side by side: choose the document that serves this query better. If both would do, choose "
-    "the one you would rather find first.\n\n"
-    "Five grades: say how well the one document serves the query, from bad to perfect.\n\n"
-    "Judge by the content, not by the look, the length or the brand. There is no need to hurry; "
-    "press P for a pause, U to take an answer back."
+QUESTIONS = {
+    "pairs": "Which document answers the query better?",
+    "grades": "How well does this document answer the query?",
+    "lists": "Which list of results answers the query better?",
+}
+WHICH_IS_BAD = "Which document is bad, that is, clearly irrelevant?"
+DEFAULT_GUIDELINES = {  # shown where a project has none of its own
+    "pairs": "**Side by side.** You see a query and two documents. Choose the document that "
+    "answers the query better. If both would do, choose the one you would rather find first.",
+    "grades": "**Five grades.** You see a query and one document. Say how well the document "
+    "answers the query, from bad to perfect.",
+    "lists": "**Two lists.** You see a query and two lists of results. Choose the list that you "
+    "would rather get for this query; what stands first counts most.",
+}
+ALWAYS = (
+    "The description under the query, where there is one, says what counts as relevant.\n\n"
+    "Judge by the content, not by the look, the length or the brand. There is no need to hurry."
 )
 ANSWERS = {
     "grades": list(zip("01234", ("Bad", "Fair", "Good", "Excellent", "Perfect"), strict=True)),
@@ -51,8 +67,10 @@ def start(request: Request, member: Anyone) -> Response:
 def guidelines(request: Request, member: Anyone) -> Response:
     with store_of(request).read() as tx:
         standing = training.standing(tx, member.project, member.person.id)
-    text = member.project.guidelines.strip() or USUAL
-    return render(request, "guidelines.html", member=member, guidelines=text, training=standing)
+    return render(
+        request, "guidelines.html", member=member, training=standing,
+        guidelines=_guidelines(member.project, member.project.tools),
+    )  # fmt: skip
 
 
 @router.get("/p/{slug}/training")
@@ -63,26 +81,38 @@ def practice(request: Request, member: Anyone) -> Response:
         state = training.state(tx, member.project, member.person.id)
     if state.question is None:
         return go(f"/p/{slug}", "trained" if state.done else None)
-    return render(
-        request, "judge.html", member=member, task=f"training-{slug}", tool=state.tool,
-        api=f"/api/v1/projects/{slug}/training", training=True, query_text=state.query.text,
-        done_url=f"/p/{slug}?note=trained", back_url=f"/p/{slug}",
-        guidelines_url=f"/p/{slug}/guidelines",
+    return _judging_page(
+        request, member, state, task=f"training-{slug}", training=True, first=state.seq == 0,
+        api=f"/api/v1/projects/{slug}/training", done_url=f"/p/{slug}?note=trained",
     )  # fmt: skip
 
 
 @router.get("/tasks/{task}")
-def judge(request: Request, task: Id, person: CurrentPerson) -> Response:
-    """The judging page; what it shows comes by the API."""
+def judge(request: Request, task: Id, person: CurrentPerson, after: After = None) -> Response:
+    """The judging page; what it shows comes by the API.  `after`: the task that was done before."""
     state = desk_of(request).state(task, person)
     if state.done:
         return go(f"/tasks/{task}/done")
-    start = f"/p/{state.project}"
-    return render(
-        request, "judge.html", member=_member(request, state.project, person), task=task,
-        tool=state.tool, api=f"/api/v1/tasks/{task}", training=False, query_text=state.query.text,
-        done_url=f"/tasks/{task}/done", back_url=start, guidelines_url=f"{start}/guidelines",
+    member = _member(request, state.project, person)
+    with store_of(request).read() as tx:
+        practiced = training.standing(tx, member.project, person.id).needed
+        mine = tasks.of_person(tx, member.project, person.id)
+    begun = any(t.asked or t.state in BEGUN for t in mine if t.tool == state.tool)
+    return _judging_page(
+        request, member, state, task=task, training=False, first=not practiced and not begun,
+        api=f"/api/v1/tasks/{task}", done_url=f"/tasks/{task}/next", previous=after,
     )  # fmt: skip
+
+
+@router.get("/tasks/{task}/next")
+def go_on(request: Request, task: Id, person: CurrentPerson) -> Response:
+    """From a query that is done: with lists, of often one question each, straight to the next."""
+    state = desk_of(request).state(task, person)
+    if state.tool == "lists" and state.done:
+        following = judging.next_choice(request, _member(request, state.project, person))["task"]
+        if following is not None:
+            return go(f"/tasks/{following}?after={task}")
+    return go(f"/tasks/{task}/done")
 
 
 @router.get("/tasks/{task}/done")
@@ -118,6 +148,26 @@ def look_back(request: Request, task: Id, person: CurrentPerson) -> Response:
         seq=state.seq, query=state.query.text, tool=state.tool, rows=rows,
         open=not state.done and state.question is not None,
     )  # fmt: skip
+
+
+def _judging_page(
+    request: Request, member: Member, state: State, *, training: bool, previous: int | None = None,
+    **context: Any,
+) -> Response:  # fmt: skip
+    """With `first` the guidelines come before the question; undo reaches the task `previous`."""
+    start = f"/p/{member.project.slug}"
+    return render(
+        request, "judge.html", member=member, tool=state.tool, training=training,
+        query_text=state.query.text, question=QUESTIONS[state.tool], which_is_bad=WHICH_IS_BAD,
+        guidelines=_guidelines(member.project, (state.tool,), under=2),
+        guidelines_url=f"{start}/guidelines", back_url=start, previous=previous, **context,
+    )  # fmt: skip
+
+
+def _guidelines(project: Project, tools: Sequence[str], under: int = 1) -> Markup:
+    """Return the project's guidelines as HTML, or general ones for these tools."""
+    general = "\n\n".join([*(DEFAULT_GUIDELINES[tool] for tool in tools), ALWAYS])
+    return rendered(project.guidelines.strip() or general, under)
 
 
 def _value(outcome: int, bad: tuple[str, ...], left: str) -> str:

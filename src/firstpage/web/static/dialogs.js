@@ -49,3 +49,31 @@ export async function comment(before) {
   const value = await ask("comment");
   return value === "keep" ? box.value.trim() : before;
 }
+
+/** Guidelines beside the documents where there is room, else over them. */
+const BESIDE = matchMedia("(min-width: 64rem) and (min-height: 30rem)");
+
+const TURNS = { ArrowDown: 60, ArrowUp: -60, PageDown: 300, PageUp: -300 };
+
+/** Before the first question, the guidelines; resolves when the reader starts. */
+export async function introduce() {
+  const guide = one("#guide");
+  const turn = ({ key }) => guide.querySelector(".middle").scrollBy({ top: TURNS[key] ?? 0 });
+  guide.classList.add("first");
+  guide.addEventListener("keydown", turn);
+  await ask("guide");
+  guide.removeEventListener("keydown", turn);
+  guide.classList.remove("first");
+}
+
+/** Shows or hides the guidelines.  Beside the documents they take no focus: keys still answer. */
+export function guide(show = !one("#guide").open) {
+  const panel = one("#guide");
+  const focused = document.activeElement;
+  if (show && !BESIDE.matches) return ask("guide", { g: "" });
+  if (show) panel.show();
+  else panel.close();
+  if (panel.contains(document.activeElement)) document.activeElement.blur();
+  if (show) focused?.focus({ preventScroll: true });
+  one("[data-action='guide'][aria-expanded]").setAttribute("aria-expanded", String(show));
+}

@@ -3,15 +3,48 @@
 
 const KEEP = 6;
 const AGAIN = 1500; // milliseconds until a document that did not come is asked for again
+const SLACK = 4; // pixels by which a document may exceed its frame and still be called whole
+const LOOK = 400; // milliseconds between looks at what is below: pictures come late, frames grow
 
 export class Pane {
-  /** `adopt(document)` is told of every document, so that keys pressed inside it are heard. */
-  constructor(root, label, adopt) {
+  /** `adopt(document)` is told of every document, so that keys pressed inside it are heard.
+   * `cue` is shown while there is more of the document below its frame. */
+  constructor(root, label, cue, adopt) {
     this.root = root;
     this.label = label;
+    this.cue = cue;
     this.adopt = adopt;
     this.frames = new Map();
     this.url = null;
+    setInterval(() => this.mark(), LOOK);
+  }
+
+  /** The document shown; null before it is there. */
+  get document() {
+    return this.frames.get(this.url)?.contentDocument ?? null;
+  }
+
+  /** Is it larger than its frame, along "x" or "y"? */
+  overflows(axis) {
+    const root = this.document?.scrollingElement;
+    if (!root) return false;
+    return axis === "x" ? root.scrollWidth - root.clientWidth > SLACK : root.scrollHeight - root.clientHeight > SLACK;
+  }
+
+  /** Can it scroll further: by the signs of `right` and `down`? */
+  room(right, down) {
+    const root = this.document?.scrollingElement;
+    if (!root) return false;
+    const left = { x: root.scrollWidth - root.clientWidth, y: root.scrollHeight - root.clientHeight };
+    const can = (way, at, end) => (way > 0 ? at < end - SLACK : way < 0 && at > 1);
+    return can(right, root.scrollLeft, left.x) || can(down, root.scrollTop, left.y);
+  }
+
+  /** Says whether there is more below. */
+  mark() {
+    const more = this.room(0, 1);
+    this.cue.hidden = !more;
+    this.root.classList.toggle("more", more);
   }
 
   /** Shows a document; resolves when it can be read. */
@@ -26,6 +59,7 @@ export class Pane {
     await frame.ready;
     this.#tint(frame);
     this.root.removeAttribute("aria-busy");
+    this.mark();
   }
 
   /** Loads what may come next, out of sight. */
@@ -39,9 +73,13 @@ export class Pane {
     this.url = null;
   }
 
-  scroll(pages) {
-    const view = this.frames.get(this.url)?.contentWindow;
-    view?.scrollBy({ top: pages * view.innerHeight * 0.85, behavior: "instant" });
+  scroll(pixels) {
+    this.document?.defaultView.scrollBy({ top: pixels, behavior: "instant" });
+    this.mark();
+  }
+
+  page(pages) {
+    this.scroll(pages * (this.document?.defaultView.innerHeight ?? 0) * 0.85);
   }
 
   retint() {
@@ -60,6 +98,7 @@ export class Pane {
         // Where the network failed there is the browser's own page, which nobody may look into.
         if (!frame.contentDocument) return setTimeout(() => frame.isConnected && (frame.src = url), AGAIN);
         this.adopt(frame.contentDocument);
+        frame.contentDocument.addEventListener("scroll", () => this.mark(), { passive: true });
         loaded();
       });
     });

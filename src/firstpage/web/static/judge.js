@@ -1,10 +1,13 @@
 // Judging: shows a question, takes an answer, saves it, shows the next.
 
 import { Refused, get, post, unique } from "./api.js";
+import * as brief from "./brief.js";
+import * as comments from "./comments.js";
 import * as dialogs from "./dialogs.js";
 import { Pane } from "./frames.js";
 import { listen, listenInside, setShortcuts, shortcutsOn } from "./keys.js";
 import { deliver, entry, waiting } from "./outbox.js";
+import { Reading, answersTop, documentsHidden } from "./reading.js";
 import { Timer } from "./timer.js";
 import * as tools from "./tools.js";
 import * as view from "./view.js";
@@ -12,28 +15,47 @@ import * as view from "./view.js";
 const page = document.querySelector("[data-judge]").dataset;
 const training = page.mode === "training";
 const answers = training ? page.api : `${page.api}/answers`;
+const USES = ["pointerenter", "pointermove", "pointerdown", "wheel"]; // what tells which document one is at
 const LOOKED_AWAY = 5000; // a hidden tab for less than this is a glance, not an absence
 
 const timer = new Timer();
-const inside = (doc) => listenInside(doc, press, input);
-const panes = { left: new Pane(document.querySelector("#left"), page.left, inside) };
-if (page.tool !== "grades") panes.right = new Pane(document.querySelector("#right"), page.right, inside);
+const panes = { left: pane("left") };
+if (page.tool !== "grades") panes.right = pane("right");
+const reading = new Reading(Object.values(panes), stuck);
 
 let state = null; // as the server last told it
 let busy = true; // nothing can be answered now
 let mode = "plain"; // or "bad": which of the two is bad?
-let comment = "";
 let shownAt = null;
 let hiddenAt = null;
+
+/** A side of the page; what is done in its document is done here. */
+function pane(side) {
+  const box = document.querySelector(`[data-pane='${side}']`);
+  const made = new Pane(document.querySelector(`#${side}`), page[side], box.querySelector(".below"), (doc) => {
+    listenInside(doc, press, input);
+    for (const kind of USES) doc.addEventListener(kind, () => reading.use(made), { passive: true });
+  });
+  for (const kind of USES) box.addEventListener(kind, () => reading.use(made), { passive: true });
+  return made;
+}
 
 function input() {
   timer.input();
 }
 
+/** A key was meant for scrolling, and there is no more to scroll: say what answers instead. */
+function stuck(sideways) {
+  if (sideways) return view.status("← → scroll this document; press Esc first to answer");
+  const { ties, bad } = page.tool === "pairs" ? state?.options ?? {} : {};
+  const words = [ties && "E: equally good", bad && "B: bad"].filter(Boolean).join(", ");
+  view.status(words ? `↑ ↓ scroll here. ${words}` : "The document ends here");
+}
+
 function setMode(name) {
   mode = name;
   view.mode(name);
-  view.status(name === "bad" ? "Which one is bad?" : "");
+  view.status("");
 }
 
 /** Puts a state of the server on the screen. */
@@ -45,7 +67,8 @@ async function open(next) {
   timer.awayAfter = 1000 * (next.options?.away_after ?? 120);
   view.options(next.options ?? {});
   view.progress(next);
-  view.question(next);
+  brief.show(next);
+  view.commented(Boolean(comments.of(next)));
   setMode("plain");
   const fresh = Object.keys(panes).filter((side) => panes[side].url !== next.question[side].url);
   view.bring(fresh.length === 1 ? fresh[0] : "left");
@@ -54,7 +77,7 @@ async function open(next) {
   view.chosen(null);
   view.announce(next, page.tool);
   busy = false;
-  view.enable(true, next.can_undo);
+  view.enable(true, next.can_undo || Boolean(page.previous));
   shownAt = new Date().toISOString();
   timer.start();
   if (document.body.classList.contains("paused")) timer.pause(); // pressed while the answer was saved
@@ -77,6 +100,7 @@ async function ahead(seq) {
 /** There is a task and nothing to answer: handed back, closed, or practice comes first. */
 function closed({ message, query }) {
   document.querySelector("#query").textContent = query?.text ?? "";
+  document.querySelector("#question").hidden = true;
   Object.values(panes).forEach((pane) => pane.clear());
   view.notice(message ?? "There is nothing to answer here.", [page.back, "Back to my queries"]);
 }
@@ -95,7 +119,7 @@ function waitingAgain(error, tries) {
 }
 
 /** Sends something that changes the log, and shows what came of it. */
-async function send(item, side = null) {
+async function send(item, done, side = null) {
   busy = true;
   view.enable(false);
   view.chosen(side);
@@ -103,11 +127,9 @@ async function send(item, side = null) {
   try {
     const next = await deliver(item, waitingAgain);
     view.notice(null);
-    comment = "";
-    view.commented(false);
     if (training && "right" in next) await explain(next);
     await open(next);
-    view.status(training ? "" : "Saved", "good");
+    view.status(training ? "" : done, "good");
   } catch (error) {
     await refused(error);
   }
@@ -122,9 +144,12 @@ async function refused(error) {
     view.notice("You were signed out. Your answer is kept here:", [`/login?next=${back}`, "sign in to send it."]);
     return;
   }
+  const before = state;
   await open(error.body?.state ?? (await get(page.api)));
   view.status("");
-  view.notice(error.message);
+  const left = comments.same(before, state) ? "" : comments.of(before);
+  const why = error.status === 422 ? `Not saved: reload the page, then answer again. (${error.message})` : error.message;
+  view.notice(left ? `${why} Your comment on the question before was not sent: “${left}”` : why);
 }
 
 function judge(answer, extra = {}) {
@@ -138,13 +163,13 @@ function judge(answer, extra = {}) {
     bad: answer.bad,
     skipped: false,
     reason: null,
-    comment: comment || null,
+    comment: comments.of(state) || null,
     shown_at: shownAt,
     answered_at: new Date().toISOString(),
     spans: timer.take({ stop: true }),
     ...extra,
   };
-  return send(entry(page.task, answers, body), answer.side);
+  return send(entry(page.task, answers, body), "Saved", answer.side);
 }
 
 /** Time that belongs to no answer. */
@@ -160,13 +185,30 @@ async function explain({ right, explanation }) {
   await dialogs.ask("explain");
 }
 
+/** The query before this one had its last question: its last answer is taken back there. */
+async function undoBefore() {
+  const api = `/api/v1/tasks/${page.previous}`;
+  busy = true;
+  view.enable(false);
+  view.status("Undoing…");
+  hand(timer.take({ stop: true }));
+  try {
+    const { seq } = await get(api);
+    await deliver(entry(page.previous, `${api}/undo`, { seq, key: unique() }), waitingAgain);
+    location.assign(`/tasks/${page.previous}?undone`);
+  } catch (error) {
+    await open(await get(page.api));
+    view.notice(`Nothing was undone. ${error.message}`);
+  }
+}
+
 const actions = {
   bad: () => state.options.bad && setMode("bad"),
   cancel: () => setMode("plain"),
   undo() {
-    if (!state.can_undo) return view.status("There is nothing to undo.");
+    if (!state.can_undo) return page.previous ? undoBefore() : view.status("There is nothing to undo.");
     hand(timer.take({ stop: true }));
-    return send(entry(page.task, `${page.api}/undo`, { seq: state.seq, key: unique() }));
+    return send(entry(page.task, `${page.api}/undo`, { seq: state.seq, key: unique() }), "Undone");
   },
   async skip() {
     const why = await dialogs.skip();
@@ -182,9 +224,12 @@ const actions = {
     }
   },
   async comment() {
-    comment = await dialogs.comment(comment);
-    view.commented(Boolean(comment));
-    if (comment) view.status("Comment goes with your next answer");
+    if (training) return;
+    const asked = state;
+    const text = await dialogs.comment(comments.of(asked));
+    comments.keep(asked, text);
+    view.commented(Boolean(text));
+    if (text) view.status("The comment goes with your answer");
   },
   async pause() {
     timer.pause();
@@ -194,12 +239,20 @@ const actions = {
     timer.resume();
   },
   help: () => dialogs.ask("help", { "?": "" }),
+  describe: brief.toggleDescription,
+  titles: brief.toggleTitles,
+  guide: () => dialogs.guide(),
+  /** Out of the guidelines, or out of a document: the keys are the page's again. */
+  leave() {
+    if (document.querySelector("#guide").open) return dialogs.guide(false);
+    document.querySelector("#main").focus({ preventScroll: true });
+  },
 };
 
 /** Does what a key or a button says; false where it means nothing now. */
 function act(name) {
   if (name === "tie" && !state?.options.ties) return false;
-  if (busy && name !== "help" && name !== "pause") return Boolean(name);
+  if (busy && !view.ALWAYS.includes(name)) return Boolean(name);
   const answer = name && tools.answer(page.tool, name, state.question);
   if (answer) judge(answer);
   else if (actions[name]) actions[name]();
@@ -207,16 +260,15 @@ function act(name) {
   return true;
 }
 
-function press(key) {
-  if (key === "PageDown" || key === "PageUp") {
-    for (const pane of Object.values(panes)) pane.scroll(key === "PageDown" ? 1 : -1);
-    return true;
-  }
-  return act(tools.action(page.tool, mode, key));
+function press(key, event) {
+  const scrolled = reading.press(key, event);
+  if (scrolled !== null) return scrolled;
+  if (key !== "?" && !shortcutsOn()) return false;
+  return event.repeat || act(tools.action(page.tool, mode, key)); // a key held down answers once
 }
 
 async function stillThere() {
-  if (timer.kind !== "active" || document.querySelector("dialog[open]")) return;
+  if (timer.kind !== "active" || document.querySelector("dialog:modal")) return;
   timer.ask();
   const said = await dialogs.ask("away", { y: "reading", n: "gone" });
   if (said === "gone") timer.gone();
@@ -226,9 +278,22 @@ async function stillThere() {
 function watch() {
   listen(document, press, input);
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-action]");
-    if (button) act(button.dataset.action);
+    const button = event.target.closest("[data-action], [data-below]");
+    if (button?.dataset.below === "page") document.querySelector("#main").scrollIntoView();
+    else if (button?.dataset.below) panes[button.dataset.below].page(1);
+    else if (button) act(button.dataset.action);
   });
+  // A button that was clicked keeps no focus: the space bar, pressed to read on, would click it again.
+  document.addEventListener("mousedown", (event) => {
+    if (event.target.closest("[data-action], [data-below]")) event.preventDefault();
+  });
+  const cue = document.querySelector("[data-below='page']");
+  const mark = () => {
+    cue.hidden = !documentsHidden();
+    cue.style.insetBlockEnd = `${window.innerHeight - answersTop() + 6}px`;
+  };
+  for (const kind of ["scroll", "resize"]) window.addEventListener(kind, mark, { passive: true });
+  new ResizeObserver(mark).observe(document.querySelector(".asked"));
   setInterval(() => timer.due && stillThere(), 1000);
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) hiddenAt = performance.now();
@@ -257,7 +322,11 @@ async function begin() {
   view.status("");
   for (let tries = 1; ; tries += 1) {
     try {
-      await open(await get(page.api));
+      const first = await get(page.api);
+      if (first.question && "first" in page) await dialogs.introduce();
+      await open(first);
+      if (page.previous) view.status("Saved", "good");
+      if (location.search === "?undone") view.status("Undone", "good");
       return view.notice(late ?? state.message);
     } catch (error) {
       if (error instanceof Refused && error.status < 500) return view.notice(error.message);

@@ -25,15 +25,13 @@ export function setShortcuts(on) {
   }
 }
 
-/** `press(key)` returns true where the key meant something here; then nothing else hears it. */
+/** `press(key, event)` returns true where the key meant something here; then nothing else hears it. */
 export function listen(target, press, input) {
   const heard = (event) => {
     input();
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
-    if (typing(event.target) || document.querySelector("dialog[open]")) return;
-    if (event.key !== "?" && !shortcutsOn()) return;
-    // A key held down answers once.
-    if (event.repeat && !event.key.startsWith("Page") && event.key !== " ") return event.preventDefault();
+    if (typing(event.target) || document.querySelector("dialog:modal")) return;
+    if (event.shiftKey && event.key.startsWith("Arrow")) return; // that marks text
     if (press(event.key.length === 1 ? event.key.toLowerCase() : event.key, event)) event.preventDefault();
   };
   target.addEventListener("keydown", heard);

@@ -19,9 +19,8 @@ async function change(select) {
   try {
     const state = await post(`${table.dataset.revise}/revise`, body);
     table.dataset.seq = state.seq;
-    said.textContent = "Saved.";
-    // What was asked after it may no longer stand: show the list as it now is.
-    location.reload();
+    // What was asked after it may no longer stand: show the list as it now is, and say so there.
+    location.assign(`${location.pathname}?note=saved`);
   } catch (error) {
     if (error.body?.state) table.dataset.seq = error.body.state.seq;
     said.textContent = `Not saved. ${error.message}`;

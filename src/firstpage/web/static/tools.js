@@ -1,10 +1,12 @@
 // What a key or a button means in each tool.  `left` and `right` are the documents shown.
 
-/** Side by side: the four arrows of one hand do everything; up (or b) opens "which is bad?". */
+/** Side by side: `b` (or up) opens "which is bad?".  Up and down come here only where nothing can
+ * be scrolled (reading.js). */
 const PAIRS = {
   plain: {
     ArrowLeft: "left",
     ArrowRight: "right",
+    e: "tie",
     ArrowDown: "tie",
     ArrowUp: "bad",
     b: "bad",
@@ -21,7 +23,11 @@ const PAIRS = {
 
 const FIVE = { 1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth" };
 const KEYS = { pairs: PAIRS, grades: { plain: FIVE }, lists: { plain: FIVE } };
-const COMMON = { s: "skip", c: "comment", u: "undo", p: "pause", "?": "help" };
+const COMMON = {
+  s: "skip", c: "comment", u: "undo", p: "pause", d: "describe", t: "titles", g: "guide", "?": "help", Escape: "leave",
+};
+
+const READING = ["d", "t", "g", "?"]; // also while one asks which is bad
 
 const ANSWERS = {
   pairs: {
@@ -45,7 +51,7 @@ function five(outcomes, side) {
 
 /** The action that a key stands for, or undefined. */
 export function action(tool, mode, key) {
-  return KEYS[tool][mode]?.[key] ?? (mode === "plain" ? COMMON[key] : undefined);
+  return KEYS[tool][mode]?.[key] ?? (mode === "plain" || READING.includes(key) ? COMMON[key] : undefined);
 }
 
 /** The answer that an action gives to a question, or undefined where it is not an answer. */

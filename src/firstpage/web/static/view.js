@@ -37,32 +37,25 @@ export function notice(text, link = null) {
   }
 }
 
-export function question(state) {
-  const { query, question: q } = state;
-  one("#query").textContent = query.text;
-  one("#description").textContent = query.description ?? "";
-  one("#description").hidden = !query.description;
-  for (const side of ["left", "right"]) {
-    const title = one(`#${side}-title`);
-    if (title) title.textContent = q[side]?.title || "";
-  }
-}
-
 /** Tells a screen reader what is open now. */
 export function announce(state, tool) {
   const { left, right } = state.question;
   const what = tool === "grades"
     ? `Document: ${left.title || left.key}.`
     : `Left: ${left.title || left.key}. Right: ${right.title || right.key}.`;
-  one("#announce").textContent = `Question ${state.asked + 1}. ${what}`;
+  one("#announce").textContent = `Question ${state.asked + 1}: ${one("#question").textContent} ${what}`;
+  one("#main").dataset.question = `${state.task}:${state.seq}`;
 }
+
+/** What can be done at any time: it is no answer. */
+export const ALWAYS = ["help", "pause", "describe", "titles", "guide", "leave"];
 
 /** Which buttons can be pressed: all answers wait while one is being saved.  They are not
  * truly disabled, for that would take the focus from those who go by Tab and Enter. */
 export function enable(open, canUndo) {
   for (const button of document.querySelectorAll("[data-action]")) {
     const name = button.dataset.action;
-    if (name === "help" || name === "pause") continue;
+    if (ALWAYS.includes(name)) continue;
     button.setAttribute("aria-disabled", String(!open || (name === "undo" && !canUndo)));
   }
 }
@@ -74,6 +67,7 @@ export function options({ ties, bad }) {
 
 /** Plain answers, or "which one is bad?". */
 export function mode(name) {
+  one("#question").textContent = one("#question").dataset[name];
   const groups = document.querySelectorAll("[data-mode-group]");
   const inside = [...groups].some((g) => g.contains(document.activeElement));
   for (const group of groups) group.hidden = group.dataset.modeGroup !== name;

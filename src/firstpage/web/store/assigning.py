@@ -6,7 +6,9 @@ with people by their ids, which stay when names go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import delete, func, select
 
@@ -15,8 +17,7 @@ from firstpage.labeling.events import Setting
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
-    join,
-    leave,
+    levelled,
     make_assignment,
     problems,
 )
@@ -33,33 +34,80 @@ from firstpage.web.store.tasks import TaskRow
 
 @dataclass(frozen=True)
 class Load:
-    """What one person has to do."""
+    """What one person has to do; `done` and `started` count tasks that are behind or begun."""
 
     person: int
     name: str
     tasks: int
     judgments: float
     hours: float
+    done: int = 0
+    started: int = 0
+    departed: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Tasks as they are or would be, what is wrong with them, and what they cost."""
+    """Tasks as they are or would be, what is wrong with them, and what they cost.
+
+    `idle` are the names of assessors who are present and have no task.
+    """
 
     assignment: Assignment
     problems: list[str]
     judgments: float
     hours: float
     loads: list[Load]
+    idle: list[str]
+
+
+@dataclass(frozen=True)
+class Deal:
+    """The deal as it is (None before the first), and what dealing out would make of it.
+
+    `why` says in a line why nothing can be dealt out, where nothing can.
+    """
+
+    current: Plan | None
+    next: Plan | None
+    why: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Return whether dealing out again would give or take a task."""
+        if self.current is None or self.next is None:
+            return self.next is not None
+        return set(self.current.assignment.tasks) != set(self.next.assignment.tasks)
+
+    @property
+    def moves(self) -> list[tuple[str, int, int]]:
+        """Return (name, tasks now, tasks after dealing out) of everyone."""
+        before = {load.person: load.tasks for load in self.current.loads} if self.current else {}
+        after = self.next.loads if self.next else []
+        return [(load.name, before.get(load.person, 0), load.tasks) for load in after]
+
+
+def overview(tx: Tx, project: Project) -> Deal:
+    """Return the deal as it is and as it would be; nothing is written."""
+    now = current_plan(tx, project) if tasks.of_project(tx, project.id) else None
+    try:
+        return Deal(now, plan(tx, project))
+    except DataError as error:
+        return Deal(now, None, str(error))
+
+
+def current_plan(tx: Tx, project: Project) -> Plan:
+    """Return the tasks as they are, with what they leave uncovered."""
+    return _told(tx, project, current(tx, project))
 
 
 def plan(tx: Tx, project: Project) -> Plan:
-    """What dealing out would give: anew where nobody has begun, else with newcomers added."""
+    """Return what dealing out would give: anew where nobody has begun, else what is open."""
     return _told(tx, project, _planned(tx, project))
 
 
 def deal(tx: Tx, project: Project, by: Person) -> Plan:
-    """Deal the open work out; what somebody has begun stays."""
+    """Deal the open work out; what somebody present has begun, or anybody finished, stays."""
     wanted = _planned(tx, project)
     _write(tx, project, wanted)
     audit.note(tx, "work dealt out", person=by.id, project=project.id, tasks=len(wanted))
@@ -67,17 +115,20 @@ def deal(tx: Tx, project: Project, by: Person) -> Plan:
 
 
 def leave_project(tx: Tx, project: Project, person: Person, by: Person) -> None:
-    """Somebody who has left the project: open tasks go to the others."""
-    now = current(tx, project)
-    here = {row.person for row in tasks.of_project(tx, project.id)}
-    if person.id not in here:
+    """Deal the open and begun work of somebody who has left to the others.
+
+    What they judged stays in the log, and their finished tasks stay theirs.
+    """
+    mine = tasks.of_person(tx, project, person.id)
+    if any(row.state in tasks.TO_DO for row in mine):
+        pass_on(tx, project, person, by)
+
+
+def pass_on(tx: Tx, project: Project, person: Person, by: Person) -> None:
+    """Deal again what nobody covers since this person went; a closed project stays as it is."""
+    if project.state == "closed":
         return
-    before = Assignment(
-        now.queries, (*now.assessors, str(person.id)), now.tools, now.replicates, now.tasks,
-        tuple(name for name in now.gone if name != str(person.id)),
-    )  # fmt: skip
-    after = leave(before, str(person.id), _fixed(tx, project))
-    _write(tx, project, after)
+    _write(tx, project, levelled(current(tx, project), _fixed(tx, project)))
     audit.note(tx, "open work passed on", person=by.id, project=project.id, who=person.id)
 
 
@@ -86,7 +137,7 @@ def hand_on(tx: Tx, row: TaskRow) -> None:
     project = projects.get(tx, row.project)
     everyone = tasks.of_project(tx, project.id)
     seen = {t.person for t in everyone if t.query == row.query}
-    free = [p for p in _present(tx, project) if p not in seen]
+    free = [p for p in present_assessors(tx, project) if p not in seen]
     if not free:
         return
     load = {
@@ -120,16 +171,26 @@ def give_all(tx: Tx, project: Project, person: Person) -> int:
 
 
 def current(tx: Tx, project: Project) -> Assignment:
-    """The tasks as they are; queries stand in the order of work."""
+    """Return the tasks as they are; queries stand in the order of work.
+
+    Tasks that cover a query are those done by anybody, and those open or begun of people who are
+    present.  Handed back ones, and those begun by people who left, are abandoned; what people who
+    left had not begun is nobody's.
+    """
     rows = tasks.of_project(tx, project.id)
     keys = dict.fromkeys(row.query_key for row in rows)
     keys |= dict.fromkeys(row["key"] for row in texts.of_project(tx, project.id))
-    present = tuple(map(str, _present(tx, project)))
-    others = dict.fromkeys(str(row.person) for row in rows if str(row.person) not in present)
-    made = tuple(Task(r.query_key, str(r.person), r.tool, r.replicate) for r in rows)
+    present = present_assessors(tx, project)
+    others = dict.fromkeys(str(row.person) for row in rows if row.person not in present)
     return Assignment(
-        tuple(keys), present, project.tools, project.options["replicates"], made, tuple(others)
-    )
+        tuple(keys), tuple(map(str, present)), project.tools, project.options["replicates"],
+        tuple(_task(row) for row in rows if tasks.covers(row, present)), tuple(others),
+        tuple(_task(row) for row in rows if tasks.abandoned(row, present)),
+    )  # fmt: skip
+
+
+def _task(row: TaskRow) -> Task:
+    return Task(row.query_key, str(row.person), row.tool, row.replicate)
 
 
 def effort_of(setting: Setting, tool: str, n: int, seconds: float | None = None) -> Prediction:
@@ -141,40 +202,68 @@ def effort_of(setting: Setting, tool: str, n: int, seconds: float | None = None)
 
 def _planned(tx: Tx, project: Project) -> Assignment:
     keys = [row["key"] for row in texts.of_project(tx, project.id)]
-    people = [str(p) for p in _present(tx, project)]
+    people = [str(p) for p in present_assessors(tx, project)]
     if not keys:
         raise DataError("there are no queries yet; import some first.")
     if not people:
         raise DataError("there are no assessors yet; invite some first.")
-    fixed = _fixed(tx, project)
-    if not fixed:
+    if all(row.state == "open" for row in tasks.of_project(tx, project.id)):
         return make_assignment(
             keys, people, folds=project.options["folds"], tools=project.tools,
             replicates=project.options["replicates"], seed=project.setting.seed,
         )  # fmt: skip
-    now = current(tx, project)
-    idle = [p for p in people if not any(t.assessor == p for t in now.tasks)]
-    working = tuple(p for p in now.assessors if p not in idle)
-    found = Assignment(now.queries, working, now.tools, now.replicates, now.tasks, now.gone)
-    for person in idle:
-        found = join(found, person, fixed)
-    return found
+    return levelled(current(tx, project), _fixed(tx, project))
 
 
-def _told(tx: Tx, project: Project, found: Assignment) -> Plan:
+def _told(tx: Tx, project: Project, assignment: Assignment) -> Plan:
     sizes = {row["key"]: row["n"] for row in texts.of_project(tx, project.id)}
-    names = {str(row["person"]): row["name"] for row in projects.members(tx, project)}
-    asked: dict[str, list[tuple[float, float]]] = {name: [] for name in found.assessors}
-    for task in found.tasks:
+    names = _names(tx, project)
+    states = {
+        (r.query_key, str(r.person), r.tool): r.state for r in tasks.of_project(tx, project.id)
+    }
+    effort: dict[str, list[tuple[float, float]]] = {name: [] for name in assignment.assessors}
+    counts: Counter[tuple[str, str]] = Counter()
+    for task in assignment.tasks:
         each = effort_of(project.setting, task.tool, sizes[task.query], project.options["seconds"])
-        asked.setdefault(task.assessor, []).append((each.judgments, each.hours))
+        effort.setdefault(task.assessor, []).append((each.judgments, each.hours))
+        counts[task.assessor, states.get((task.query, task.assessor, task.tool), "open")] += 1
     loads = [
-        Load(int(p), names.get(p, p), len(c), sum(a for a, _ in c), sum(b for _, b in c))
-        for p, c in asked.items()
-    ]
+        Load(
+            int(p), names.get(p, p), len(c), sum(a for a, _ in c), sum(b for _, b in c),
+            counts[p, "done"], counts[p, "started"], p in assignment.gone,
+        )
+        for p, c in effort.items()
+    ]  # fmt: skip
     return Plan(
-        found, problems(found), sum(x.judgments for x in loads), sum(x.hours for x in loads), loads
-    )
+        assignment, problems(_named(assignment, names)), sum(x.judgments for x in loads),
+        sum(x.hours for x in loads), loads,
+        [x.name for x in loads if not x.tasks],
+    )  # fmt: skip
+
+
+def _names(tx: Tx, project: Project) -> dict[str, str]:
+    """Return what people are called, by id as text; two of one name have their logins beside."""
+    called = {
+        str(row["person"]): (row["name"], row["login"]) for row in projects.members(tx, project)
+    }
+    count = Counter(name for name, _ in called.values())
+    return {
+        person: name if count[name] == 1 else f"{name} ({login})"
+        for person, (name, login) in called.items()
+    }
+
+
+def _named(assignment: Assignment, names: Mapping[str, str]) -> Assignment:
+    """Return the same assignment with people by what they are called."""
+
+    def called(rows: Sequence[Task]) -> tuple[Task, ...]:
+        return tuple(replace(t, assessor=names.get(t.assessor, t.assessor)) for t in rows)
+
+    return replace(
+        assignment, assessors=tuple(names.get(p, p) for p in assignment.assessors),
+        gone=tuple(names.get(p, p) for p in assignment.gone), tasks=called(assignment.tasks),
+        abandoned=called(assignment.abandoned),
+    )  # fmt: skip
 
 
 def _write(tx: Tx, project: Project, wanted: Assignment) -> None:
@@ -202,12 +291,16 @@ def _add(tx: Tx, project: Project, query: int, person: int, tool: str, *place: i
 
 
 def _fixed(tx: Tx, project: Project) -> list[tuple[str, str]]:
-    """What was begun, finished or handed back."""
+    """Return (query, person) of covering tasks that are begun or finished."""
+    present = present_assessors(tx, project)
     rows = tasks.of_project(tx, project.id)
-    return [(r.query_key, str(r.person)) for r in rows if r.state != "open"]
+    return [
+        (r.query_key, str(r.person)) for r in rows if r.state != "open" and tasks.covers(r, present)
+    ]
 
 
-def _present(tx: Tx, project: Project) -> list[int]:
+def present_assessors(tx: Tx, project: Project) -> list[int]:
+    """Return the ids of the assessors who have not left, in the order of coming."""
     rows = projects.members(tx, project, "assessor")
     return [row["person"] for row in rows if row["left"] is None]
 

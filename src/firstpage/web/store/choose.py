@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
-
 from firstpage.errors import DataError
 from firstpage.web.store.connect import Tx
-from firstpage.web.store.projects import Project, by_slug
-from firstpage.web.store.tables import projects
+from firstpage.web.store.projects import Project, by_slug, every_project
 
 
 def the_project(tx: Tx, slug: str | None = None) -> Project:
     """The one of this short name, or the only one there is."""
-    have = [row["slug"] for row in tx.all(select(projects.c.slug).order_by(projects.c.id))]
+    have = [project.slug for project in every_project(tx)]
     if slug is None and len(have) != 1:
         listed = ", ".join(have) or "none yet"
         raise DataError(

@@ -6,7 +6,8 @@ from typing import Literal
 
 from sqlalchemy import delete, select, update
 
-from firstpage.web.store import attempts, audit, logins
+from firstpage.web.store import assigning, attempts, audit, logins, rights
+from firstpage.web.store import projects as project_rows
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.tables import audit as audit_table
@@ -15,28 +16,14 @@ from firstpage.web.store.tables import (
     invitations,
     memberships,
     people,
-    projects,
     spans,
     tasks,
     trained,
 )
+from firstpage.web.store.tasks import TO_DO
 
 Judgments = Literal["anonymise", "remove"]
 PERSONAL = ("reason", "address", "comment")  # words of a person, and where they were
-
-
-def may_manage(tx: Tx, by: Person, whom: Person) -> bool:
-    """May `by` reset the password or delete the data of `whom`?
-
-    An admin may.  A lead may where all that `whom` belongs to is led by this lead: otherwise
-    leading one project would open the others.
-    """
-    if by.admin:
-        return True
-    if whom.admin or by.id == whom.id:
-        return False
-    theirs = _projects(tx, whom.id)
-    return bool(theirs) and theirs <= _projects(tx, by.id, "lead")
 
 
 def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str, int]:
@@ -44,7 +31,9 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
 
     Anonymised judgments stay with an account that has no name, login or password any more, so
     that agreement and truth stay what they were.  Comments are personal and go in any case.
+    Work that nobody covers any more goes to the others.
     """
+    worked_in = _projects_to_pass_on(tx, person, judgments)
     mine = select(tasks.c.id).where(tasks.c.person == person.id)
     count = {
         "tasks": len(tx.all(mine)),
@@ -58,14 +47,24 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
         tx.run(update(events).where(events.c.person == person.id).values(comment=None))
         tx.run(update(tasks).where(tasks.c.person == person.id).values(reason=None))
     _unname(tx, person)
-    for project in _projects(tx, person.id):
+    for project in rights.projects_of(tx, person.id):
         audit.note(
             tx, "data deleted", person=by.id, project=project, who=person.id,
             judgments=judgments, **{"count": count},
         )  # fmt: skip
     left = memberships.c.left.is_(None) & (memberships.c.person == person.id)
     tx.run(update(memberships).where(left).values(left=tx.now))
+    for project in worked_in:
+        assigning.pass_on(tx, project_rows.get(tx, project), person, by)
     return count
+
+
+def _projects_to_pass_on(tx: Tx, person: Person, judgments: Judgments) -> list[int]:
+    """Return the projects in which a query loses its assessor when this person goes."""
+    found = select(tasks.c.project).where(tasks.c.person == person.id).distinct()
+    if judgments == "anonymise":
+        found = found.where(tasks.c.state.in_(TO_DO))
+    return sorted(row["project"] for row in tx.all(found))
 
 
 def _remove(tx: Tx, person: Person) -> None:
@@ -95,14 +94,3 @@ def _blot(tx: Tx, person: Person) -> None:
         what = {k: v for k, v in row["what"].items() if k not in PERSONAL}
         if what != row["what"]:
             tx.run(update(audit_table).where(audit_table.c.id == row["id"]).values(what=what))
-
-
-def _projects(tx: Tx, person: int, role: str | None = None) -> set[int]:
-    found = (
-        select(projects.c.id)
-        .join(memberships, memberships.c.project == projects.c.id)
-        .where(memberships.c.person == person)
-    )
-    if role is not None:
-        found = found.where(memberships.c.role == role, memberships.c.left.is_(None))
-    return {row["id"] for row in tx.all(found)}

@@ -19,6 +19,7 @@ from firstpage.labeling.events import Event, Judged, Revised, Switched, Undone
 from firstpage.labeling.left import Moment, questions_left
 from firstpage.labeling.session import OutOfStep, Session
 from firstpage.labeling.strategies.grades import GRADES
+from firstpage.labeling.strategies.names import check_documents
 from firstpage.web.store import assigning, audit, log, projects, tasks, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
@@ -110,6 +111,8 @@ class Desk:
             session = _at(seat).session
             setting = replace(session.setting, **changes)
             projects.check_fit(setting, (row.tool,))
+            if setting.strategy != session.setting.strategy:
+                check_documents(row.query_key, row.n, setting.strategy, setting.refine)
             state = self._happen(seat, by, len(session.events), key, lambda _: Switched(setting))
         with self.store.write() as tx:
             audit.note(tx, "task switched", person=by.id, project=row.project, task=task, **changes)

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import update
-
-from firstpage.web.store import texts
-from firstpage.web.store.connect import Tx
-from firstpage.web.store.tables import documents
-
 GRADE = "grade"  # of an item; a whole number, absent or None where nobody has judged it
 IDS = ("document", "docid", "doc_id", "docno", "document_id", "id")  # of an item
-Grades = Mapping[str, Mapping[str, int]]  # query: item: grade
 
 
 def items_of(fields: Any) -> list[dict[str, Any]]:
@@ -34,20 +27,11 @@ def without_grade(item: Any) -> Any:
     return {name: value for name, value in item.items() if name != GRADE}
 
 
-def grade(tx: Tx, project: int, grades: Grades) -> int:
-    """Give items the grades that their ids have; how many have one now."""
-    count = 0
-    for row in texts.of_project(tx, project):
-        known = grades.get(row["key"])
-        for document in texts.documents_of(tx, row["id"]) if known else ():
-            found = [_graded(item, known or {}) for item in items_of(document["fields"])]
-            hits = sum(new for _, new in found)
-            if hits:
-                fields = {**document["fields"], "items": [item for item, _ in found]}
-                mine = documents.c.id == document["id"]
-                tx.run(update(documents).where(mine).values(fields=fields))
-            count += hits
-    return count
+def with_grades(fields: Any, known: Mapping[str, int]) -> tuple[Any, int]:
+    """Return the fields of a list whose items have the grades of their ids; how many have one."""
+    found = [_graded(item, known) for item in items_of(fields)]
+    hits = sum(new for _, new in found)
+    return ({**fields, "items": [item for item, _ in found]} if hits else fields), hits
 
 
 def _graded(item: dict[str, Any], known: Mapping[str, int]) -> tuple[dict[str, Any], bool]:

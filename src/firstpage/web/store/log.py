@@ -33,6 +33,7 @@ class Timing:
     spans: tuple[dict[str, Any], ...] = field(default=())
     comment: str | None = None
     cost: Mapping[str, Any] | None = None  # of an answer by a program
+    adjusted: Mapping[str, Any] = field(default_factory=dict)  # what was changed in the times
 
     def sums(self) -> dict[str, int | None]:
         """Milliseconds of each kind; nothing is known without spans."""
@@ -62,9 +63,12 @@ def append(
     tx: Tx, task: int, seq: int, key: str, event: Event, person: int, timing: Timing
 ) -> None:
     """One more event; `Taken` where its number or key is used."""
+    written = to_dict(event)
+    if timing.adjusted:
+        written["adjusted_times"] = dict(timing.adjusted)
     try:
         tx.add(
-            events, task=task, seq=seq, key=key, event=to_dict(event), person=person,
+            events, task=task, seq=seq, key=key, event=written, person=person,
             shown_at=timing.shown_at, answered_at=timing.answered_at, **timing.sums(),
             spans=list(timing.spans) or None, comment=timing.comment, at=tx.now,
             cost=None if timing.cost is None else dict(timing.cost),

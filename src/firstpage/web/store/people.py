@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +19,28 @@ from firstpage.web.store.tables import people
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
+LOCAL = "local"  # the login of the one person of `--open`, who has no password
 LOGIN = re.compile(r"[\w.@+\-]{1,100}")
 SHORTEST, LONGEST = 10, 500  # of a password; a long one costs the server, not the attacker
+DIFFERENT = 4  # characters of a password
+# The first passwords to be guessed: these words, digits and signs after them; keys in a row.
+COMMON_WORDS = frozenset(
+    ("admin", "administrator", "adminadmin", "baseball", "changeme", "chocolate", "correcthorse",
+     "correcthorsebatterystaple", "dragon", "firstpage", "football", "hello", "helloworld",
+     "iloveyou", "labeling", "labelling", "letmein", "letmeinplease", "liverpool", "login",
+     "manchester", "master", "monkey", "mypassword", "p@ssword", "p@ssw0rd", "pass", "passw0rd",
+     "password", "passwordpassword", "princess", "qazwsxedcrfv", "qwerasdfzxcv", "qwerty", "qwertz",
+     "qwertyqwerty", "secret", "starwars", "sunshine", "superman", "test", "testtest",
+     "thisisapassword", "trustno", "user", "welcome", "whatever")
+)  # fmt: skip
+ROWS = (
+    "01234567890123456789", "abcdefghijklmnopqrstuvwxyz0123456789", "1q2w3e4r5t6y7u8i9o0p",
+    "q1w2e3r4t5y6u7i8o9p0", "1qaz2wsx3edc4rfv5tgb6yhn7ujm", "qazwsxedcrfvtgbyhnujmikolp",
+    "qwertyuiop[]asdfghjkl;'zxcvbnm,./", "qwertzuiopüasdfghjklöäyxcvbnm",
+    "azertyuiopqsdfghjklmwxcvbn", "qwertyuiop0123456789", "asdfghjkl0123456789",
+    "zxcvbnm0123456789", "123456789abcdefghij", "qwertyuiop123456789", "abc123456789",
+    "a1234567890", "1122334455667788990", "asdfghjkl123456789", "zxcvbnm123456789",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,8 +53,8 @@ class Person:
     admin: bool = False
 
 
-def plain(login: str) -> str:
-    """As it is kept: one form for all ways to write the same letters, capitals or not."""
+def fold_login(login: str) -> str:
+    """Return a login as it is stored, compared and counted: one form for all ways to write it."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", login.strip()).casefold())
 
 
@@ -41,7 +62,7 @@ def create(
     tx: Tx, login: str, name: str = "", known: str | None = None, admin: bool = False
 ) -> Person:
     """A new account; without a password (`known` is its hash) nobody can log in to it."""
-    login = plain(login)
+    login = fold_login(login)
     if not LOGIN.fullmatch(login):
         raise DataError(f"a login has 1 to 100 letters, digits and . @ + - _; got {login[:110]!r}.")
     if tx.value(select(people.c.id).where(people.c.login == login)):
@@ -64,7 +85,9 @@ def get(tx: Tx, person: int) -> Person | None:
 
 def by_login(tx: Tx, login: str) -> Person | None:
     return _person(
-        tx.first(select(people).where(people.c.login == plain(login), people.c.deleted.is_(None)))
+        tx.first(
+            select(people).where(people.c.login == fold_login(login), people.c.deleted.is_(None))
+        )
     )
 
 
@@ -79,6 +102,20 @@ def an_admin(tx: Tx) -> bool:
         people.c.admin, people.c.password_hash.is_not(None), people.c.deleted.is_(None)
     )
     return bool(tx.value(found))
+
+
+def waiting_admin(tx: Tx) -> Person | None:
+    """Return an admin who never set a password and has only to come in."""
+    return _person(
+        tx.first(
+            select(people)
+            .where(
+                people.c.admin, people.c.password_hash.is_(None), people.c.deleted.is_(None),
+                people.c.login != LOCAL,
+            )
+            .order_by(people.c.id)
+        )
+    )  # fmt: skip
 
 
 def ensure(tx: Tx, login: str, name: str = "", admin: bool = False) -> Person:
@@ -102,10 +139,29 @@ def password_hash(tx: Tx, person: int) -> str | None:
     return found
 
 
-def hashed(password: str) -> str:
-    """Argon2id; refuses what is too short or absurdly long."""
+def check_password(password: str, login: str) -> None:
+    """Refuse a password that is too short, absurdly long, or among the first to be guessed."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise DataError(f"a password has {SHORTEST} to {LONGEST} characters; got {len(password)}.")
+    folded = fold_login(password)
+    if folded == fold_login(login):
+        raise DataError("the password is the login; choose another.")
+    if len(set(folded)) < DIFFERENT:
+        raise DataError(
+            f"a password has at least {DIFFERENT} different characters; got {len(set(folded))}."
+        )
+    if _is_common(folded):
+        raise DataError("this is one of the most common passwords; choose another.")
+
+
+def _is_common(folded: str) -> bool:
+    word = folded.rstrip(string.digits + string.punctuation + " ")
+    return word in COMMON_WORDS or any(folded in row or folded[::-1] in row for row in ROWS)
+
+
+def hashed(password: str, login: str) -> str:
+    """Return the Argon2id hash of the password of `login`; a trivial password is refused."""
+    check_password(password, login)
     return hasher().hash(password)
 
 

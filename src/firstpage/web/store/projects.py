@@ -7,26 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, and_, bindparam, select, update
+from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
 from firstpage.errors import DataError
 from firstpage.labeling.events import DEFAULT_STRATEGY, Setting, setting_from
 from firstpage.labeling.strategies.grades import FiveGrade
-from firstpage.labeling.strategies.names import strategy
+from firstpage.labeling.strategies.names import STRATEGY_OF, check_documents, strategy
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import DEFAULTS, checked_options
 from firstpage.web.store.people import Person
-from firstpage.web.store.tables import memberships, people, projects
+from firstpage.web.store.tables import documents, memberships, people, projects, queries
 
 TOOLS = ("pairs", "grades", "lists")
 STATES = ("draft", "open", "closed")
 ROLES = ("lead", "assessor")
+MAX_TITLE, MAX_GUIDELINES = 300, 200_000  # characters
 # Prepared once: it is asked before every answer.
 ASSESSES = select(memberships.c.person).where(
     memberships.c.project == bindparam("project"), memberships.c.person == bindparam("person"),
     memberships.c.role == "assessor", memberships.c.left.is_(None),
 )  # fmt: skip
+SEEN = projects.c.state.in_(STATES)  # not the place where an import is being written
 SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
 
 
@@ -76,7 +78,8 @@ def create(
     if tx.value(select(projects.c.id).where(projects.c.slug == slug)):
         raise DataError(f"there is a project {slug!r} already; choose another short name.")
     row = tx.add(
-        projects, slug=slug, title=title.strip()[:300] or slug, guidelines=guidelines,
+        projects, slug=slug, title=_short(title.strip()) or slug,
+        guidelines=_readable(guidelines),
         tool=_tool(tool), setting=asdict(setting_of(setting or {})),
         options=checked_options(options or {}), state="draft", created=tx.now,
     )  # fmt: skip
@@ -105,6 +108,32 @@ def check_fit(setting: Setting, tools: Sequence[str]) -> None:
         raise DataError("five-grade asks for grades; take the tool 'grades' for it.")
 
 
+def check_size(query: str, count: int, setting: Setting, tools: Sequence[str]) -> None:
+    """Refuse a query with more documents than the strategy of one of the tools takes."""
+    for tool in tools:
+        check_documents(query, count, STRATEGY_OF.get(tool, setting.strategy), setting.refine)
+
+
+def _asks(project: Project) -> tuple[object, ...]:
+    """All that the number of documents is limited by."""
+    return project.setting.strategy, project.setting.refine, project.tools
+
+
+def _check_largest(tx: Tx, project: Project) -> None:
+    """Refuse a setting that the largest query of a project is too large for."""
+    count = func.count().label("n")
+    largest = tx.first(
+        select(queries.c.key, count)
+        .join(documents, documents.c.query == queries.c.id)
+        .where(queries.c.project == project.id, queries.c.purpose == "work")
+        .group_by(queries.c.id, queries.c.key)
+        .order_by(count.desc(), queries.c.id)
+        .limit(1)
+    )
+    if largest is not None:
+        check_size(largest["key"], largest["n"], project.setting, project.tools)
+
+
 def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> Project:
     """Other title, guidelines, tool, setting or options; tool and setting only in draft."""
     fixed = [name for name in ("tool", "setting") if changes.get(name) is not None]
@@ -114,9 +143,10 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> 
             "switch single tasks, or make another project."
         )
     new: dict[str, Any] = {}
-    for name in ("title", "guidelines"):
-        if changes.get(name) is not None:
-            new[name] = str(changes[name])[: 300 if name == "title" else None]
+    if changes.get("title") is not None:
+        new["title"] = _short(str(changes["title"]))
+    if changes.get("guidelines") is not None:
+        new["guidelines"] = _readable(str(changes["guidelines"]))
     if changes.get("tool") is not None:
         new["tool"] = _tool(changes["tool"])
     if changes.get("setting") is not None:
@@ -128,6 +158,8 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> 
         audit.note(tx, "project changed", person=by.id, project=project.id, **new)
     changed = get(tx, project.id)
     check_fit(changed.setting, changed.tools)
+    if _asks(changed) != _asks(project):
+        _check_largest(tx, changed)
     return changed
 
 
@@ -146,17 +178,18 @@ def get(tx: Tx, project: int) -> Project:
 
 def every_project(tx: Tx) -> list[Project]:
     """All there are, the oldest first."""
-    return [_project(row) for row in tx.all(select(projects).order_by(projects.c.id))]
+    found = select(projects).where(SEEN).order_by(projects.c.id)
+    return [_project(row) for row in tx.all(found)]
 
 
 def by_slug(tx: Tx, slug: str) -> Project | None:
-    row = tx.first(select(projects).where(projects.c.slug == slug))
+    row = tx.first(select(projects).where(projects.c.slug == slug, SEEN))
     return None if row is None else _project(row)
 
 
 def of_person(tx: Tx, person: Person) -> list[Member]:
     """The projects that one may see, oldest first; an admin sees all."""
-    found: Select[Any] = select(projects, memberships.c.role).order_by(projects.c.id)
+    found: Select[Any] = select(projects, memberships.c.role).where(SEEN).order_by(projects.c.id)
     mine = and_(
         memberships.c.project == projects.c.id,
         memberships.c.person == person.id,
@@ -236,6 +269,20 @@ def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMa
         .order_by(memberships.c.joined, memberships.c.person, memberships.c.role)
     )  # fmt: skip
     return tx.all(found if role is None else found.where(memberships.c.role == role))
+
+
+def _short(title: str) -> str:
+    if len(title) > MAX_TITLE:
+        raise DataError(f"a title has at most {MAX_TITLE} characters; got {len(title):,}.")
+    return title
+
+
+def _readable(guidelines: str) -> str:
+    if len(guidelines) > MAX_GUIDELINES:
+        raise DataError(
+            f"guidelines have at most {MAX_GUIDELINES:,} characters; got {len(guidelines):,}."
+        )
+    return guidelines
 
 
 def _tool(name: str) -> str:

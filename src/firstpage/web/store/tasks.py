@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -98,6 +99,19 @@ def of_person(tx: Tx, project: Project, person: int) -> list[TaskRow]:
 
 def of_project(tx: Tx, project: int) -> list[TaskRow]:
     return _rows(tx, tasks.c.project == project)
+
+
+def covers(row: TaskRow, present: Collection[int]) -> bool:
+    """Return whether somebody has judged, or is to judge, the query by this task.
+
+    `present` are the assessors who have not left the project.
+    """
+    return row.state == "done" or (row.state in TO_DO and row.person in present)
+
+
+def abandoned(row: TaskRow, present: Collection[int]) -> bool:
+    """Return whether the task was handed back, or begun by somebody who has left."""
+    return row.state == "skipped" or (row.state == "started" and row.person not in present)
 
 
 def set_state(

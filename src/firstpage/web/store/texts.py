@@ -50,14 +50,13 @@ def add_query(tx: Tx, project: int, query: Query, position: int, purpose: str = 
 
 
 def add_documents(tx: Tx, query: int, given: Sequence[Document], start: int = 0) -> None:
-    tx.add_all(documents, [
-        {
-            "query": query, "key": d.key, "title": d.title, "kind": d.kind, "body": d.body,
-            "fields": None if d.fields is None else dict(d.fields), "url": d.url,
-            "image": d.image, "prior": d.prior, "position": start + i,
-        }
-        for i, d in enumerate(given)
-    ])  # fmt: skip
+    tx.add_all(documents, [document_row(query, start + i, d) for i, d in enumerate(given)])
+
+
+def document_row(query: int, position: int, document: Document) -> dict[str, Any]:
+    """A document of a query as the table has it."""
+    fields = None if document.fields is None else dict(document.fields)
+    return {**vars(document), "fields": fields, "query": query, "position": position}
 
 
 def of_project(tx: Tx, project: int, purpose: str = "work") -> Sequence[RowMapping]:
@@ -70,6 +69,13 @@ def of_project(tx: Tx, project: int, purpose: str = "work") -> Sequence[RowMappi
         .where(queries.c.project == project, queries.c.purpose == purpose)
         .order_by(queries.c.position)
     )
+
+
+def query(tx: Tx, query: int) -> RowMapping:
+    """Return one query."""
+    row = tx.first(select(queries).where(queries.c.id == query))
+    assert row is not None, f"no query {query}"
+    return row
 
 
 def documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:

@@ -1,138 +1,19 @@
-"""How long a connection may be open for nothing."""
+"""What a request may cost, and what is refused before it costs anything."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
-from firstpage.serving import connections, served, sockets
+from firstpage.serving import served
 from firstpage.serving.answers import Slow, answer
-from firstpage.serving.connections import FIRST, IDLE, TAKEN, guarded
 from firstpage.serving.limits import Limits
 from tests.serving.conftest import NPY, arrow, body, clients, dataset, npy, write_model
 
 X = np.asarray(dataset()[0].X)
-
-
-class Line(asyncio.Transport):
-    """A transport that goes nowhere."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ended = False
-
-    def abort(self) -> None:
-        self.ended = True
-
-
-@pytest.fixture
-def opened() -> Any:
-    """Opens connections at a time that is given."""
-
-    async def nothing(scope: object, receive: object, send: object) -> None:
-        return None
-
-    config = uvicorn.Config(nothing, http=guarded(Limits(connections=3)), log_level="error")
-    config.load()
-    state, clock = ServerState(), SimpleNamespace(now=0.0)
-    loop: Any = SimpleNamespace(time=lambda: clock.now)
-
-    def make(now: float) -> Any:
-        clock.now = now
-        found: Any = config.http_protocol_class(config, state, {}, _loop=loop)
-        found.connection_made(Line())
-        return found
-
-    return SimpleNamespace(make=make, clock=clock, state=state)
-
-
-def answered(connection: Any, complete: bool = True) -> None:
-    connection.cycle = SimpleNamespace(response_complete=complete)
-
-
-def test_who_never_asks_is_closed_sooner_than_who_did(opened: Any) -> None:
-    new, used, busy = opened.make(0.0), opened.make(0.0), opened.make(0.0)
-    answered(used)
-    answered(busy, complete=False)
-    for now, ended in (
-        (FIRST, (False, False, False)), (FIRST + 1, (True, False, False)),
-        (IDLE + FIRST, (True, False, False)), (IDLE + FIRST + 1, (True, True, False)),
-        (10_000, (True, True, False)),
-    ):  # fmt: skip
-        for one in (new, used, busy):
-            one.look(now)
-        assert (new.transport.ended, used.transport.ended, busy.transport.ended) == ended
-
-
-def test_an_answer_must_be_taken(opened: Any) -> None:
-    one = opened.make(0.0)
-    answered(one, complete=False)
-    opened.clock.now = 5.0
-    one.pause_writing()
-    opened.clock.now = 15.0
-    one.resume_writing()
-    one.pause_writing()  # it takes a little now and then
-    one.look(5 + TAKEN)
-    assert not one.transport.ended
-    one.look(6 + TAKEN)
-    assert one.transport.ended
-
-
-def test_room_is_made_by_who_waits_longest(opened: Any) -> None:
-    first, second, third = (opened.make(float(i)) for i in range(3))
-    answered(first)
-    fourth = opened.make(3.0)
-    assert [c.transport.ended for c in (first, second, third, fourth)] == [
-        False,
-        True,
-        False,
-        False,
-    ]
-    for one in (third, fourth):
-        answered(one, complete=False)
-    fifth = opened.make(4.0)
-    assert (first.transport.ended, fifth.transport.ended) == (True, False)
-    answered(fifth, complete=False)
-    assert opened.make(5.0).transport.ended  # all others are being answered
-    assert len(opened.state.connections) == 3
-
-
-def test_who_only_just_came_is_not_sent_away_for_the_next(opened: Any) -> None:
-    """Although it has not had the time to ask, and all others did so once."""
-    for since in range(3):
-        answered(opened.make(float(since)))
-    fresh = opened.make(30.0)
-    opened.make(30.1)
-    assert not fresh.transport.ended
-
-
-def test_all_are_looked_at(opened: Any) -> None:
-    one = opened.make(-1e9)
-    server: Any = SimpleNamespace(server_state=opened.state)
-    asyncio.run(connections.look_at_all(server))
-    assert one.transport.ended
-
-
-def test_room_under_the_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    resource = pytest.importorskip("resource")
-    raised: list[Any] = []
-    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: raised.append(pair))
-    for limits, expected, asked in (
-        ((1024, 1 << 20), 1000, [(2124, 1 << 20)]), ((1 << 20, 1 << 20), 1000, []),
-        ((256, 1024), 512, [(1024, 1024)]), ((1500, 1500), 750, []),
-        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), 1000, []),
-    ):  # fmt: skip
-        raised.clear()
-        monkeypatch.setattr(resource, "getrlimit", lambda _, pair=limits: pair)
-        assert sockets.room(1000) == expected
-        assert raised == asked
 
 
 @pytest.mark.slow

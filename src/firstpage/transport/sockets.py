@@ -11,20 +11,20 @@ OTHERS = 100  # files that are open besides connections
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """0 takes any free port."""
+    """Return a socket that listens; port 0 takes any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends at once only on sockets that say they are TCP; else answers wait 40 ms
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
-        found.listen(BACKLOG)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
     except OSError as error:
-        found.close()
+        listener.close()
         raise DataError(
             f"cannot listen on {host} port {port} ({error.strerror}); choose another --port."
         ) from error
-    return found
+    return listener
 
 
 def room(wanted: int) -> int:

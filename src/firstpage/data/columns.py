@@ -1,0 +1,111 @@
+"""The columns of data that a model reads: matched by name, or else by number.
+
+One rule for every model and all data: where both sides name their features, a column is found by
+its name, wherever it stands; columns that the model does not know are left out, with a warning;
+one that the data lack is refused.  Where one side has no names, the numbers of features must be
+equal.  LETOR text leaves out zeros, so its last features may be missing: `pad` takes them for 0.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.shards import Shards
+from firstpage.data.stacked import widened
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.types import Ints
+
+SHOWN = 5  # names in a message
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMatch:
+    """What becomes of the columns of some data.
+
+    picked  those that are taken, in the order of the model; None: all, as they are
+    width   how many there are then; zeros are added on the right
+    names   of the features then; None: they have none
+    """
+
+    picked: Ints | None
+    width: int
+    names: tuple[str, ...] | None
+
+    def apply(self, data: Dataset) -> Dataset:
+        """Return the data with these columns; the same object where nothing changes."""
+        if self.picked is not None:
+            X: Any = data.X
+            X = np.take(X, self.picked, axis=1) if isinstance(X, np.ndarray) else X[:, self.picked]
+            return data.with_features(X, self.names)
+        if data.n_features == self.width:
+            return data
+        return data.with_features(widened(data.X, self.width), self.names)
+
+
+def match_columns(
+    data: Dataset | Shards, names: Sequence[str] | None, count: int, target: str, pad: bool = False
+) -> ColumnMatch:
+    """Return which columns of the data are the features of `target`, or refuse the data.
+
+    names  of the target's features, `count` of them; None: they have none
+    pad    features that data without names lack at the end are 0
+    """
+    if names is not None and data.feature_names is not None:
+        return _by_name(data.feature_names, tuple(names), data.source, target)
+    if data.n_features < count and pad and data.feature_names is None:
+        warnings.warn(
+            f"{data.source}: has {data.n_features} of the {count} features of {target}; the others "
+            "are taken for 0 (pad).",
+            FirstpageWarning,
+            stacklevel=4,
+        )
+    elif data.n_features != count:
+        raise DataError(_refusal(data, count, target))
+    return ColumnMatch(None, count, data.feature_names)
+
+
+def _by_name(
+    have: tuple[str, ...], names: tuple[str, ...], source: str, target: str
+) -> ColumnMatch:  # fmt: skip
+    if have == names:
+        return ColumnMatch(None, len(names), names)
+    places = {name: place for place, name in enumerate(have)}
+    missing = [name for name in names if name not in places]
+    if missing:
+        raise DataError(
+            f"{source}: lacks {_listed(missing)}, which {target} reads; add "
+            f"{'them' if len(missing) > 1 else 'it'}, or give data that have every feature."
+        )
+    known = set(names)
+    extra = [name for name in have if name not in known]
+    if extra:
+        warnings.warn(
+            f"{source}: {target} does not know {_listed(extra)}; left out.",
+            FirstpageWarning,
+            stacklevel=5,
+        )
+    return ColumnMatch(np.array([places[name] for name in names], np.int64), len(names), names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"the feature{'s' * (len(names) > 1)} {shown}{more}"
+
+
+def _refusal(data: Dataset | Shards, count: int, target: str) -> str:
+    text = f"{data.source}: has {data.n_features} features, and {target} was trained on {count}"
+    if data.n_features > count:
+        return f"{text}; without names on both sides they cannot be matched."
+    if data.feature_names is not None:
+        return f"{text}."
+    return (
+        f"{text}. LETOR text may leave out features that are 0: if these do, read them with "
+        f"n_features={count} (--pad)."
+    )

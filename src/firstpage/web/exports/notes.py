@@ -1,0 +1,62 @@
+"""What a person should know of an export: what it leaves out, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from firstpage.web.findings.compared import compared, skipped_lists
+from firstpage.web.findings.measure import learned
+from firstpage.web.findings.truth import Truth, truths
+from firstpage.web.store import texts
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.projects import Project
+
+
+def notes(tx: Tx, project: Project, name: str) -> Iterator[str]:
+    """Yield a sentence each; names are those of `make.export`."""
+    if name.startswith("truth."):
+        found = truths(tx, project)
+        yield from truth_notes(tx, project, found)
+        if name != "truth.jsonl":
+            yield from _equal_notes(found)
+    elif name == "measure.json":
+        comparison = learned(tx, project).comparison
+        if comparison is not None and comparison.verdict != "better":
+            yield _sentence(str(comparison))
+    elif name == "preferences.jsonl":
+        yield from _preference_notes(tx, project)
+
+
+def truth_notes(
+    tx: Tx, project: Project, found: Sequence[Truth], tool: str | None = None
+) -> Iterator[str]:
+    """Yield what the truth of a tool leaves out."""
+    count = len(texts.of_project(tx, project.id))
+    if len(found) < count:
+        yield f"{count - len(found)} of {count} queries are left out: nobody has finished them."
+    others = [name for name in project.tools if name != (tool or project.tool)]
+    if others:
+        yield f"Judgments with the tool {' and '.join(others)} are left out."
+
+
+def _equal_notes(found: Sequence[Truth]) -> Iterator[str]:
+    count = sum(bool(truth.tied) for truth in found)
+    if count:
+        yield (
+            f"In {count} of {len(found)} queries documents that were called equal, or have the "
+            "same grade, get different labels here; truth.jsonl names them (tied)."
+        )
+
+
+def _preference_notes(tx: Tx, project: Project) -> Iterator[str]:
+    skipped = skipped_lists(tx, project)
+    if skipped:
+        yield f"{skipped} skipped judgments are left out."
+    rows = list(compared(tx, project))
+    bare = sum(all(g is None for g in (*row.left, *row.right)) for row in rows)
+    if bare:
+        yield f"{bare} of {len(rows)} judgments are of lists without any grade."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

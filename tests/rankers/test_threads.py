@@ -1,0 +1,79 @@
+"""`threads` holds for all that a ranker does: fitting, validation, prediction, every library."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.patience import PATIENCE
+
+# CPU seconds of other threads than the one that calls: what a busy machine does to the clock on
+# the wall does not show in them.
+MEASURE = """
+import json, sys, time, warnings
+
+warnings.simplefilter("ignore")
+import firstpage as fp
+from firstpage.rankers.names import RANKERS
+
+data = fp.Synthetic(queries=150, docs=60, features=25, grades=3).dataset()
+train, valid = data[:100], data[100:]
+shards = fp.write_shards(valid, sys.argv[1], 1000)
+threads = int(sys.argv[2])
+few = {"RankBoost": {"rounds": 5}, "AdaRank": {"rounds": 5}, "FocusedBoost": {"rounds": 5},
+       "LambdaMART": {"scorer": "trees(count=10)"}}
+cases = {name: (name, few.get(name, {})) for name in RANKERS}
+for library in ("lightgbm", "xgboost"):
+    scorer = {"scorer": f"trees(count=10, library={library})"}
+    cases[library] = "ListNet", scorer
+    cases[f"{library}, scaled"] = "ListNet", {**scorer, "normalize": "minmax"}
+
+
+def others(call):
+    every, mine = time.process_time(), time.thread_time()
+    call()
+    return time.process_time() - every - (time.thread_time() - mine)
+
+
+used = {}
+for name in sys.argv[3:] or cases:
+    ranker = fp.ranker(cases[name][0], threads=threads, **cases[name][1])
+    used[f"{name}: fit"] = others(lambda: ranker.fit(train, valid=valid))
+    used[f"{name}: predict"] = others(lambda: ranker.predict(valid))
+    used[f"{name}: shards"] = others(lambda: ranker.predict(shards))
+    used[f"{name}: score"] = others(lambda: ranker.score(valid))
+    used[f"{name}: score of shards"] = others(lambda: ranker.score(shards))
+    ranker.save(f"{sys.argv[1]}.json")
+    loaded = fp.load(f"{sys.argv[1]}.json")
+    used[f"{name}: loaded"] = others(lambda: loaded.predict(valid))
+print(json.dumps(used))
+"""
+NOTHING = 0.001  # seconds
+
+
+def used_by_others(folder: object, *args: str) -> dict[str, float]:
+    command = [sys.executable, "-c", MEASURE, str(folder), *args]
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "OPENBLAS_"))}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=settings)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_one_thread_is_one_thread_everywhere(tmp_path) -> None:
+    used = used_by_others(tmp_path / "shards", "1")
+    assert len(used) > 90
+    assert {name: seconds for name, seconds in used.items() if seconds > NOTHING} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core alone")
+def test_two_threads_can_be_seen(tmp_path) -> None:
+    """What the test above looks for would show."""
+    used = used_by_others(tmp_path / "shards", "2", "LambdaMART", "lightgbm", "xgboost")
+    assert all(used[f"{name}: fit"] > NOTHING for name in ("LambdaMART", "lightgbm", "xgboost"))

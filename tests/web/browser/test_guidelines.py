@@ -1,0 +1,171 @@
+"""A first-time assessor knows what to do: the question in words, guidelines before and beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from firstpage.web.store import projects
+from tests.web.browser.hands import answer, ready
+from tests.web.browser.live import Live
+from tests.web.browser.test_looks import checked
+from tests.web.browser.test_reading import LANDSCAPE, PHONE
+from tests.web.site import jsonl
+
+GUIDELINES = """# What counts as good
+
+A good page **tells the temperature**; see [the handbook](https://handbook.example/tea).
+
+- shops are bad
+- recipes are good
+
+| grade | means |
+| --- | ---: |
+| good | tells how |
+
+<script>parent.broken = 1</script>
+[not a link](javascript:alert(1)) ![far away](https://pictures.example/leaf.png)
+"""
+
+
+def project(live: Live, guidelines: str = GUIDELINES, **how: Any) -> int:
+    made = live.project(documents=6, **{"queries": 1, **how})
+    lead = live.person("lena")
+    with live.store.write() as tx:
+        projects.change(tx, made, {"guidelines": guidelines}, lead)
+    return live.task("books", "ada")
+
+
+def rendered(page: Page, place: str) -> None:
+    """Markdown as HTML, in our own looks, and harmless."""
+    text = page.locator(place)
+    expect(text.get_by_role("heading", name="What counts as good")).to_be_visible()
+    expect(text.locator("strong")).to_have_text("tells the temperature")
+    expect(text.get_by_role("listitem")).to_have_count(2)
+    expect(text.get_by_role("cell", name="tells how")).to_be_visible()
+    link = text.get_by_role("link", name="the handbook")
+    expect(link).to_have_attribute("href", "https://handbook.example/tea")
+    expect(link).to_have_attribute("target", "_blank")
+    expect(text.get_by_role("link", name="far away")).to_be_visible()
+    expect(text).to_contain_text("<script>parent.broken = 1</script>")
+    assert text.locator("script, img, [style], [href^=javascript]").count() == 0
+
+
+@pytest.mark.parametrize("how", [{}, PHONE, LANDSCAPE])
+def test_guidelines_come_before_the_first_judgment(live: Live, how: dict[str, Any]) -> None:
+    task = project(live)
+    page = live.open(f"/tasks/{task}", **how)
+    guide = page.get_by_role("dialog", name="Guidelines")
+    expect(guide).to_be_visible()
+    rendered(page, "#guide .prose")
+    checked(page)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(200)
+    assert live.logged(task) == [], "nothing is answered before"
+    start = page.get_by_role("button", name="Start judging")
+    expect(start).to_be_in_viewport()
+    start.click()
+    expect(guide).to_be_hidden()
+    ready(page)
+    answer(page, "ArrowLeft")
+    (row,) = live.logged(task)
+    assert row["event"]["outcome"] == 1
+    page.reload()
+    expect(page.locator("#announce")).to_contain_text("Question")
+    expect(guide).to_be_hidden()
+
+
+def test_guidelines_stand_beside_the_documents(live: Live) -> None:
+    """One key brings them, keys still answer, the same key or Escape takes them away."""
+    task = project(live)
+    page = live.open(f"/tasks/{task}")
+    ready(page)
+    guide = page.locator("#guide")
+    page.keyboard.press("g")
+    expect(guide).to_be_visible()
+    rendered(page, "#guide .prose")
+    panel, right = guide.bounding_box(), page.locator(".pane.right").bounding_box()
+    assert panel is not None
+    assert right is not None
+    assert right["x"] + right["width"] <= panel["x"], "they cover no document"
+    answer(page, "ArrowRight")
+    expect(guide).to_be_visible()
+    guide.locator(".prose").click()
+    page.keyboard.press("ArrowRight")  # who reads there does not answer
+    page.wait_for_timeout(200)
+    assert len(live.logged(task)) == 1
+    page.keyboard.press("Escape")
+    expect(guide).to_be_hidden()
+    page.get_by_role("button", name="Guidelines").click()
+    expect(guide).to_be_visible()
+    page.keyboard.press("g")
+    expect(guide).to_be_hidden()
+
+
+def test_guidelines_lie_over_the_documents_of_a_phone(live: Live) -> None:
+    task = project(live)
+    page = live.open(f"/tasks/{task}", **PHONE)
+    ready(page)
+    page.get_by_role("button", name="Guidelines").tap()
+    expect(page.locator("#guide")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("button", name="Close").tap()
+    expect(page.locator("#guide")).to_be_hidden()
+    assert live.logged(task) == []
+
+
+def test_the_page_of_the_guidelines(live: Live) -> None:
+    project(live)
+    page = live.open("/p/books/guidelines")
+    rendered(page, ".prose")
+    expect(page.locator("h1")).to_have_count(1)
+    checked(page)
+
+
+@pytest.mark.parametrize(
+    ("tool", "question", "general"),
+    [
+        ("pairs", "Which document answers the query better?", "Choose the document that answers"),
+        ("grades", "How well does this document answer the query?", "from bad to perfect"),
+        ("lists", "Which list of results answers the query better?", "Choose the list"),
+    ],
+)
+def test_the_question_stands_above_the_documents(
+    live: Live, tool: str, question: str, general: str
+) -> None:
+    task = project(live, guidelines="", tool=tool)
+    page = live.open(f"/tasks/{task}")
+    expect(page.locator("#guide")).to_contain_text(general)
+    expect(page.locator("#guide")).to_contain_text(question)
+    ready(page)
+    asked = page.locator("#question")
+    expect(asked).to_have_text(question)
+    box, documents = asked.bounding_box(), page.locator("#main").bounding_box()
+    assert box is not None
+    assert documents is not None
+    assert box["y"] + box["height"] <= documents["y"]
+    assert question in page.locator("#announce").inner_text()
+
+
+def test_practice_begins_with_the_guidelines(live: Live) -> None:
+    """Practice keeps no comment, so it offers none."""
+    project(live)
+    row = {"text": "cats", "left": "about cats", "right": "dogs", "outcome": "left", "explanation": "Cats."}  # fmt: skip
+    lena = live.client("lena")
+    lena.headers["Host"] = "127.0.0.1"
+    found = lena.post("/api/v1/projects/books/import", files={"training": ("t.jsonl", jsonl(row))})
+    assert found.status_code == 200, found.text
+    page = live.open("/p/books/training")
+    expect(page.locator("#guide")).to_be_visible()
+    page.get_by_role("button", name="Start the practice").click()
+    ready(page)
+    expect(page.get_by_role("button", name="Comment")).to_have_count(0)
+    page.keyboard.press("c")
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text("you passed the practice")).to_be_visible()
+    page.get_by_role("link", name="Start", exact=True).click()
+    expect(page.locator("#announce")).to_contain_text("Question")
+    expect(page.locator("#guide")).to_be_hidden()

@@ -1,0 +1,197 @@
+"""Who asks is known before a body is read: on every route that changes something."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from firstpage.web import api, pages
+from firstpage.web.admission import FORM_HEAD, STRANGER_BODY
+from firstpage.web.app import API
+from firstpage.web.security import COOKIE, GUEST
+from firstpage.web.store import logins
+from tests.web.site import HOST, Site
+
+PIECE = b"x" * 10_000
+PIECES = 200  # of a body: 2 MB
+PUBLIC = {  # routes that people use before they are signed in
+    ("POST", f"{API}/login"), ("POST", f"{API}/invitations/accept"), ("POST", f"{API}/reset"),
+    ("POST", "/login"), ("POST", "/invitation/{token}"), ("POST", "/reset/{token}"),
+}  # fmt: skip
+VALUES = {"slug": "books", "token": "x"}
+
+
+def routes() -> Iterator[tuple[str, str]]:
+    """(method, path) of all routes that may have a body."""
+    for package, prefix in ((api, API), (pages, "")):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            router = getattr(importlib.import_module(found.name), "router", None)
+            for route in getattr(router, "routes", ()):
+                assert isinstance(route, APIRoute)
+                for method in sorted(route.methods - {"GET", "HEAD"}):
+                    yield method, prefix + route.path
+
+
+ROUTES = sorted(set(routes()))
+
+
+class Sender:
+    """A client whose body never ends by itself; counts the bytes of it that are taken."""
+
+    def __init__(self, first: bytes = b"") -> None:
+        self.pieces = [first + PIECE, *[PIECE] * (PIECES - 1)]
+        self.taken = 0
+
+    async def receive(self) -> dict[str, Any]:
+        piece = self.pieces.pop(0)
+        self.taken += len(piece)
+        return {"type": "http.request", "body": piece, "more_body": bool(self.pieces)}
+
+    def send_to(
+        self, site: Site, method: str, path: str, headers: dict[str, str] | None = None
+    ) -> int:
+        """Return the status of the answer."""
+        given = {"host": HOST, "content-type": "multipart/form-data; boundary=b", **(headers or {})}
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
+            "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+            "scheme": "http", "server": (HOST, 80), "client": ("127.0.0.1", 1), "state": {},
+            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        }  # fmt: skip
+        statuses: list[int] = []
+
+        async def send(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        asyncio.run(site.app(scope, self.receive, send))
+        return statuses[0]
+
+
+def address(path: str) -> str:
+    return re.sub(r"{(\w+)(:\w+)?}", lambda m: VALUES.get(m[1], "1"), path)
+
+
+def signed_in(site: Site, login: str) -> tuple[dict[str, str], str]:
+    """Headers with the cookie of a login, and its token."""
+    person = site.person(login)
+    with site.store.write() as tx:
+        cookie, row = logins.start(tx, person)
+    return {"cookie": f"{COOKIE}={cookie}"}, row.csrf
+
+
+def test_all_routes_are_found() -> None:
+    assert len(ROUTES) > 30
+    assert set(ROUTES) >= PUBLIC
+    assert ("POST", f"{API}/projects/{{slug}}/import") in ROUTES
+    assert ("POST", "/p/{slug}/import") in ROUTES
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r not in PUBLIC], ids=" ".join)
+def test_strangers_send_no_body(site: Site, route: tuple[str, str]) -> None:
+    site.project()
+    sender = Sender()
+    status = sender.send_to(site, route[0], address(route[1]))
+    assert status == (401 if route[1].startswith(API) else 303)
+    assert sender.taken == 0
+
+
+@pytest.mark.parametrize(
+    "route", [r for r in ROUTES if r not in PUBLIC and r[1].startswith(API)], ids=" ".join
+)
+def test_a_forged_change_sends_no_body(site: Site, route: tuple[str, str]) -> None:
+    """The cookie alone, as another site would make a browser send it."""
+    site.project()
+    headers, _ = signed_in(site, "lena")
+    for token in ({}, {"x-csrf-token": "guessed"}):
+        sender = Sender()
+        assert sender.send_to(site, route[0], address(route[1]), {**headers, **token}) == 403
+        assert sender.taken == 0
+
+
+@pytest.mark.parametrize("route", [r for r in sorted(PUBLIC) if r[1].startswith(API)], ids=" ".join)
+def test_strangers_send_short_bodies(site: Site, route: tuple[str, str]) -> None:
+    """A login and a password, not as much as somebody who is signed in."""
+    sender = Sender()
+    assert sender.send_to(site, *route, {"content-type": "application/json"}) == 413
+    assert sender.taken <= STRANGER_BODY + len(PIECE)
+
+
+def test_a_strangers_form_is_short(site: Site) -> None:
+    guest = {"cookie": f"{GUEST}=guest", "content-type": "application/x-www-form-urlencoded"}
+    token = hashlib.sha256(b"guest:guest").hexdigest()
+    sender = Sender(f"csrf={token}&login=".encode())
+    assert sender.send_to(site, "POST", "/login", guest) == 413
+    assert sender.taken <= STRANGER_BODY + 2 * len(PIECE)
+
+
+def test_who_goes_away_in_the_middle_of_an_upload_is_no_error(site: Site) -> None:
+    site.project(opened=False)
+    headers, token = signed_in(site, "lena")
+    sender = Sender(
+        b'--b\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n%b\r\n' % token.encode()
+    )
+
+    async def receive() -> dict[str, Any]:
+        if sender.taken > 100_000:
+            return {"type": "http.disconnect"}
+        return await Sender.receive(sender)
+
+    sender.receive = receive
+    with pytest.raises(IndexError):  # nothing is answered, and nothing raised
+        sender.send_to(site, "POST", "/p/books/import", headers)
+
+
+UPLOADS = [r[1] for r in ROUTES if r[1].endswith("/import")]
+
+
+@pytest.mark.parametrize("path", UPLOADS)
+def test_only_a_lead_of_the_project_may_upload(site: Site, path: str) -> None:
+    site.project()
+    site.person("eve")
+    for login, status in (("eve", 404), ("ada", 403)):
+        headers, token = signed_in(site, login)
+        sender = Sender()
+        headers["x-csrf-token"] = token
+        assert sender.send_to(site, "POST", address(path), headers) == status
+        assert sender.taken == 0
+    headers, token = signed_in(site, "lena")
+    for slug in ("other", "A%00", "x" * 100):
+        sender = Sender()
+        found = path.replace("{slug}", slug)
+        assert sender.send_to(site, "POST", found, {**headers, "x-csrf-token": token}) == 404
+        assert sender.taken == 0
+
+
+FORMS = [r[1] for r in ROUTES if not r[1].startswith(API)]
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_form_without_its_token_is_not_read_to_its_end(site: Site, path: str) -> None:
+    site.project()
+    headers, _ = signed_in(site, "lena")
+    for given in (headers, {"cookie": f"{GUEST}=guest"}, {}):
+        if given is not headers and ("POST", path) not in PUBLIC:
+            continue
+        sender = Sender()
+        assert sender.send_to(site, "POST", address(path), given) in (403, 413)
+        assert sender.taken <= FORM_HEAD + len(PIECE)
+
+
+def test_a_form_with_its_token_is_read(site: Site) -> None:
+    site.project(opened=False)
+    headers, token = signed_in(site, "lena")
+    field = f'--b\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{token}\r\n'
+    start = f'{field}--b\r\nContent-Disposition: form-data; name="documents"; filename="d.jsonl"\r\n\r\n'
+    sender = Sender(start.encode())
+    sender.pieces[-1] += b"\r\n--b--\r\n"
+    assert sender.send_to(site, "POST", "/p/books/import", headers) == 400  # no JSON
+    assert not sender.pieces

@@ -1,0 +1,316 @@
+"""Links: who may make, see, use and revoke them, when they end, and what they cannot open."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from firstpage.web.serve import _invite_first
+from firstpage.web.store import audit, invitations, people, projects
+from firstpage.web.store.invitations import Link
+from tests.web.site import PASSWORD, Client, Site
+
+NEW = "another fine password"
+STRANGER = {"login": "mallory", "name": "Mallory", "password": PASSWORD}
+
+
+def first_link(site: Site) -> Link:
+    with site.store.write() as tx:
+        return invitations.invite(tx, None, "lead", None)
+
+
+def accept(client: Client, link: Any, **given: Any) -> Any:
+    token = link["token"] if isinstance(link, dict) else link.token
+    return client.post("/api/v1/invitations/accept", json={"token": token, **given})
+
+
+def reset(site: Site, link: Any, password: str = NEW) -> int:
+    token = link["token"] if isinstance(link, dict) else link.token
+    reply = site.client().post("/api/v1/reset", json={"token": token, "password": password})
+    return reply.status_code
+
+
+def admin(site: Site, login: str = "chief") -> Client:
+    person = site.person(login, admin=True)
+    with site.store.write() as tx:
+        people.set_password(tx, person, people.hashed(PASSWORD, login))
+    return site.client(login)
+
+
+def said(site: Site, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what `label serve` prints of the first lead."""
+    _invite_first(site.store, "http://here")
+    return capsys.readouterr().out
+
+
+class TestFirstLead:
+    """The link that the shell prints makes one admin, and no second one by the log."""
+
+    def test_it_ends_when_an_admin_has_a_password(self, both: Site) -> None:
+        other = first_link(both)
+        with both.store.write() as tx:  # by another way than this very link
+            lena = people.create(tx, "lena", admin=True)
+            entry = invitations.reset_link(tx, lena, None)
+        assert reset(both, entry) == 204
+        assert accept(both.client(), other, **STRANGER).status_code == 400
+        assert both.client().get(f"/invitation/{other.token}").status_code == 400
+        with both.store.read() as tx:
+            assert people.by_login(tx, "mallory") is None
+
+    def test_a_new_one_ends_the_old_ones(self, both: Site) -> None:
+        old, new = first_link(both), first_link(both)
+        assert accept(both.client(), old, **STRANGER).status_code == 400
+        assert accept(both.client(), new, login="chief", password=PASSWORD).status_code == 200
+
+    def test_it_is_listed_revocable_and_audited(self, site: Site) -> None:
+        link = first_link(site)
+        root = site.client("root")  # an admin of `--open`, who has no password
+        with site.store.write() as tx:
+            people.make_admin(tx, site_person(tx, "root"))
+        listed = root.get("/api/v1/links")
+        assert link.token not in listed.text
+        (row,) = listed.json()["links"]
+        assert (row["id"], row["project"], row["open"]) == (link.id, None, True)
+        assert "first lead" in root.get("/links").text
+        token = root.headers.pop("X-CSRF-Token")
+        assert root.delete(f"/api/v1/links/{link.id}").status_code == 403
+        root.headers["X-CSRF-Token"] = token
+        assert root.delete(f"/api/v1/links/{link.id}").status_code == 204
+        assert root.delete(f"/api/v1/links/{link.id}").status_code == 404
+        assert accept(site.client(), link, **STRANGER).status_code == 400
+        actions = [row["action"] for row in root.get("/api/v1/audit").json()["audit"]]
+        assert "invitation made" in actions
+        assert "invitation revoked" in actions
+        assert "invitation revoked" in root.get("/audit").text
+
+    def test_serve_prints_a_link_for_a_new_account(
+        self, site: Site, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = said(site, capsys)
+        assert "first lead" in text
+        token = re.search(r"http://here/invitation/(\S+)", text)[1]
+        page = site.client().get(f"/invitation/{token}").text
+        assert "admin" in page
+        given = {"token": token, "login": "chief", "password": PASSWORD}
+        assert site.client().post("/api/v1/invitations/accept", json=given).status_code == 200
+        assert said(site, capsys) == ""
+
+    def test_serve_names_the_admin_who_has_no_password_yet(
+        self, site: Site, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """As after `label setup --lead lena`: no second admin is offered to who reads the log."""
+        with site.store.write() as tx:
+            people.create(tx, "lena", admin=True)
+        before, text = said(site, capsys), said(site, capsys)
+        assert "lena comes in here" in text
+        assert "/invitation/" not in text
+        old, new = (re.search(r"http://here/reset/(\S+)", t)[1] for t in (before, text))
+        assert "<strong>lena</strong>" in site.client().get(f"/reset/{new}").text
+        assert reset(site, {"token": old}) == 400, "the newest link is the one that works"
+        assert reset(site, {"token": new}) == 204
+        assert said(site, capsys) == ""
+
+
+def site_person(tx: Any, login: str) -> people.Person:
+    found = people.by_login(tx, login)
+    assert found is not None
+    return found
+
+
+class TestLists:
+    """Admins see all links; a lead sees those of the project and of the people they manage."""
+
+    def test_who_sees_which(self, both: Site) -> None:
+        both.project("books")
+        both.project("films", lead="fred", assessors=("carl",))
+        lena, fred, chief = both.client("lena"), both.client("fred"), admin(both)
+        lena.post("/api/v1/projects/books/invitations", json={"role": "lead"})
+        ada = both.person("ada").id
+        link = lena.post(f"/api/v1/people/{ada}/reset").json()
+        carl = both.person("carl").id
+        fred.post(f"/api/v1/people/{carl}/reset")
+
+        def kinds(client: Client, path: str, key: str) -> list[tuple[str, str | None]]:
+            return [(r["kind"], r["login"]) for r in client.get(path).json()[key]]
+
+        mine = kinds(lena, "/api/v1/projects/books/invitations", "invitations")
+        assert mine == [("reset", "ada"), ("join", None)]
+        theirs = kinds(fred, "/api/v1/projects/films/invitations", "invitations")
+        assert theirs == [("reset", "carl")]
+        assert len(kinds(chief, "/api/v1/links", "links")) == 3
+        page = lena.get("/p/books/people").text
+        assert "new password for ada" in page
+        assert "by Lena" in page
+        assert "new password for carl" in chief.get("/links").text
+        for client in (fred, both.client("ada")):
+            path = f"/api/v1/projects/books/invitations/{link['id']}"
+            assert client.delete(path).status_code in (403, 404)
+        films = f"/api/v1/projects/films/invitations/{link['id']}"
+        assert fred.delete(films).status_code == 404, "not by way of another project"
+        assert lena.delete(f"/api/v1/projects/books/invitations/{link['id']}").status_code == 204
+        assert reset(both, link) == 400
+
+    def test_forms_revoke(self, site: Site) -> None:
+        site.project()
+        lena, chief = site.client("lena"), admin(site)
+        for client, path in ((lena, "/p/books/people/revoke"), (chief, "/links/revoke")):
+            link = lena.post("/api/v1/projects/books/invitations", json={}).json()
+            assert client.post(path, data={"link": link["id"]}).status_code == 403
+            sent = {"csrf": client.headers["X-CSRF-Token"], "link": link["id"]}
+            page = client.post(path, data=sent)
+            assert page.status_code == 200
+            assert "no longer works" in page.text
+            assert accept(site.client(), link, **STRANGER).status_code == 400
+
+    @pytest.mark.parametrize("path", ["/links", "/audit"])
+    def test_the_pages_are_for_admins(self, site: Site, path: str) -> None:
+        site.project()
+        assert admin(site).get(path).status_code == 200
+        assert path in admin(site).get("/").text
+        for login in ("lena", "ada"):
+            assert site.client(login).get(path).status_code == 403
+        assert path not in site.client("lena").get("/").text
+        assert site.client().get(path, follow_redirects=False).status_code == 303
+
+    def test_open_links_are_listed_whatever_was_used_since(
+        self, site: Site, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(invitations, "MAX_LISTED", 3)
+        made = site.project()
+        with site.store.write() as tx:
+            waiting = invitations.invite(tx, made, "assessor", None)
+            for number in range(5):
+                link = invitations.invite(tx, made, "assessor", None)
+                offer = invitations.look(tx, link.token, "join")
+                invitations.join(tx, offer, people.ensure(tx, f"p{number}"))
+            found = invitations.of_project(tx, made, site_person(tx, "lena"))
+        assert (found[0].id, found[0].open) == (waiting.id, True)
+        assert len(found) == 3
+
+
+class TestMakers:
+    """A link is worth what its maker may do now."""
+
+    def test_a_lead_who_left_does_not_come_back_by_their_own_link(self, both: Site) -> None:
+        both.project()
+        with both.store.write() as tx:
+            books = projects.by_slug(tx, "books")
+            assert books is not None
+            projects.join(tx, books, people.ensure(tx, "mark"), "lead")
+        mark = both.client("mark")
+        link = mark.post("/api/v1/projects/books/invitations", json={"role": "lead"}).json()
+        number = both.person("mark").id
+        assert both.client("lena").delete(f"/api/v1/projects/books/people/{number}").is_success
+        assert accept(mark, link).status_code == 400
+        listed = both.client("lena").get("/api/v1/projects/books/invitations").json()
+        assert [row["open"] for row in listed["invitations"]] == [False]
+
+    def test_a_reset_link_ends_when_the_account_is_no_longer_the_leads(self, both: Site) -> None:
+        both.project("books")
+        both.project("films", lead="fred", assessors=("carl",))
+        lena, ada = both.client("lena"), both.person("ada")
+        link = lena.post(f"/api/v1/people/{ada.id}/reset").json()
+        films = both.client("fred").post("/api/v1/projects/films/invitations", json={}).json()
+        assert accept(both.client("ada"), films).status_code == 200
+        assert reset(both, link) == 400
+
+    def test_links_of_a_deleted_account_end(self, site: Site) -> None:
+        site.project(lead="mark")
+        with site.store.write() as tx:
+            books = projects.by_slug(tx, "books")
+            link = invitations.invite(tx, books, "lead", site_person(tx, "mark"))
+        number = site.person("mark").id
+        gone = {"judgments": "anonymise"}
+        path = f"/api/v1/people/{number}/data"
+        assert admin(site).request("DELETE", path, json=gone).status_code == 200
+        assert accept(site.client(), link, **STRANGER).status_code == 400
+
+
+class TestConsent:
+    """No account comes into a project, and so under its lead, unless its owner agrees."""
+
+    def add(self, client: Client, login: str, role: str = "assessor", slug: str = "books") -> Any:
+        return client.post(f"/api/v1/projects/{slug}/people", json={"login": login, "role": role})
+
+    def test_an_account_is_not_taken_over(self, both: Site) -> None:
+        """The account of nobody's project, added without consent, could be reset by its adder."""
+        both.project("books")
+        lena, zoe = both.client("lena"), both.client("zoe")
+        number = both.person("zoe").id
+        reply = self.add(lena, "ＺＯＥ")
+        assert reply.status_code == 201
+        assert (reply.json()["id"], reply.json()["joined"]) == (None, False)
+        assert zoe.get("/api/v1/projects/books").status_code == 404
+        assert lena.post(f"/api/v1/people/{number}/reset").status_code == 404
+        link = reply.json()["link"]
+        assert "account" in accept(both.client(), link, **STRANGER).json()["detail"]
+        assert accept(both.client("carl"), link).status_code == 400, "for this account alone"
+        assert "<strong>zoe</strong>" in both.client().get(link["path"]).text
+        assert accept(zoe, link).status_code == 200
+        assert zoe.get("/api/v1/projects/books").json()["roles"] == ["assessor"]
+        assert lena.post(f"/api/v1/people/{number}/reset").status_code == 201, "now it is theirs"
+
+    @pytest.mark.parametrize("login", ["chief", "fred", "carl"])
+    def test_admins_leads_and_people_of_others_are_asked(self, site: Site, login: str) -> None:
+        site.project("books")
+        site.project("films", lead="fred", assessors=("carl",))
+        admin(site)
+        lena = site.client("lena")
+        assert self.add(lena, login).json()["joined"] is False
+        assert lena.post(f"/api/v1/people/{site.person(login).id}/reset").status_code == 404
+
+    def test_an_admin_adds_anybody(self, site: Site) -> None:
+        site.project("books")
+        site.person("zoe")
+        assert self.add(admin(site), "zoe").json()["joined"] is True
+
+    def test_a_lead_adds_those_who_are_theirs(self, site: Site) -> None:
+        site.project("books")
+        lena = site.client("lena")
+        new = self.add(lena, "zoe").json()
+        assert new["joined"] is True
+        assert reset(site, new["link"]) == 204, "a new account sets its password"
+        lena.post("/api/v1/projects", json={"slug": "more"})
+        assert self.add(lena, "zoe", slug="more").json()["joined"] is True
+        assert self.add(lena, "zoe", role="lead").json()["joined"] is True, "who is in it already"
+
+    def test_a_lead_manages_no_other_lead(self, site: Site) -> None:
+        site.project("books")
+        lena = site.client("lena")
+        number = self.add(lena, "mark", role="lead").json()["id"]
+        assert lena.post(f"/api/v1/people/{number}/reset").status_code == 404
+        assert "only an admin" in lena.get(f"/p/books/people/{number}").text
+        assert admin(site).post(f"/api/v1/people/{number}/reset").status_code == 201
+
+
+class TestAudit:
+    """It names people; once their data are deleted, it does not."""
+
+    def test_people_are_named(self, both: Site) -> None:
+        both.project()
+        lena, number = both.client("lena"), both.person("ada").id
+        lena.delete(f"/api/v1/projects/books/people/{number}")
+        found = lena.get("/api/v1/projects/books/audit").json()["audit"]
+        left = next(row for row in found if row["action"] == "left")
+        assert (left["person_name"], left["person_login"]) == ("Lena", "lena")
+        assert left["what"]["who"] == "Ada (ada)"
+        assert "who: Ada (ada)" in lena.get("/p/books/audit").text
+        chief = admin(both)
+        link = chief.post(f"/api/v1/people/{number}/reset").json()
+        assert reset(both, link) == 204
+        (made,) = [
+            row
+            for row in chief.get("/api/v1/audit").json()["audit"]
+            if row["action"] == "reset link made"
+        ]
+        assert made["what"] == {"id": link["id"], "whose": "Ada (ada)"}
+        used = chief.get("/api/v1/audit?limit=5").json()["audit"]
+        assert "reset link used" in [row["action"] for row in used]
+
+    def test_somebody_who_is_not_there_stays_a_number(self, site: Site) -> None:
+        with site.store.write() as tx:
+            audit.note(tx, "tried", person=None, who=10**6)
+            (row, *_) = audit.changes(tx, None)
+        assert row["what"] == {"who": 10**6}

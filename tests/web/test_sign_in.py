@@ -1,0 +1,376 @@
+"""Sign-in under attack: a flood takes no memory, stalls nobody and locks no owner out."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from firstpage.web import devices, entry, gate
+from firstpage.web.app import create_app
+from firstpage.web.gate import Crowded, Gate
+from firstpage.web.pages.doors import router as doors
+from firstpage.web.security import ServeSettings
+from firstpage.web.store import attempts, invitations, people, projects
+from firstpage.web.store.attempts import Source, network
+from firstpage.web.store.connect import Busy
+from tests.patience import PATIENCE
+from tests.web.served import browser, served
+from tests.web.site import PASSWORD, Client, Site, body
+
+LEAD, OFFICE, ATTACKER = "192.0.2.7", "192.0.2.8", "203.0.113.9"
+FLOOD = 60
+
+
+class HeldHasher:
+    """Argon2 whose checks wait for `release`; `most` of them ran at the same time."""
+
+    def __init__(self, real: Any) -> None:
+        self.real, self.now, self.most = real, 0, 0
+        self.release = threading.Event()
+        self._lock = threading.Lock()
+
+    def verify(self, known: str, password: str) -> bool:
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        try:
+            assert self.release.wait(PATIENCE)
+            return bool(self.real.verify(known, password))
+        finally:
+            with self._lock:
+                self.now -= 1
+
+    def hash(self, password: str) -> str:
+        return str(self.real.hash(password))
+
+
+def give_password(site: Site, login: str, admin: bool = False) -> None:
+    person = site.person(login, admin=admin)
+    with site.store.write() as tx:
+        people.set_password(tx, person, people.hashed(PASSWORD, login))
+
+
+def sign_in(client: Any, login: str, password: str = PASSWORD) -> Any:
+    return client.post("/api/v1/login", json={"login": login, "password": password})
+
+
+def behind_proxy(site: Site) -> Site:
+    """Make the site believe the header that says where a request comes from."""
+    site.settings = ServeSettings(hosts=site.settings.hosts, proxy=True)
+    site.app = create_app(site.store, site.settings)
+    return site
+
+
+def from_network(site: Site, address: str) -> Client:
+    client = site.client()
+    client.headers["X-Forwarded-For"] = address
+    return client
+
+
+@pytest.mark.slow
+def test_a_flood_of_sign_ins_stalls_nobody(both: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 at once, of the lead's own login: two hash, judging goes on, and the lead comes in."""
+    site = behind_proxy(both)
+    site.project(documents=30, setting={"k": 5, "strategy": "heap"})
+    give_password(site, "lena")
+    task = site.task("books", "ada")
+    held = HeldHasher(people.hasher())
+    with (
+        served(site) as address, browser(address, LEAD) as lead, browser(address, LEAD) as other,
+        browser(address, OFFICE, site, "ada") as ada, ThreadPoolExecutor(FLOOD + 1) as crowd,
+    ):  # fmt: skip
+        assert sign_in(lead, "lena").status_code == 200, "from now on a known device"
+        monkeypatch.setattr(people, "hasher", lambda: held)
+        start = threading.Barrier(FLOOD)
+
+        def attack(number: int) -> httpx.Response:
+            with browser(address, ATTACKER) as client:
+                start.wait(PATIENCE)
+                return sign_in(client, "lena", f"guess number {number}")
+
+        flood = [crowd.submit(attack, number) for number in range(FLOOD)]
+        while held.now < gate.HASHES or sum(f.done() for f in flood) < FLOOD - gate.PER_SOURCE:
+            time.sleep(0.01)  # those who found a place wait; all others were told at once
+        state = ada.get(f"/api/v1/tasks/{task}").json()
+        for _ in range(10):  # no hash ends in all this time
+            reply = ada.post(f"/api/v1/tasks/{task}/answers", json=body(state))
+            assert reply.status_code == 200, reply.text
+            state = reply.json()
+        coming = crowd.submit(sign_in, lead, "lena")
+        time.sleep(0.1)
+        held.release.set()
+        replies = [future.result() for future in flood]
+        assert coming.result().status_code == 200, "the known device comes in during the flood"
+        assert sign_in(other, "lena").status_code == 200, "a new one does, from another network"
+    assert held.most == gate.HASHES, "memory is that of two hashes"
+    codes = [reply.status_code for reply in replies]
+    assert codes.count(503) == FLOOD - gate.PER_SOURCE
+    assert set(codes) <= {401, 429, 503}
+    for reply in replies:
+        if reply.status_code != 401:
+            assert int(reply.headers["Retry-After"]) > 0
+
+
+def test_strangers_failures_do_not_lock_a_known_device(both: Site) -> None:
+    """Not even from the same address, as behind one router."""
+    site = behind_proxy(both)
+    give_password(site, "lena")
+    lead = from_network(site, OFFICE)
+    assert sign_in(lead, "lena").status_code == 200
+    colleague = from_network(site, OFFICE)
+    codes = [sign_in(colleague, "lena", "a wrong guess").status_code for _ in range(12)]
+    assert codes == [401] * attempts.BY_LOGIN_AND_SOURCE + [429] * 2
+    assert sign_in(colleague, "lena").status_code == 429, "a stranger, right password or not"
+    assert sign_in(lead, "lena").status_code == 200
+    assert sign_in(from_network(site, LEAD), "lena").status_code == 200, "and from elsewhere"
+
+
+def test_a_known_device_may_not_guess_either(site: Site) -> None:
+    give_password(site, "lena")
+    lead = site.client()
+    assert sign_in(lead, "lena").status_code == 200
+    codes = [sign_in(lead, "lena", "a wrong guess").status_code for _ in range(11)]
+    assert codes == [401] * attempts.BY_LOGIN_AND_SOURCE + [429]
+
+
+@pytest.mark.parametrize(
+    "change", [lambda v: v[:-1] + "0", lambda v: "0" * 32 + v[32:], lambda v: "", lambda v: "ä"]
+)
+def test_a_forged_device_is_a_stranger(site: Site, change: Any) -> None:
+    give_password(site, "lena")
+    give_password(site, "eve")
+    eve = site.client()
+    assert sign_in(eve, "eve").status_code == 200
+    (value,) = (v for name, v in eve.cookies.items() if name.startswith(devices.PREFIX))
+    person = site.person("lena").id
+    for forged in (value, change(value)):  # of another account, and made up
+        cookies = {f"{devices.PREFIX}{person}": forged}
+        found = entry.source(site.store, "lena", ATTACKER, cookies)
+        assert found == Source(ATTACKER, ATTACKER)
+
+
+def test_a_new_password_ends_known_devices(site: Site) -> None:
+    give_password(site, "lena")
+    lead = site.client()
+    reply = sign_in(lead, "lena")
+    cookies = dict(lead.cookies)
+    assert entry.source(site.store, "lena", LEAD, cookies).known
+    lead.headers["X-CSRF-Token"] = reply.json()["csrf"]
+    changed = {"old": PASSWORD, "new": "another fine password"}
+    assert lead.post("/api/v1/password", json=changed).status_code == 204
+    assert not entry.source(site.store, "lena", LEAD, cookies).known
+    assert entry.source(site.store, "lena", LEAD, dict(lead.cookies)).known, "but this one"
+
+
+def test_many_networks_together_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "BY_LOGIN", 5)
+    site = behind_proxy(site)
+    give_password(site, "lena")
+    lead = from_network(site, LEAD)
+    assert sign_in(lead, "lena").status_code == 200
+    codes = [
+        sign_in(from_network(site, f"198.51.100.{i}"), "lena", "a wrong guess").status_code
+        for i in range(6)
+    ]
+    assert codes == [401] * 5 + [429]
+    assert sign_in(lead, "lena").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "written", ["ADA", "ａｄａ", "ＡＤＡ", " ada ", "\u00aada", "ad\u1d43"]  # one folding for all
+)  # fmt: skip
+def test_other_letters_are_no_other_count(both: Site, written: str) -> None:
+    give_password(both, "ada")
+    client = both.client()
+    ways = ["ada", written] * attempts.BY_LOGIN_AND_SOURCE
+    codes = [sign_in(client, way, "a wrong guess").status_code for way in ways]
+    assert codes.count(401) == attempts.BY_LOGIN_AND_SOURCE
+    assert sign_in(client, written).status_code == 429
+    both.clock.pass_(minutes=16)
+    assert sign_in(client, written).status_code == 200
+
+
+def test_letters_that_grow_by_folding_are_no_error(both: Site) -> None:
+    assert sign_in(both.client(), "\ufdfa" * 100, "a wrong guess").status_code == 401
+
+
+def test_when_to_come_back_is_told(site: Site) -> None:
+    """The wait is until one failure is old enough, not 15 minutes anew."""
+    give_password(site, "ada")
+    client = site.client()
+    for _ in range(attempts.BY_LOGIN_AND_SOURCE):
+        sign_in(client, "ada", "a wrong guess")
+    site.clock.pass_(minutes=10)
+    reply = sign_in(client, "ada")
+    assert reply.status_code == 429
+    assert int(reply.headers["Retry-After"]) == 300
+    assert "5 minutes" in reply.json()["detail"]
+    token = client.get("/login").text.split('name="csrf" value="')[1].split('"')[0]
+    page = client.post("/login", data={"csrf": token, "login": "ada", "password": PASSWORD})
+    assert page.status_code == 429
+    assert page.headers["Retry-After"] == "300"
+    site.clock.pass_(seconds=301)
+    assert sign_in(client, "ada").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/v1/me", "/account"])
+def test_a_busy_server_says_when_to_come_back(
+    site: Site, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*given: object) -> None:
+        raise Busy("the database is busy; please try again in a moment.")
+
+    ada = site.client("ada")
+    site.clock.pass_(days=1)  # being seen is written down again
+    monkeypatch.setattr(site.store, "write", busy)
+    if path == "/account":  # its page cannot be shown either: a plain answer will do
+        monkeypatch.setattr("firstpage.web.pages.shell.current_login", lambda request: None)
+    reply = ada.get(path)
+    assert reply.status_code == 503
+    assert int(reply.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("192.0.2.7:4711", "192.0.2.7"),
+        ("[2001:db8:1:2::6]:4711", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2::6]", "2001:db8:1:2::/64"),
+        ("unknown", "unknown"),
+        ("x" * 200, "x" * 64),
+    ],
+)
+def test_an_ipv6_subscriber_is_one_network(address: str, name: str) -> None:
+    assert network(address).name == name
+
+
+class TestGate:
+    """Places: few for one network, some for known devices alone."""
+
+    @staticmethod
+    async def fill(door: Gate, sources: list[Source]) -> list[Any]:
+        go = threading.Event()
+        tasks = [asyncio.create_task(door.run(source, go.wait)) for source in sources]
+        await asyncio.sleep(0.05)
+        refused = [task.exception() for task in tasks if task.done()]
+        go.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return refused
+
+    def test_one_network_cannot_take_all(self) -> None:
+        one = [network(ATTACKER)] * 40
+        refused = asyncio.run(self.fill(Gate(), [*one, network(LEAD)]))
+        assert len(refused) == 40 - gate.PER_SOURCE
+        assert all(isinstance(error, Crowded) for error in refused)
+
+    def test_many_networks_leave_places_to_known_devices(self) -> None:
+        many = [network(f"198.51.100.{i}") for i in range(200)]
+        known = [Source(LEAD, f"device {i}", known=True) for i in range(gate.RESERVED)]
+        refused = asyncio.run(self.fill(Gate(), [*many, *known]))
+        assert len(refused) == 200 - (gate.PLACES - gate.RESERVED)
+
+    def test_places_become_free_again(self) -> None:
+        async def use() -> None:
+            door = Gate()
+            for _ in range(3):
+                await self.fill(door, [network(ATTACKER)] * 40)
+            for _ in range(100):
+                with pytest.raises(ZeroDivisionError):
+                    await door.run(network(LEAD), lambda: 1 / 0)
+            assert door._taken.total() == 0
+
+        asyncio.run(use())
+
+
+def test_all_that_hashes_goes_through_the_gate(site: Site) -> None:
+    """Of forms and of the API: with the gate full, each is refused before it touches a thread."""
+    site.project()
+    give_password(site, "lena")
+    door: Gate = site.app.state.gate
+    door._taken["somebody"] = gate.PLACES
+    lena = site.client("lena")
+    token = lena.headers["X-CSRF-Token"]
+    sent: dict[str, dict[str, Any]] = {
+        "/api/v1/login": {"login": "lena", "password": PASSWORD},
+        "/api/v1/password": {"old": PASSWORD, "new": "another fine password"},
+        "/api/v1/invitations/accept": {"token": "x"},
+        "/api/v1/reset": {"token": "x", "password": "another fine password"},
+    }
+    for path, given in sent.items():
+        reply = lena.post(path, json=given)
+        assert (reply.status_code, "Retry-After" in reply.headers) == (503, True), path
+    for path in ("/login", "/account/password"):
+        reply = lena.post(path, data={"csrf": token, "login": "lena"})
+        assert (reply.status_code, "Retry-After" in reply.headers) == (503, True), path
+    hashing = {route.path for route in doors.routes if "POST" in route.methods}
+    assert hashing == {
+        "/login", "/logout", "/invitation/{token}", "/reset/{token}", "/account/password"
+    }  # fmt: skip
+
+
+TRIVIAL = [
+    ("short", "10 to 500"),
+    ("x" * 501, "10 to 500"),
+    ("aaaaaaaaaaaa", "different"),
+    ("1212121212", "different"),
+    ("Lena.Lovelace@example.org", "login"),
+    ("ＬＥＮＡ.lovelace@example.org", "login"),
+    ("1234567890", "common"),
+    ("0987654321", "common"),
+    ("Password123!", "common"),
+    ("QWERTYUIOP", "common"),
+    ("welcome2031", "common"),
+    ("Firstpage-2026", "common"),
+]
+
+
+@pytest.mark.parametrize(("password", "why"), TRIVIAL)
+def test_trivial_passwords_are_refused(site: Site, password: str, why: str) -> None:
+    """Wherever one is set: by a person, by a link, with a new account."""
+    site.project()
+    login = "lena.lovelace@example.org"
+    give_password(site, login)
+    client = site.client(login)
+    replies = [client.post("/api/v1/password", json={"old": PASSWORD, "new": password})]
+    person = site.person(login)
+    with site.store.write() as tx:
+        reset = invitations.reset_link(tx, person, None)
+        joining = invitations.invite(tx, projects.by_slug(tx, "books"), "assessor", None)
+    given = {"token": reset.token, "password": password}
+    replies.append(site.client().post("/api/v1/reset", json=given))
+    if why != "login":
+        given = {"token": joining.token, "login": "new", "password": password}
+        replies.append(site.client().post("/api/v1/invitations/accept", json=given))
+    for reply in replies:
+        assert reply.status_code == 400
+        assert why in reply.json()["detail"]
+    with site.store.read() as tx:
+        kept = people.password_hash(tx, person.id)
+    assert people.fits(PASSWORD, kept)
+
+
+@pytest.mark.parametrize(
+    "password", ["correct horse battery", "password by my aunt", "Tr0ub4dor&3"]
+)
+def test_other_passwords_are_taken(password: str) -> None:
+    people.check_password(password, "ada")
+
+
+@pytest.mark.parametrize("https", [True, False])
+def test_https_is_asked_for_behind_a_tls_proxy(site: Site, https: bool) -> None:
+    site = behind_proxy(site)
+    headers = {"X-Forwarded-Proto": "https" if https else "http"}
+    sent = site.client().get("/login", headers=headers).headers
+    assert ("strict-transport-security" in sent) == https
+    plain = Site(site.store, site.clock)  # without --proxy nobody is believed
+    assert "strict-transport-security" not in plain.client().get("/login", headers=headers).headers

@@ -1,0 +1,349 @@
+"""Imports in short transactions: nobody waits for one, nobody sees half of one."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event, func, select
+
+import firstpage
+from firstpage.errors import DataError
+from firstpage.web.imports import bundle, texts
+from firstpage.web.imports.bundle import File, Sources
+from firstpage.web.imports.pictures import from_uploads
+from firstpage.web.store import projects, staging
+from firstpage.web.store.connect import Store
+from firstpage.web.store.staging import BATCH_BYTES, BATCH_ROWS, STALE, Staging, clean
+from firstpage.web.store.tables import documents, golds, images, queries
+from firstpage.web.store.tables import projects as project_table
+from tests.patience import PATIENCE
+from tests.web.site import Site, jsonl
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def rows(count: int, per_query: int = 100, **more: Any) -> bytes:
+    return jsonl(
+        *({"query": f"n{i // per_query}", "document": f"d{i}", "text": "x", **more} for i in range(count))
+    )  # fmt: skip
+
+
+def read(**files: bytes) -> bundle.Bundle:
+    given: Any = {name: File(f"{name}.jsonl", io.BytesIO(data)) for name, data in files.items()}
+    return bundle.read(Sources(**given))
+
+
+def counts(store: Store) -> dict[str, int]:
+    with store.read() as tx:
+        return {
+            table.name: tx.value(select(func.count()).select_from(table))
+            for table in (project_table, queries, documents, golds, images)
+        }
+
+
+def lead(site: Site) -> Any:
+    return site.person("lena")
+
+
+@contextmanager
+def paused(monkeypatch: pytest.MonkeyPatch, hook: Any) -> Iterator[None]:
+    """Call `hook` between the transactions of an import, where others may write."""
+    with monkeypatch.context() as patch:
+        patch.setattr(texts, "Staging", partial(Staging, pause=hook))
+        yield
+
+
+@contextmanager
+def rows_written(store: Store) -> Iterator[list[int]]:
+    """How many rows each transaction writes."""
+    found, now = [], [0]
+
+    def count(_: Any, cursor: Any, statement: str, given: Any, context: Any, many: bool) -> None:
+        if statement.startswith(("INSERT", "UPDATE", "DELETE")):
+            now[0] += len(given) if many else max(cursor.rowcount, 0)
+
+    def committed(_: Any) -> None:
+        found.append(now[0])
+        now[0] = 0
+
+    event.listen(store.engine, "after_cursor_execute", count)
+    event.listen(store.engine, "commit", committed)
+    try:
+        yield found
+    finally:
+        event.remove(store.engine, "after_cursor_execute", count)
+        event.remove(store.engine, "commit", committed)
+
+
+def test_answers_are_taken_while_an_import_runs(
+    both: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two transactions of it, and none of them writes many rows."""
+    project = both.project(queries=2)
+    ada, task = both.client("ada"), both.task("books", "ada")
+    answered = []
+
+    def answer(_: float) -> None:
+        state = ada.state(task)
+        if state["question"] is not None:
+            answered.append(ada.answer(state).status_code)
+        assert len(both.client("lena").get("/api/v1/projects").json()["projects"]) == 1
+        with both.store.read() as tx:
+            assert len(texts.texts.of_project(tx, project.id)) == 2  # nothing of it is seen
+
+    many = read(documents=rows(3000))
+    with paused(monkeypatch, answer), rows_written(both.store) as written:
+        made = texts.add(both.store, project, many, lead(both))
+    assert (made.queries, made.documents) == (30, 3000)
+    assert len(answered) >= 3000 // BATCH_ROWS
+    assert set(answered) == {200}
+    assert max(written) <= BATCH_ROWS + 2
+    assert len(written) > 3000 // BATCH_ROWS
+    with both.store.read() as tx:
+        found = texts.texts.of_project(tx, project.id)
+        assert [(q["position"], q["n"]) for q in found][:3] == [(0, 6), (1, 6), (2, 100)]
+        assert [d["key"] for d in texts.texts.documents_of(tx, found[2]["id"])][:2] == ["d0", "d1"]
+    assert counts(both.store)["projects"] == 1
+
+
+def test_long_texts_make_short_transactions(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = site.project(queries=0, opened=False)
+    size = BATCH_BYTES // 3
+    sizes: list[int] = []
+    add_all = staging.Tx.add_all
+
+    def counted(self: Any, table: Any, given: Any) -> None:
+        sizes.append(sum(len(row.get("body", "")) for row in given))
+        add_all(self, table, given)
+
+    monkeypatch.setattr(staging.Tx, "add_all", counted)
+    texts.add(site.store, project, read(documents=rows(20, text="x" * size)), lead(site))
+    assert sum(sizes) == 20 * size
+    assert max(sizes) <= BATCH_BYTES
+
+
+def test_the_last_transaction_is_small_too(site: Site) -> None:
+    """It changes a number of each query, and of none of the documents."""
+    project, person = site.project(queries=0, opened=False), lead(site)
+    with (
+        texts.staged(
+            site.store, read(documents=rows(2000)), project.tools, project.setting, project
+        ) as ready,
+        rows_written(site.store) as written,
+        site.store.write() as tx,
+    ):
+        ready.publish(tx, project, person)
+    assert max(written) <= 20 + 3  # queries; the staging, its end, and the audit
+
+
+@pytest.mark.parametrize("most", ["MAX_QUERIES", "MAX_KNOWN", "MAX_REGRADED"])
+def test_an_import_has_limits_of_its_own(
+    site: Site, monkeypatch: pytest.MonkeyPatch, most: str
+) -> None:
+    project = site.project(queries=0, opened=False, tool="lists", setting={"k": 1})
+    items = [{"id": "a"}]
+    lists = rows(6, 2, items=items)
+    texts.add(site.store, project, read(documents=lists), lead(site))
+    monkeypatch.setattr(texts, most, 2)
+    before = counts(site.store)
+    gold = {"query": "n0", "left": "d0", "right": "d1", "outcome": 1}
+    given = {
+        "MAX_QUERIES": lambda: read(documents=lists),
+        "MAX_KNOWN": lambda: read(golds=jsonl(gold, gold, gold)),
+        "MAX_REGRADED": lambda: bundle.read(
+            Sources(qrels=File("q", io.BytesIO(b"n0 0 a 3\nn1 0 a 2\n")))
+        ),
+    }[most]()
+    with pytest.raises(DataError, match=r"of one import; split it\.$"):
+        texts.add(site.store, project, given, lead(site))
+    assert counts(site.store) == before
+
+
+def test_nothing_is_left_of_an_import_that_fails(both: Site) -> None:
+    project = both.project(queries=1)
+    before = counts(both.store)
+    wrong = {"query": "n0", "left": "d0", "right": "nowhere", "outcome": 1}
+    picture = {"query": "p", "document": "d", "text": "x", "image": "p.png"}
+    given = bundle.read(
+        Sources(
+            documents=File("d.jsonl", io.BytesIO(rows(600) + jsonl(picture))),
+            golds=File("g.jsonl", io.BytesIO(jsonl(wrong))),
+            pictures=from_uploads({"p.png": io.BytesIO(PNG)}),
+        )
+    )
+    with pytest.raises(DataError, match=r"g\.jsonl:1: query 'n0' has no document 'nowhere'"):
+        texts.add(both.store, project, given, lead(both))
+    assert counts(both.store) == before
+
+
+def test_a_picture_that_others_show_stays(site: Site) -> None:
+    project = site.project(queries=0, opened=False)
+
+    def with_picture(query: str, gold: str) -> bundle.Bundle:
+        row = {"query": query, "document": "d", "text": "x", "image": "p.png"}
+        known = {"query": query, "left": "d", "grade": 1}
+        return bundle.read(
+            Sources(
+                documents=File("d.jsonl", io.BytesIO(jsonl(row))),
+                golds=File("g.jsonl", io.BytesIO(jsonl({**known, "left": gold}))),
+                pictures=from_uploads({"p.png": io.BytesIO(PNG)}),
+            )
+        )
+
+    texts.add(site.store, project, with_picture("one", "d"), lead(site))
+    with pytest.raises(DataError, match="no document 'x'"):
+        texts.add(site.store, project, with_picture("two", "x"), lead(site))
+    assert counts(site.store)["images"] == 1
+
+
+KILLED = """
+import os, signal, sys
+from functools import partial
+from firstpage.web.imports import texts
+from firstpage.web.store import people, projects
+from firstpage.web.store.connect import Store
+from firstpage.web.store.staging import Staging
+from tests.web.test_staging import read, rows
+
+store, done = Store(sys.argv[1]), []
+
+def pause(seconds):
+    done.append(1)
+    if len(done) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+texts.Staging = partial(Staging, pause=pause)
+with store.read() as tx:
+    project, person = projects.by_slug(tx, "books"), people.by_login(tx, "lena")
+texts.add(store, project, read(documents=rows(3000)), person)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_process_leaves_is_not_seen_and_is_taken_out(
+    site: Site, tmp_path: Path
+) -> None:
+    project = site.project(queries=1, opened=False)
+    before = counts(site.store)
+    folder = Path(firstpage.__file__).parents[1]
+    env = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{folder.parent}"}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "project")],
+        env=env, timeout=PATIENCE, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    left = counts(site.store)
+    assert left["documents"] >= before["documents"] + BATCH_ROWS
+    assert left["projects"] == before["projects"] + 1
+    with site.store.read() as tx:
+        assert [p.slug for p in projects.every_project(tx)] == ["books"]
+        assert len(texts.texts.of_project(tx, project.id)) == 1
+    admin = site.person("root", admin=True)
+    with site.store.read() as tx:
+        assert [m.project.slug for m in projects.of_person(tx, admin)] == ["books"]
+    made = texts.add(site.store, project, read(documents=rows(200)), lead(site))
+    assert made.queries == 2  # the same queries can be imported at once
+    site.clock.pass_(days=20000)  # beyond the killed process's own clock
+    clean(site.store)
+    assert counts(site.store) == {
+        **before, "queries": before["queries"] + 2, "documents": before["documents"] + 200,
+    }  # fmt: skip
+
+
+def test_an_import_that_is_at_work_is_not_taken_out(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = site.project(queries=0, opened=False)
+
+    def others(_: float) -> None:
+        site.clock.pass_(minutes=STALE - 1)
+        clean(site.store)
+
+    with paused(monkeypatch, others):
+        made = texts.add(site.store, project, read(documents=rows(3000)), lead(site))
+    assert made.documents == 3000
+
+
+def test_an_import_that_stood_still_too_long_touches_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even a project that has its number by now."""
+    project = site.project(queries=0, opened=False)
+    later = []
+
+    def slept(_: float) -> None:
+        if not later:
+            later.append(None)
+            site.clock.pass_(minutes=STALE + 1)
+            clean(site.store)
+            site.project("other", queries=3, opened=False)
+
+    with paused(monkeypatch, slept), pytest.raises(DataError, match="stood still for too long"):
+        texts.add(site.store, project, read(documents=rows(3000)), lead(site))
+    with site.store.read() as tx:
+        other = projects.by_slug(tx, "other")
+        assert other is not None
+        assert [q["n"] for q in texts.texts.of_project(tx, other.id)] == [6, 6, 6]
+    assert counts(site.store)["projects"] == 2
+
+
+def test_of_two_imports_at_once_the_second_is_told(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = site.project(queries=0, opened=False)
+    first: list[Any] = []
+
+    def other(_: float) -> None:
+        if not first:
+            first.append(None)
+            texts.add(site.store, project, read(documents=rows(10)), lead(site))
+
+    with (
+        paused(monkeypatch, other),
+        pytest.raises(DataError, match="at the same time; import again"),
+    ):
+        texts.add(site.store, project, read(documents=rows(3000)), lead(site))
+    assert counts(site.store)["documents"] == 10
+
+
+def test_a_project_that_is_closed_meanwhile_gets_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = site.project(queries=1)
+    lena = site.client("lena")
+    before = counts(site.store)
+    with (
+        paused(monkeypatch, lambda _: lena.post("/api/v1/projects/books/close")),
+        pytest.raises(DataError, match="the project is closed"),
+    ):
+        texts.add(site.store, project, read(documents=rows(100)), lead(site))
+    assert counts(site.store) == before
+
+
+def test_training_and_golds_come_in_order(both: Site) -> None:
+    project = both.project(queries=1, opened=False)
+    lesson = {"text": "which", "left": "a", "right": "b", "outcome": 1}
+    gold = {"query": "q0", "left": "d0", "right": "d1", "outcome": 1}
+    for number, query in enumerate(("training 2", "other")):  # a name that practice might have
+        given = read(
+            documents=jsonl({"query": query, "document": "d", "text": "x"}),
+            training=jsonl({**lesson, "explanation": f"t{2 * number}"},
+                           {**lesson, "explanation": f"t{2 * number + 1}"}),
+            golds=jsonl({**gold, "explanation": f"g{number}"}),
+        )  # fmt: skip
+        texts.add(both.store, project, given, lead(both))
+    with both.store.read() as tx:
+        for kind, expected in (("training", ["t0", "t1", "t2", "t3"]), ("gold", ["g0", "g1"])):
+            found = texts.texts.golds_of(tx, project.id, kind)
+            assert [row["explanation"] for row in found] == expected
+        assert len(texts.texts.of_project(tx, project.id, "training")) == 4
