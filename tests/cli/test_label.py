@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.web.store import people, tasks
+from firstpage.errors import DataError
+from firstpage.web.store import invitations, people, tasks
 from firstpage.web.store.choose import the_project
 from firstpage.web.store.connect import Store
 from firstpage.web.store.desk import Desk, Given
@@ -276,6 +277,26 @@ def test_people_are_added_to_a_project_that_is_there(run, tmp_path: Path, monkey
     assert "lena comes in here (once)" in more.stdout
     assert run("label", "add", "labels").returncode == 2
     assert run("label", "add", "nowhere", "--lead", "x").returncode == 1
+
+
+def test_a_link_for_somebody_who_cannot_sign_in(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    setup(run)
+    run("label", "add", "labels", "--lead", "lena", "--assessor", "local")
+    first, second = (run("label", "link", "labels", name) for name in ("lena", "LENA"))
+    assert first.returncode == 0, first.stderr
+    path = second.stdout.split(": ")[1].strip().removeprefix("http://127.0.0.1:8210/reset/")
+    store = Store("labels")
+    with store.read() as tx:
+        offer = invitations.look(tx, path, "reset")
+        assert offer.login == "lena"
+        with pytest.raises(DataError, match="its time is over"):
+            invitations.look(tx, first.stdout.split("/reset/")[1].strip(), "reset")
+    store.close()
+    for nobody in ("mallory", "local"):
+        refused = run("label", "link", "labels", nobody)
+        assert refused.returncode == 1
+        assert f"has no account {nobody!r} that could sign in" in refused.stderr
 
 
 def test_a_function_that_fails_is_told_in_a_line(run, tmp_path: Path, monkeypatch) -> None:

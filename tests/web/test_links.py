@@ -48,6 +48,14 @@ def said(site: Site, capsys: pytest.CaptureFixture[str]) -> str:
 class TestFirstLead:
     """The link that the shell prints makes one admin, and no second one by the log."""
 
+    def test_it_does_not_make_the_person_of_open(self, both: Site) -> None:
+        """Who is called `local` sees to everything by `--open`, without a password."""
+        link = first_link(both)
+        reply = accept(both.client(), link, **{**STRANGER, "login": "LOCAL"})
+        assert reply.status_code == 400
+        assert "choose another" in reply.json()["detail"]
+        assert accept(both.client(), link, **STRANGER).status_code < 300
+
     def test_it_ends_when_an_admin_has_a_password(self, both: Site) -> None:
         other = first_link(both)
         with both.store.write() as tx:  # by another way than this very link

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 
 from firstpage.errors import DataError
-from firstpage.web.store import audit, migrate, people
-from firstpage.web.store.connect import FILE, Store, database_url
+from firstpage.web.store import audit, connect, migrate, people
+from firstpage.web.store.connect import FILE, Busy, Store, database_url
 from firstpage.web.store.tables import metadata
 from tests.web.site import Site
 
@@ -49,6 +49,31 @@ def test_tables_of_a_newer_version_are_refused(where: str) -> None:
     with pytest.raises(DataError, match="newer Firstpage"):
         store.prepare()
     store.close()
+
+
+def test_a_file_that_another_process_writes_is_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "WAIT", 0.1)
+    store, other = Store(tmp_path).prepare(), Store(tmp_path)
+    with other.write(), pytest.raises(Busy, match="try again"), store.write():
+        pass
+    store.close()
+    other.close()
+
+
+def test_a_rush_beyond_the_connections_is_busy(site: Site) -> None:
+    site.project()
+    ada = site.client("ada")
+    site.store.engine = create_engine(
+        site.store.url, pool_size=1, max_overflow=0, pool_timeout=0.05
+    )
+    with site.store.read():
+        with pytest.raises(Busy, match="try again"), site.store.read():
+            pass
+        reply = ada.get("/api/v1/me")
+    assert reply.status_code == 503
+    assert int(reply.headers["Retry-After"]) > 0
 
 
 def test_a_judgment_survives_losing_power(site: Site) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from firstpage.cli.label import add, backup, export, judge, serve, setup, simulate, stats
+from firstpage.cli.label import add, backup, export, judge, link, serve, setup, simulate, stats
 
 
 @click.group("label")
@@ -12,6 +12,6 @@ def command() -> None:
     """Few judgments, trustworthy truth: serve, simulate, stats, export."""
 
 
-for _verb in (setup, add, serve, judge, stats, export, backup, simulate):
+for _verb in (setup, add, link, serve, judge, stats, export, backup, simulate):
     command.add_command(_verb.command)
 command.add_command(backup.restore_command)

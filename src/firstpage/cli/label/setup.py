@@ -269,7 +269,7 @@ def add_people(
         for login in logins:
             person = people.ensure(tx, login)
             projects.join(tx, project, person, role, by=by)
-            if people.password_hash(tx, person.id) is None:
+            if person.login != people.LOCAL and people.password_hash(tx, person.id) is None:
                 links[login] = invitations.reset_link(tx, person, None, invitations.DAYS).path
     return list(links.items())
 

@@ -15,9 +15,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Executable, RowMapping, Table, create_engine, event
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Executable,
+    RootTransaction,
+    RowMapping,
+    Table,
+    create_engine,
+    event,
+)
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from firstpage.errors import DataError, FirstpageError, need
 
@@ -31,7 +41,10 @@ CONNECTIONS, MORE = 24, 40  # kept open, and for a rush
 
 
 class Busy(FirstpageError):
-    """Others write without end."""
+    """Others use the database without end."""
+
+    def __init__(self) -> None:
+        super().__init__("the database is busy; please try again in a moment.")
 
 
 def utc_now() -> datetime:
@@ -102,7 +115,7 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Tx]:
         """A moment's picture; nothing is kept of what is written here."""
-        with self.engine.connect() as connection:
+        with self._connected() as connection:
             try:
                 yield Tx(connection, self.clock)
             finally:
@@ -112,19 +125,29 @@ class Store:
     def write(self) -> Iterator[Tx]:
         """All or nothing; durable when the block is left."""
         if not self.sqlite:
-            with self.engine.begin() as connection:
+            with self._connected() as connection, connection.begin():
                 yield Tx(connection, self.clock)
             return
-        with self._alone(), self.engine.connect() as connection:
+        with self._alone(), self._connected() as connection:
             writing = connection.execution_options(firstpage_writes=True)
-            with writing.begin():
+            with _begun(writing):
                 yield Tx(writing, self.clock)
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """Yield a connection of the pool; who waits too long for one is told, not hung."""
+        try:
+            connection = self.engine.connect()
+        except PoolTimeout as error:
+            raise Busy from error
+        with connection:
+            yield connection
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One writer of this process at a time; who waits too long is told, not hung."""
         if not self._writing.acquire(timeout=WAIT):
-            raise Busy("the database is busy; please try again in a moment.")
+            raise Busy
         try:
             yield
         finally:
@@ -230,6 +253,16 @@ def _set_up_sqlite(raw: Any, record: object) -> None:
     raw.isolation_level = None  # we say BEGIN ourselves, below
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         raw.execute(f"PRAGMA {pragma}").close()
+
+
+def _begun(connection: Connection) -> RootTransaction:
+    """Begin to write; another process that holds the lock for too long makes the database busy."""
+    try:
+        return connection.begin()
+    except OperationalError as error:
+        if "locked" in short(error):
+            raise Busy from error
+        raise
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -67,6 +67,8 @@ def create(
         raise DataError(f"a login has 1 to 100 letters, digits and . @ + - _; got {login[:110]!r}.")
     if tx.value(select(people.c.id).where(people.c.login == login)):
         raise DataError(f"the login {login!r} is taken; choose another.")
+    if known is not None:
+        _check_password_allowed(login)
     name = (name.strip() or login)[:200]
     row = tx.add(
         people, login=login, name=name, admin=admin, created=tx.now,
@@ -125,8 +127,17 @@ def ensure(tx: Tx, login: str, name: str = "", admin: bool = False) -> Person:
 
 def set_password(tx: Tx, person: Person, known: str) -> None:
     """By its hash, which is made outside the transaction, since it is slow by design."""
+    _check_password_allowed(person.login)
     tx.run(people.update().where(people.c.id == person.id).values(password_hash=known))
     audit.note(tx, "password changed", person=person.id)
+
+
+def _check_password_allowed(login: str) -> None:
+    """Refuse a password for the person of `--open`, who sees to everything without one."""
+    if login == LOCAL:
+        raise DataError(
+            f"the login {LOCAL!r} is for `label serve --open` and has no password; choose another."
+        )
 
 
 def make_admin(tx: Tx, person: Person) -> None:
