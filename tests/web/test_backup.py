@@ -14,10 +14,10 @@ import pytest
 from sqlalchemy import func, select
 
 from firstpage.errors import DataError
-from firstpage.web.store import people
+from firstpage.web.store import invitations, people
 from firstpage.web.store.backup import NOT_KEPT, back_up, restore
 from firstpage.web.store.connect import Store
-from firstpage.web.store.tables import metadata
+from firstpage.web.store.tables import audit, metadata
 from tests.web import postgres
 from tests.web.site import Site
 
@@ -46,6 +46,20 @@ def test_there_and_back(both: Site, tmp_path: Path, name: str) -> None:
     task = other.task("books", "ada")
     assert other.client("ada").state(task) == both.client("ada").state(task)
     other.store.close()
+
+
+def test_links_of_a_copy_have_ended(both: Site, tmp_path: Path) -> None:
+    """One that was revoked after the copy was made must not come back."""
+    with both.store.write() as tx:
+        link = invitations.reset_link(tx, people.ensure(tx, "ada"), None)
+    back_up(both.store, tmp_path / "copy.jsonl")
+    other = Store(tmp_path / "restored", both.clock).prepare()
+    assert restore(tmp_path / "copy.jsonl", other).links == 1
+    with other.read() as tx:
+        with pytest.raises(DataError, match="its time is over"):
+            invitations.look(tx, link.token, "reset")
+        assert "reset link ended" in {row["action"] for row in tx.all(select(audit))}
+    other.close()
 
 
 def test_into_postgresql_and_on(site: Site, postgres_server: str, tmp_path: Path) -> None:
@@ -146,7 +160,7 @@ def test_a_copy_that_is_cut_is_refused(site: Site, empty: Store, tmp_path: Path)
     assert is_one_line(refused(cut, empty), "after its end")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(whole)[:-20])
     assert is_one_line(refused(tmp_path / "cut.gz", empty), "cut short")
-    assert restore(copy, empty) == len(lines) - 2
+    assert restore(copy, empty).rows == len(lines) - 2
 
 
 def test_a_cut_database_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
@@ -201,7 +215,7 @@ def test_only_the_owner_reads_a_copy(site: Site, tmp_path: Path, name: str) -> N
     back_up(site.store, tmp_path / name)
     assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
     store = Store(tmp_path / "new").prepare()
-    assert restore(tmp_path / name, store) > 10
+    assert restore(tmp_path / name, store).rows > 10
     for path in (tmp_path / "new").iterdir():
         assert path.stat().st_mode & 0o777 == 0o600, path
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options
+from firstpage.cli.shared import note
 
 
 @click.command("backup")
@@ -41,5 +42,8 @@ def restore_command(backup: Path, project: str) -> None:
 
     check(backup)  # nothing is made of a copy that is not whole
     with opened(project, make=True) as store:
-        count = restore(backup, store)
-    print(f"restored {count:,} rows into {project}", file=sys.stderr)
+        restored = restore(backup, store)
+    print(f"restored {restored.rows:,} rows into {project}", file=sys.stderr)
+    if restored.links:
+        ended = f"{restored.links} open links of the copy have ended"
+        note(f"{ended}; `firstpage label link` makes new ones.")

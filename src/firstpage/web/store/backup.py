@@ -12,6 +12,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
@@ -21,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from firstpage.data.files import check_readable, open_bytes, suffix_of, write_bytes
 from firstpage.errors import DataError
-from firstpage.web.store import copied
+from firstpage.web.store import copied, invitations
 from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, short
 from firstpage.web.store.copied import NOT_KEPT as NOT_KEPT
 from firstpage.web.store.migrate import present
@@ -50,8 +51,19 @@ def check(path: Path) -> int:
         return sum(1 for _ in rows)
 
 
-def restore(path: Path, store: Store) -> int:
-    """Read a copy into an empty store, all of it or nothing; how many rows came back."""
+@dataclass(frozen=True)
+class Restored:
+    """How many rows came back, and how many links of the copy have ended."""
+
+    rows: int
+    links: int
+
+
+def restore(path: Path, store: Store) -> Restored:
+    """Read a copy into an empty store, all of it or nothing.
+
+    Links that were open when the copy was made end: some of them may have been revoked since.
+    """
     with store.read() as tx:
         full = [
             t.name for t in metadata.sorted_tables if tx.value(select(func.count()).select_from(t))
@@ -160,7 +172,7 @@ def _check_sqlite(path: Path, mine: Path) -> None:
         raise DataError(f"{path}: this backup is damaged or cut short ({why}); take another copy.")
 
 
-def _fill(store: Store, rows: copied.Rows) -> int:
+def _fill(store: Store, rows: copied.Rows) -> Restored:
     count = 0
     with store.write() as tx:
         batch: list[dict[str, Any]] = []
@@ -176,7 +188,8 @@ def _fill(store: Store, rows: copied.Rows) -> int:
             tx.add_all(table, batch)
         if not store.sqlite:
             _advance_ids(tx)
-    return count
+        links = invitations.end_all(tx)
+    return Restored(count, links)
 
 
 def _advance_ids(tx: Tx) -> None:

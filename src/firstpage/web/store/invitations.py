@@ -113,6 +113,14 @@ def reset_link(tx: Tx, person: Person, by: Person | None, days: float = RESET_DA
     return _make(tx, "reset", by, days, person=person.id)
 
 
+def end_all(tx: Tx) -> int:
+    """End every link that was not used; return how many there were."""
+    rows = tx.all(LINKS.where(invitations.c.used_at.is_(None)))
+    for row in rows:
+        _end(tx, row, "ended", None)
+    return len(rows)
+
+
 def look(tx: Tx, token: str, kind: str) -> Invitation:
     """Return what a link offers, if it still does."""
     row = tx.first(
