@@ -27,6 +27,7 @@ class Live(Site):
     contexts: list[BrowserContext] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
+    bait: str | None = None  # an address that documents ask for and the policy must stop
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,6 +80,8 @@ class Live(Site):
     def _heard(self, message: Any) -> None:
         text = message.text
         ours = "/documents/" not in (message.location or {}).get("url", "")
+        if self.bait is not None and self.bait in text:  # the browser may name no document
+            ours = False
         if ours and ("Content Security Policy" in text or "Uncaught" in text):
             self.complaints.append(text)
 

@@ -73,6 +73,7 @@ def shown(live: Live, there: str) -> tuple[int, Page]:
     documents = tuple(
         Document(f"d{i}", f"Evil {i}", "html", evil(there, live.url)) for i in range(4)
     )
+    live.bait = there
     live.own("books", [Query("q0", "hostile", "", documents)], setting={"k": 2})
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
