@@ -6,6 +6,7 @@ import os
 import pkgutil
 import shutil
 import subprocess
+import tempfile
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,13 @@ for variable, value in {
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE",
 }.items():  # fmt: skip
     os.environ.setdefault(variable, value)
+
+# Tests write and remove tens of thousands of small files, and databases that wait for the disk:
+# all of it goes to memory, where there is room.
+MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+    if shutil.disk_usage(MEMORY).free > 6 << 30:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 from firstpage import kernels  # noqa: E402
 from firstpage.engine.threads import available  # noqa: E402
