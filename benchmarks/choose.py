@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from common import show, versions
 from firstpage.labeling.strategies.adaptive import Adaptive
-from firstpage.labeling.strategies.base import Answer, Task
+from firstpage.labeling.strategies.strategy import Answer, Task
 
 QUESTIONS, K = 100, 10
 

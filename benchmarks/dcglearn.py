@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from common import cpu_seconds, peer, seconds, show, versions
-from firstpage.data.preferences import Preferences
+from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.cone import cone
-from firstpage.dcglearn.newton import Optimum, solve
 from firstpage.dcglearn.pairs import Pairs, encode
+from firstpage.dcglearn.simulation import reversed_pairs, world
+from firstpage.dcglearn.solver import Optimum, solve
 from firstpage.dcglearn.sums import Sums
-from firstpage.dcglearn.worlds import reversed_pairs, world
 
 K, L = 10, 5
 MARGINS = np.ones(3)

@@ -14,11 +14,11 @@ from statistics import median
 import numpy as np
 
 import firstpage as fp
-from firstpage.device.machine import torch
-from firstpage.device.objective import device_objective
 from firstpage.losses.listwise import PlackettLuce
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.scorers.linear import Linear
+from firstpage.solvers.gpu.libraries import torch
+from firstpage.solvers.gpu.objective import device_objective
 from firstpage.solvers.objective import Objective
 
 QUERIES, ROWS, FEATURES = 31_531, 3_771_125, 136

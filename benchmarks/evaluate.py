@@ -22,7 +22,7 @@ import numpy as np
 
 import firstpage as fp
 from common import cpu_seconds, peer, seconds, show, versions
-from firstpage.data.trec import run_of
+from firstpage.data.formats.trec import run_of
 
 MEASURES = ["NDCG@10", "AP", "P@10", "RR"]
 PYTREC = {"ndcg_cut.10", "map", "P.10", "recip_rank"}

@@ -184,7 +184,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.client:
         return client()
-    from firstpage.labeling.events import DEFAULT_STRATEGY
+    from firstpage.labeling.session.events import DEFAULT_STRATEGY
 
     strategy = given.strategy or DEFAULT_STRATEGY
     kinds = ["sqlite", "postgres"] if given.database == "both" else [given.database]

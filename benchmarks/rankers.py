@@ -15,8 +15,8 @@ from pathlib import Path
 
 import firstpage as fp
 from common import cpu_seconds, seconds, show, versions
-from firstpage.rankers.base import Ranker
-from firstpage.rankers.names import RANKERS, ranker
+from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.registry import RANKERS, ranker
 
 TREES = "ListMLE(k=10, scorer=trees)"
 

@@ -25,11 +25,11 @@ import numpy as np
 
 import firstpage as fp
 from common import seconds, show, versions
-from firstpage.engine.base import Engine
-from firstpage.engine.cluster import DaskEngine
-from firstpage.engine.local import Local
+from firstpage.engine.dask_cluster import DaskEngine
+from firstpage.engine.engine import Engine
+from firstpage.engine.threads import Local
 from firstpage.losses.pairwise import PairwiseLogistic
-from firstpage.rankers.spread import Spread
+from firstpage.rankers.sharded.data import Spread
 from firstpage.scorers.linear import Linear
 
 FEATURES, DOCS, SHARDS = 136, 100, 20
@@ -95,7 +95,7 @@ def _grown(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> str:
 
 
 def _loaded() -> None:
-    import firstpage.rankers.pieces  # noqa: F401
+    import firstpage.rankers.sharded.shard  # noqa: F401
 
 
 def measured(rows: int, folder: Path, count: int, dask: bool) -> list[list[str]]:

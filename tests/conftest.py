@@ -30,7 +30,7 @@ if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
 
 from firstpage import kernels  # noqa: E402
 from firstpage.engine.threads import available  # noqa: E402
-from firstpage.kernels import native  # noqa: E402
+from firstpage.kernels.compiler import decorators  # noqa: E402
 
 settings.register_profile(
     "default",
@@ -79,17 +79,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests mean the machine code; those of the interpreter say so."""
-    monkeypatch.setattr(native, "LIGHT", 0)
+    monkeypatch.setattr(decorators, "LIGHT", 0)
 
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No machine code at all: every kernel runs as plain Python, in an empty cache."""
-    monkeypatch.setattr(native, "LIGHT", 10**15)
+    monkeypatch.setattr(decorators, "LIGHT", 10**15)
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path / "empty"))
-    for info in pkgutil.iter_modules(kernels.__path__):
-        for thing in vars(import_module(f"firstpage.kernels.{info.name}")).values():
-            if isinstance(thing, native.Kernel):
+    for info in pkgutil.walk_packages(kernels.__path__, "firstpage.kernels."):
+        for thing in vars(import_module(info.name)).values():
+            if isinstance(thing, decorators.Kernel):
                 monkeypatch.setattr(thing, "_versions", {})
 
 

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import firstpage as fp
-from firstpage.labeling.strategies.base import Task
-from firstpage.labeling.strategies.names import STRATEGIES, strategy
+from firstpage.labeling.strategies.registry import STRATEGIES, strategy
+from firstpage.labeling.strategies.strategy import Task
 from tests.aggregation.cases import random_query
 from tests.aggregation.test_methods import CASES as AGGREGATIONS
 from tests.aggregation.test_methods import ballots_of
@@ -89,7 +89,7 @@ def questions() -> Iterator[Entry]:
 
 
 def exports() -> Iterator[Entry]:
-    from firstpage.exporting.export import TARGETS
+    from firstpage.interop.export.export import TARGETS
 
     for kind in EXPORTED:
         for target in TARGETS:

@@ -25,7 +25,7 @@ INTERLEAVED = "2 qid:1 1:1\n0 qid:2 1:0\n1 qid:1 1:0\n3 qid:2 1:1\n0 qid:1 1:3\n
 
 @pytest.mark.slow
 def test_scores_follow_interleaved_data(tmp_path: Path, monkeypatch) -> None:
-    from firstpage.data import letor
+    from firstpage.data.formats import letor
 
     (tmp_path / "i.txt").write_text(INTERLEAVED)
     (tmp_path / "i.scores").write_text("2\n0\n1\n3\n0\n")  # the labels, in the file's order

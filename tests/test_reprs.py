@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.trec import run_of
-from firstpage.rankers.files import read_model
+from firstpage.data.formats.trec import run_of
+from firstpage.rankers.model_files import read_model
 
 DATA = fp.Synthetic(queries=120, docs=40, features=30, grades=5).dataset()
 RNG = np.random.default_rng(0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from firstpage.measures.catalogue import conventions
 from firstpage.measures.conventions import Convention
+from firstpage.measures.registry import conventions
 from firstpage.report.table import Table
 
 HERE = Path(__file__).parent

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from firstpage.measures.catalogue import forms
 from firstpage.measures.learned import LEARNED
-from firstpage.measures.parse import ALIASES, MEASURES
+from firstpage.measures.registry import ALIASES, MEASURES, forms
 
 
 def measures_page() -> str:

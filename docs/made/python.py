@@ -8,20 +8,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import firstpage as fp
-from firstpage.rankers.base import Ranker
+from firstpage.rankers.ranker import Ranker
 
 # In the order of the loop.
 PARTS = {
     "Data and truth": ("data", "Files of the field as one `Dataset`, and what is known of its documents."),
+    "A collection to try": ("demo", "Real texts and questions, without a download."),
     "Label": ("labeling", "Few questions, and the ordered top k of each query."),
     "Train": ("rankers", "All take `fit(train, valid=None)` or `fit(X, y, qid=qid)`."),
-    "Export": ("exporting", "Models in search engines and elsewhere: [the manual](export.md)."),
-    "Import": ("importing", "Models, judgments, feature logs and clicks of other programs."),
+    "Export": ("interop.export", "Models in search engines and elsewhere: [the manual](export.md)."),
+    "Import": ("interop.read", "Models, judgments, feature logs and clicks of other programs."),
     "Losses": ("losses", "What rankers minimise, by name."),
     "Evaluate and compare": ("measures", "[All measures](measures.md), [conventions](conventions.md)."),
     "Learn the measure": ("dcglearn", "Gains and discounts from preferences over rankings."),
     "Aggregate": ("aggregation", "Several rankings into one."),
-    "Theory": ("theory", "Is a loss top-k order sensitive, and consistent?"),
+    "Theory": ("papers.theory", "Is a loss top-k order sensitive, and consistent?"),
     "Errors": ("errors", "One line for a person each; all are `FirstpageError`."),
 }  # fmt: skip
 LONG = 88  # characters from which on a signature has a line for each parameter
@@ -36,18 +37,18 @@ def python_page() -> str:
         " · ".join(f"[{title}](#{title.lower().replace(' ', '-')})" for title in PARTS),
         "",
     ]
-    for title, (room, about) in PARTS.items():
+    for title, (package, about) in PARTS.items():
         lines += [f"## {title}", "", about, ""]
-        if room == "rankers":
+        if package == "rankers":
             lines += _class("Ranker", Ranker, "What all rankers share.")
-        for name in _names(room):
+        for name in _names(package):
             lines += _described(name, getattr(fp, name))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _names(room: str) -> list[str]:
+def _names(package: str) -> list[str]:
     """Classes first, then functions, by name."""
-    found = [n for n, where in fp._ROOM_OF.items() if where.partition(".")[0] == room]
+    found = [n for n, where in fp._MODULE_OF.items() if f"{where}.".startswith(f"{package}.")]
     return sorted(found, key=lambda n: (not inspect.isclass(getattr(fp, n)), n.casefold()))
 
 

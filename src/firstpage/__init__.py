@@ -5,7 +5,7 @@
     data = fp.read_letor("test.txt")
     fp.evaluate(scores, data, measures=["NDCG@10", "kERR"])
 
-Importing this loads nothing: every name below is fetched from its room when first used.
+Importing this loads nothing: every name below is fetched from its module when first used.
 """
 
 from __future__ import annotations
@@ -22,39 +22,38 @@ if TYPE_CHECKING:
     from firstpage.aggregation.costs import kemeny_cost as kemeny_cost
     from firstpage.aggregation.costs import lower_bound as lower_bound
     from firstpage.aggregation.weights import supervised_weights as supervised_weights
-    from firstpage.data.collection import stdlib_collection as stdlib_collection
     from firstpage.data.dataset import Dataset as Dataset
     from firstpage.data.describe import describe as describe
     from firstpage.data.folds import Fold as Fold
     from firstpage.data.folds import read_folds as read_folds
     from firstpage.data.folds import write_folds as write_folds
-    from firstpage.data.formats import read as read
-    from firstpage.data.formats import write as write
-    from firstpage.data.intersect import intersect as intersect
-    from firstpage.data.letor import read_letor as read_letor
-    from firstpage.data.letor import write_letor as write_letor
-    from firstpage.data.preference_files import read_preferences as read_preferences
-    from firstpage.data.preference_files import write_preferences as write_preferences
-    from firstpage.data.preference_folder import PreferenceFiles as PreferenceFiles
-    from firstpage.data.preferences import Preferences as Preferences
-    from firstpage.data.scores import read_scores as read_scores
-    from firstpage.data.scores import write_scores as write_scores
-    from firstpage.data.shard_writer import write_shards as write_shards
-    from firstpage.data.shards import Shards as Shards
-    from firstpage.data.shards import read_shards as read_shards
+    from firstpage.data.formats.letor import read_letor as read_letor
+    from firstpage.data.formats.letor import write_letor as write_letor
+    from firstpage.data.formats.registry import read as read
+    from firstpage.data.formats.registry import write as write
+    from firstpage.data.formats.scores import read_scores as read_scores
+    from firstpage.data.formats.scores import write_scores as write_scores
+    from firstpage.data.formats.trec import Qrels as Qrels
+    from firstpage.data.formats.trec import Run as Run
+    from firstpage.data.formats.trec import read_qrels as read_qrels
+    from firstpage.data.formats.trec import read_run as read_run
+    from firstpage.data.formats.trec import write_qrels as write_qrels
+    from firstpage.data.formats.trec import write_run as write_run
+    from firstpage.data.joins import intersect as intersect
+    from firstpage.data.preferences.files import PreferenceFiles as PreferenceFiles
+    from firstpage.data.preferences.files import read_preferences as read_preferences
+    from firstpage.data.preferences.files import write_preferences as write_preferences
+    from firstpage.data.preferences.preferences import Preferences as Preferences
+    from firstpage.data.preferences.utility import Utility as Utility
+    from firstpage.data.preferences.utility import read_utility as read_utility
+    from firstpage.data.shards.shards import Shards as Shards
+    from firstpage.data.shards.shards import read_shards as read_shards
+    from firstpage.data.shards.writer import write_shards as write_shards
     from firstpage.data.synthetic import Synthetic as Synthetic
     from firstpage.data.transforms import MinMax as MinMax
     from firstpage.data.transforms import Standardize as Standardize
     from firstpage.data.transforms import transform_from_dict as transform_from_dict
-    from firstpage.data.trec import Qrels as Qrels
-    from firstpage.data.trec import Run as Run
-    from firstpage.data.trec import read_qrels as read_qrels
-    from firstpage.data.trec import read_run as read_run
-    from firstpage.data.trec import write_qrels as write_qrels
-    from firstpage.data.trec import write_run as write_run
     from firstpage.data.truth import Truth as Truth
-    from firstpage.data.utility import Utility as Utility
-    from firstpage.data.utility import read_utility as read_utility
     from firstpage.dcglearn.active import choose as choose
     from firstpage.dcglearn.advice import advice as advice
     from firstpage.dcglearn.certificates.verdicts import verdicts as verdicts
@@ -62,42 +61,43 @@ if TYPE_CHECKING:
     from firstpage.dcglearn.intervals import intervals as intervals
     from firstpage.dcglearn.learn import DCGLearn as DCGLearn
     from firstpage.dcglearn.position import position_test as position_test
+    from firstpage.demo.collection import stdlib_collection as stdlib_collection
     from firstpage.errors import DataError as DataError
     from firstpage.errors import FirstpageError as FirstpageError
     from firstpage.errors import FirstpageWarning as FirstpageWarning
     from firstpage.errors import MeasureError as MeasureError
-    from firstpage.exporting.export import Export as Export
-    from firstpage.exporting.export import export as export
-    from firstpage.importing.clicks import read_clicks as read_clicks
-    from firstpage.importing.feature_log import read_feature_log as read_feature_log
-    from firstpage.importing.quepid import read_quepid as read_quepid
-    from firstpage.importing.ranklib import read_ranklib as read_ranklib
+    from firstpage.interop.export.export import Export as Export
+    from firstpage.interop.export.export import export as export
+    from firstpage.interop.read.clicks import read_clicks as read_clicks
+    from firstpage.interop.read.feature_log import read_feature_log as read_feature_log
+    from firstpage.interop.read.quepid import read_quepid as read_quepid
+    from firstpage.interop.read.ranklib import read_ranklib as read_ranklib
     from firstpage.labeling.assessors import Chat as Chat
     from firstpage.labeling.assessors import Function as Function
-    from firstpage.labeling.events import Setting as Setting
-    from firstpage.labeling.machine import label as label
+    from firstpage.labeling.assessors import label as label
     from firstpage.labeling.planning.assignment import make_assignment as make_assignment
-    from firstpage.labeling.session import Session as Session
+    from firstpage.labeling.session.events import Setting as Setting
+    from firstpage.labeling.session.session import Session as Session
     from firstpage.labeling.statistics.study import study as study
-    from firstpage.losses.names import loss as loss
-    from firstpage.measures.base import Measure as Measure
+    from firstpage.losses.registry import loss as loss
     from firstpage.measures.compare import Comparison as Comparison
     from firstpage.measures.compare import compare as compare
     from firstpage.measures.conventions import Convention as Convention
     from firstpage.measures.evaluate import Evaluation as Evaluation
     from firstpage.measures.evaluate import evaluate as evaluate
-    from firstpage.measures.parse import measure as measure
+    from firstpage.measures.measure import Measure as Measure
+    from firstpage.measures.registry import measure as measure
+    from firstpage.papers.theory.consistency import consistency as consistency
+    from firstpage.papers.theory.sensitivity import order_sensitive as order_sensitive
     from firstpage.rankers.boosted import AdaRank as AdaRank
     from firstpage.rankers.boosted import FocusedBoost as FocusedBoost
     from firstpage.rankers.boosted import RankBoost as RankBoost
-    from firstpage.rankers.crossval import CrossValidation as CrossValidation
-    from firstpage.rankers.crossval import cross_validate as cross_validate
     from firstpage.rankers.explain import explain as explain
-    from firstpage.rankers.files import load as load
-    from firstpage.rankers.lambdamart import LambdaMART as LambdaMART
-    from firstpage.rankers.names import ranker as ranker
-    from firstpage.rankers.objectives import metric as metric
-    from firstpage.rankers.objectives import objective as objective
+    from firstpage.rankers.model_files import load as load
+    from firstpage.rankers.registry import ranker as ranker
+    from firstpage.rankers.selection.cross_validation import CrossValidation as CrossValidation
+    from firstpage.rankers.selection.cross_validation import cross_validate as cross_validate
+    from firstpage.rankers.selection.tuning import tune as tune
     from firstpage.rankers.smooth import FocusedNet as FocusedNet
     from firstpage.rankers.smooth import ListMLE as ListMLE
     from firstpage.rankers.smooth import ListNet as ListNet
@@ -110,33 +110,31 @@ if TYPE_CHECKING:
     from firstpage.rankers.svm import TopMargin as TopMargin
     from firstpage.rankers.svm import TopSlack as TopSlack
     from firstpage.rankers.toprank import TopRank as TopRank
-    from firstpage.rankers.tuning import tune as tune
-    from firstpage.theory.consistency import consistency as consistency
-    from firstpage.theory.sensitivity import order_sensitive as order_sensitive
+    from firstpage.rankers.trees.lambdamart import LambdaMART as LambdaMART
+    from firstpage.rankers.trees.library_objectives import metric as metric
+    from firstpage.rankers.trees.library_objectives import objective as objective
 
-_ROOMS = {
+_MODULES = {
     "aggregation.aggregate": ["Aggregation", "aggregate"],
     "aggregation.ballots": ["Ballots"],
     "aggregation.costs": ["kemeny_cost", "lower_bound"],
     "aggregation.weights": ["supervised_weights"],
-    "data.collection": ["stdlib_collection"],
     "data.dataset": ["Dataset"],
     "data.describe": ["describe"],
     "data.folds": ["Fold", "read_folds", "write_folds"],
-    "data.formats": ["read", "write"],
-    "data.intersect": ["intersect"],
-    "data.letor": ["read_letor", "write_letor"],
-    "data.preference_files": ["read_preferences", "write_preferences"],
-    "data.preference_folder": ["PreferenceFiles"],
-    "data.preferences": ["Preferences"],
-    "data.scores": ["read_scores", "write_scores"],
-    "data.shard_writer": ["write_shards"],
-    "data.shards": ["Shards", "read_shards"],
+    "data.formats.letor": ["read_letor", "write_letor"],
+    "data.formats.registry": ["read", "write"],
+    "data.formats.scores": ["read_scores", "write_scores"],
+    "data.formats.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],
+    "data.joins": ["intersect"],
+    "data.preferences.files": ["PreferenceFiles", "read_preferences", "write_preferences"],
+    "data.preferences.preferences": ["Preferences"],
+    "data.preferences.utility": ["Utility", "read_utility"],
+    "data.shards.shards": ["Shards", "read_shards"],
+    "data.shards.writer": ["write_shards"],
     "data.synthetic": ["Synthetic"],
     "data.transforms": ["MinMax", "Standardize", "transform_from_dict"],
-    "data.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],
     "data.truth": ["Truth"],
-    "data.utility": ["Utility", "read_utility"],
     "dcglearn.active": ["choose"],
     "dcglearn.advice": ["advice"],
     "dcglearn.certificates.verdicts": ["verdicts"],
@@ -144,57 +142,50 @@ _ROOMS = {
     "dcglearn.intervals": ["intervals"],
     "dcglearn.learn": ["DCGLearn"],
     "dcglearn.position": ["position_test"],
+    "demo.collection": ["stdlib_collection"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
-    "exporting.export": ["Export", "export"],
-    "importing.clicks": ["read_clicks"],
-    "importing.feature_log": ["read_feature_log"],
-    "importing.quepid": ["read_quepid"],
-    "importing.ranklib": ["read_ranklib"],
-    "labeling.assessors": ["Chat", "Function"],
-    "labeling.events": ["Setting"],
-    "labeling.machine": ["label"],
+    "interop.export.export": ["Export", "export"],
+    "interop.read.clicks": ["read_clicks"],
+    "interop.read.feature_log": ["read_feature_log"],
+    "interop.read.quepid": ["read_quepid"],
+    "interop.read.ranklib": ["read_ranklib"],
+    "labeling.assessors": ["Chat", "Function", "label"],
     "labeling.planning.assignment": ["make_assignment"],
-    "labeling.session": ["Session"],
+    "labeling.session.events": ["Setting"],
+    "labeling.session.session": ["Session"],
     "labeling.statistics.study": ["study"],
-    "losses.names": ["loss"],
-    "measures.base": ["Measure"],
+    "losses.registry": ["loss"],
     "measures.compare": ["Comparison", "compare"],
     "measures.conventions": ["Convention"],
     "measures.evaluate": ["Evaluation", "evaluate"],
-    "measures.parse": ["measure"],
-    "rankers.objectives": ["metric", "objective"],
+    "measures.measure": ["Measure"],
+    "measures.registry": ["measure"],
+    "papers.theory.consistency": ["consistency"],
+    "papers.theory.sensitivity": ["order_sensitive"],
     "rankers.boosted": ["AdaRank", "FocusedBoost", "RankBoost"],
-    "rankers.crossval": ["CrossValidation", "cross_validate"],
     "rankers.explain": ["explain"],
-    "rankers.files": ["load"],
-    "rankers.lambdamart": ["LambdaMART"],
-    "rankers.names": ["ranker"],
-    "rankers.smooth": [
-        "FocusedNet",
-        "ListMLE",
-        "ListNet",
-        "RankCosine",
-        "RankNet",
-        "Regression",
-    ],
-    "rankers.svm": ["SVMMAP", "FocusedSVM", "RankSVM", "TopMargin", "TopSlack"],
+    "rankers.model_files": ["load"],
+    "rankers.registry": ["ranker"],
+    "rankers.selection.cross_validation": ["CrossValidation", "cross_validate"],
+    "rankers.selection.tuning": ["tune"],
+    "rankers.smooth": ["FocusedNet", "ListMLE", "ListNet", "RankCosine", "RankNet", "Regression"],
+    "rankers.svm": ["FocusedSVM", "RankSVM", "SVMMAP", "TopMargin", "TopSlack"],
     "rankers.toprank": ["TopRank"],
-    "rankers.tuning": ["tune"],
-    "theory.consistency": ["consistency"],
-    "theory.sensitivity": ["order_sensitive"],
+    "rankers.trees.lambdamart": ["LambdaMART"],
+    "rankers.trees.library_objectives": ["metric", "objective"],
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [*_ROOM_OF, "__version__"]
+__all__ = [*_MODULE_OF, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'firstpage' has no attribute {name!r}")
-    value = getattr(import_module(f"firstpage.{_ROOM_OF[name]}"), name)
+    value = getattr(import_module(f"firstpage.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ROOM_OF})
+    return sorted({*globals(), *_MODULE_OF})

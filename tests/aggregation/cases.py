@@ -9,7 +9,7 @@ import numpy as np
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.weights import normalized
 from firstpage.data.ids import Ids
-from firstpage.kernels.votes import ABSENT
+from firstpage.kernels.voting.votes import ABSENT
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.aggregation.weights import normalized
-from firstpage.data.trec import run_of
+from firstpage.data.formats.trec import run_of
 from firstpage.errors import DataError, MeasureError
 from tests.aggregation.test_ballots import as_run, ranked
 

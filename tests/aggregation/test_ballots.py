@@ -9,7 +9,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.kernels.votes import ABSENT
+from firstpage.kernels.voting.votes import ABSENT
 
 
 def plain_ballots(scores, offsets, mu, depth):

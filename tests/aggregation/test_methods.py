@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.aggregation.names import METHODS, about, method
+from firstpage.aggregation.registry import METHODS, about, method
 from firstpage.errors import DataError
-from firstpage.kernels import native
-from firstpage.kernels.exact import order_components
-from firstpage.kernels.kemeny import best_insertion, kwik_sort
+from firstpage.kernels.compiler import decorators
+from firstpage.kernels.voting.exact_kemeny import order_components
+from firstpage.kernels.voting.kemeny import best_insertion, kwik_sort
 from firstpage.names import PartError
 from tests.aggregation import reference as ref
 from tests.aggregation.cases import Query, ballots_of, random_query, some_weights, split
@@ -254,7 +254,7 @@ class TestEveryMethod:
         for heavy in (best_insertion, kwik_sort, order_components):
             monkeypatch.setattr(heavy, "heavy", False)
         got = method(name).order(ballots, weights)
-        monkeypatch.setattr(native, "LIGHT", 0)
+        monkeypatch.setattr(decorators, "LIGHT", 0)
         assert (method(name).order(ballots, weights) == got).all()
 
     def test_is_found_by_name_and_its_text_means_the_same(self, name: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.trec import run_of
+from firstpage.data.formats.trec import run_of
 
 RECIPE = fp.Synthetic(queries=12, docs="uniform(3, 20)", features=4, grades=3)
 DATA = RECIPE.dataset()

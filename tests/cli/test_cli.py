@@ -22,7 +22,7 @@ GOOD = RECIPE.true_utility(MADE.X)
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    from firstpage.data.trec import run_of
+    from firstpage.data.formats.trec import run_of
 
     fp.write_letor(MADE, tmp_path / "data.txt")
     fp.write_qrels(MADE, tmp_path / "data.qrels")

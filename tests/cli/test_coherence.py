@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.trec import run_of
-from firstpage.data.utility import Utility
+from firstpage.data.formats.trec import run_of
+from firstpage.data.preferences.utility import Utility
 
 RECIPE = fp.Synthetic(queries=20, docs="uniform(6, 15)", features=4, grades=3)
 DATA = RECIPE.dataset()

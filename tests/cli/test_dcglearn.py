@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.dcglearn.worlds import world
+from firstpage.dcglearn.simulation import world
 
 
 @pytest.fixture

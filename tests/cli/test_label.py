@@ -10,10 +10,10 @@ import pytest
 import firstpage as fp
 from firstpage.errors import DataError
 from firstpage.web.store import invitations, people, tasks
-from firstpage.web.store.choose import the_project
 from firstpage.web.store.connect import Store
-from firstpage.web.store.desk import Desk, Given
+from firstpage.web.store.judging import Desk, Given
 from firstpage.web.store.log import Timing
+from firstpage.web.store.projects import the_project
 from tests.labeling.endpoint import Stub, served
 
 

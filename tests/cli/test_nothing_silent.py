@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.trec import run_of
+from firstpage.data.formats.trec import run_of
 
 MADE = fp.Synthetic(queries=12, docs=6, features=3, grades=3).dataset()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.theory import catalogue
+from firstpage.papers.theory import registry
 from tests.report.test_report import Checker
 
 
@@ -26,8 +26,8 @@ def test_report_says_what_is_false_and_how_mended(run) -> None:
 
 @pytest.mark.slow
 def test_what_is_not_as_recorded_ends_with_1(run, monkeypatch) -> None:
-    (check,) = catalogue.chosen(["lan2013/theorem-1"])
-    monkeypatch.setattr(catalogue, "CHECKS", (replace(check, holds=True),))
+    (check,) = registry.chosen(["lan2013/theorem-1"])
+    monkeypatch.setattr(registry, "CHECKS", (replace(check, holds=True),))
     code, out, _ = run("theory", "--samples", 100)
     assert code == 1
     assert "NOT AS RECORDED" in out
@@ -36,9 +36,9 @@ def test_what_is_not_as_recorded_ends_with_1(run, monkeypatch) -> None:
 
 def test_list_and_json(run) -> None:
     out = run("theory", "--list").stdout
-    assert out.count("\n") == len(catalogue.CHECKS) + 2
+    assert out.count("\n") == len(registry.CHECKS) + 2
     rows = json.loads(run("theory", "--list", "--json").stdout)
-    assert [row["name"] for row in rows] == [check.name for check in catalogue.CHECKS]
+    assert [row["name"] for row in rows] == [check.name for check in registry.CHECKS]
     (found,) = json.loads(run("theory", "zhou2013/example", "--json").stdout)
     assert (found["holds"], found["as_recorded"], found["kind"]) == (True, True, "printed")
     assert found["numbers"]["flips at power"] == 3

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.collection import CANDIDATES, FEATURES
-from firstpage.data.questions import QUESTIONS
+from firstpage.demo.collection import CANDIDATES, FEATURES
+from firstpage.demo.questions import QUESTIONS
 from firstpage.errors import DataError
 
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
@@ -51,7 +51,7 @@ def test_tables_by_other_column_names(tmp_path: Path) -> None:
     assert data.feature_names == ("bm25", "pr")
     assert np.isnan(data.X[1, 0])
     assert data.y.tolist() == [1, 0]
-    from firstpage.data.tables import from_frame
+    from firstpage.data.formats.tables import from_frame
 
     assert from_frame(frame.to_pandas(), qid="query").y.tolist() == [1, 0]
     assert from_frame(frame.to_arrow()).y.tolist() == [1, 0]
@@ -297,7 +297,7 @@ def test_the_embedded_collection() -> None:
     answers = {name for _, grades in QUESTIONS for names in grades.values() for name in names}
     assert len(answers - set(found.documents)) < 0.1 * len(answers)
     assert "argparse.ArgumentParser" in found.documents
-    from firstpage.data.collection import baselines
+    from firstpage.demo.collection import baselines
 
     systems = baselines(found.data)
     scores = {
@@ -307,7 +307,7 @@ def test_the_embedded_collection() -> None:
 
 
 def test_links_and_pipes_are_written_through_never_replaced(tmp_path: Path) -> None:
-    from firstpage.data.files import write_bytes
+    from firstpage.data.io.files import write_bytes
 
     file, link = tmp_path / "file", tmp_path / "link.gz"
     file.write_text("old")
@@ -330,7 +330,7 @@ def test_links_and_pipes_are_written_through_never_replaced(tmp_path: Path) -> N
 
 
 def test_a_folder_cannot_be_written(tmp_path: Path) -> None:
-    from firstpage.data.files import write_bytes
+    from firstpage.data.io.files import write_bytes
 
     with pytest.raises(DataError, match="is a folder"), write_bytes(tmp_path):
         pass

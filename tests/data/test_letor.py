@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
-from firstpage.data import letor, letor_reader
+from firstpage.data.formats import letor, letor_reader
 from tests.patience import PATIENCE
 
 PLAIN = """\

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from firstpage.data.preference_files import read_preferences, write_preferences
-from firstpage.data.preferences import Preferences
-from firstpage.data.trec import Qrels, Run
+from firstpage.data.formats.trec import Qrels, Run
+from firstpage.data.preferences.files import read_preferences, write_preferences
+from firstpage.data.preferences.preferences import Preferences
 from firstpage.errors import DataError
 
 

@@ -10,9 +10,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import firstpage as fp
-from firstpage.data.letor_blocks import letor_blocks
-from firstpage.data.shards import is_shards
-from firstpage.data.stacked import stacked
+from firstpage.data.dataset import stacked
+from firstpage.data.shards.shards import is_shards
+from firstpage.data.shards.writer import letor_blocks
 from firstpage.errors import DataError, FirstpageWarning
 
 DATA = fp.Synthetic(queries=30, docs="uniform(3, 25)", features=6).dataset()
@@ -55,7 +55,7 @@ def test_names_and_sparse_features_and_wide_types(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 50, 200, 10**6])
 def test_text_is_read_block_by_block(tmp_path: Path, rows: int, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.letor_reader.CHUNK", 2048)  # many chunks
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 2048)  # many chunks
     fp.write_letor(DATA, tmp_path / "a.txt.gz")
     whole = fp.read_letor(tmp_path / "a.txt.gz")
     blocks = list(letor_blocks(tmp_path / "a.txt.gz", rows))
@@ -67,7 +67,7 @@ def test_text_is_read_block_by_block(tmp_path: Path, rows: int, monkeypatch) -> 
 
 
 def test_features_that_come_late_widen_what_is_written(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.letor_reader.CHUNK", 64)
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 64)
     lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:99 5:2"]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     found = fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
@@ -80,7 +80,7 @@ def test_features_that_come_late_widen_what_is_written(tmp_path: Path, monkeypat
 
 
 def test_a_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.letor_reader.CHUNK", 64)
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 64)
     lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:0 1:2"]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     with pytest.raises(DataError, match="the query '0' is in shard 00000 and in shard 000"):

@@ -103,7 +103,7 @@ def test_from_arrays_groups_rows() -> None:
 
 def test_documents_without_ids_are_called_by_their_place() -> None:
     data = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [1, 0, 2], [7, 7, 8])
-    from firstpage.data.trec import qrels_of, run_of
+    from firstpage.data.formats.trec import qrels_of, run_of
 
     with pytest.warns(fp.FirstpageWarning, match="3 of 3 documents have no id"):
         assert qrels_of(data).to_dict() == {"7": {"7-1": 1, "7-2": 0}, "8": {"8-1": 2}}

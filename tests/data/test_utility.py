@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from firstpage.data.utility import Utility, read_utility
+from firstpage.data.preferences.utility import Utility, read_utility
 from firstpage.errors import DataError
 
 

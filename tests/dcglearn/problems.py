@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from firstpage.dcglearn.cone import Cone, cone
-from firstpage.dcglearn.newton import Optimum, center_rounding, solve
 from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.solver import Optimum, center_rounding, solve
 from firstpage.dcglearn.sums import Sums
 
 SIZES = (1, 2, 5, 20, 39, 60, 200, 400)

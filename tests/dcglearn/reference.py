@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-from firstpage.data.preferences import Preferences
+from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.cone import Cone
 from firstpage.dcglearn.pairs import Pairs
 

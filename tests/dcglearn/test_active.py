@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firstpage.data.preferences import Preferences
+from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import STRATEGIES, choose
 from firstpage.dcglearn.advice import MIN_PAIRS, MIN_QUERIES, Advice, _fitted, advice
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.simulate import accuracy_of, simulate
+from firstpage.dcglearn.simulation import OTHER_LIST, accuracy_of, reversed_pairs, simulate, world
 from firstpage.dcglearn.validation import differences
-from firstpage.dcglearn.worlds import OTHER_LIST, reversed_pairs, world
 from firstpage.errors import DataError
 
 

@@ -8,8 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-from firstpage.data.preferences import Preferences
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.preferences import Preferences
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.baseline import against_dcg
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.types import Floats

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.utility import Utility
-from firstpage.dcglearn.claims import CLAIMS, example_1, proposition_1, theorem_1
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.coherence import agreement, coherence, list_agreement, list_values
 from firstpage.dcglearn.ranked import Ranked
 from firstpage.dcglearn.reading import wanted
 from firstpage.errors import DataError, FirstpageError, MeasureError
 from firstpage.measures.conventions import convention
+from firstpage.papers.zhou2013.theorems import CLAIMS, example_1, proposition_1, theorem_1
 
 # Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")

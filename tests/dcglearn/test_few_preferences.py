@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firstpage.data.preferences import Preferences
+from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.advice import advice
 from firstpage.dcglearn.baseline import against_dcg
 from firstpage.dcglearn.learn import DCGLearn

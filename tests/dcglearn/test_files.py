@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firstpage.data.preference_files import write_preferences
-from firstpage.data.preference_folder import PreferenceFiles
-from firstpage.data.preferences import Preferences
+from firstpage.data.preferences.files import PreferenceFiles, write_preferences
+from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.newton import PATIENCE
-from firstpage.engine.local import Local
+from firstpage.dcglearn.solver import PATIENCE
+from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import random_preferences
 

@@ -7,16 +7,16 @@ import warnings
 import numpy as np
 import pytest
 
-from firstpage.data.preferences import Preferences
-from firstpage.data.utility import Utility, read_utility
+from firstpage.data.preferences.preferences import Preferences
+from firstpage.data.preferences.utility import Utility, read_utility
 from firstpage.dcglearn.checks import contradicted, fingerprints
 from firstpage.dcglearn.factor import factors, similarity
 from firstpage.dcglearn.intervals import intervals
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import encode
 from firstpage.dcglearn.position import Noise, position_test
+from firstpage.dcglearn.simulation import regraded, reversed_pairs, world
 from firstpage.dcglearn.validation import agreement, differences, folds
-from firstpage.dcglearn.worlds import regraded, reversed_pairs, world
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import delta, objective, random_preferences
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.preference_files import write_rows
-from firstpage.data.utility import normalized
+from firstpage.data.preferences.files import write_rows
+from firstpage.data.preferences.utility import normalized
 from firstpage.dcglearn.intervals import intervals
-from firstpage.dcglearn.worlds import world
+from firstpage.dcglearn.simulation import world
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from tests.dcglearn.test_learn import varied
 
@@ -246,7 +246,7 @@ def test_a_verdict_is_not_undecided_by_rounding():
 
 
 def test_chosen_pairs_are_written_as_they_stand(tmp_path, monkeypatch):
-    from firstpage.data.preference_files import chosen_rows
+    from firstpage.data.preferences.files import chosen_rows
 
     monkeypatch.chdir(tmp_path)
     row = {"query": "q", "left": ["d1", "d2"], "right": "old", "outcome": 0, "note": "kept"}

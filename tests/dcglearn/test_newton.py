@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.dcglearn import newton
+from firstpage.dcglearn import solver
 from firstpage.dcglearn.cone import cone
-from firstpage.dcglearn.newton import solve
 from firstpage.dcglearn.pairs import encode
+from firstpage.dcglearn.solver import solve
 from firstpage.dcglearn.sums import Sums
 from tests.dcglearn.reference import (
     clarabel_optimum,
@@ -95,7 +95,7 @@ def test_preferences_that_can_all_be_met(c):
     )
     assert found.objective == pytest.approx(best, rel=1e-6)
     assert found.gap <= 1e-9 * found.objective
-    assert found.rounds < newton.MAX_STEPS
+    assert found.rounds < solver.MAX_STEPS
 
 
 @pytest.mark.slow
@@ -140,9 +140,9 @@ def test_a_weight_is_as_many_copies():
 
 
 def test_a_loose_gap_is_reported(monkeypatch):
-    monkeypatch.setattr(newton, "PATIENCE", 2)
-    monkeypatch.setattr(newton, "MAX_STEPS", 2)
-    monkeypatch.setattr(newton, "interior", lambda *given: None)
+    monkeypatch.setattr(solver, "PATIENCE", 2)
+    monkeypatch.setattr(solver, "MAX_STEPS", 2)
+    monkeypatch.setattr(solver, "interior", lambda *given: None)
     pairs = problem(800, seed=1)
     with pytest.warns(match="stopped after 2 steps"):
         solve(Sums(pairs, MARGINS), cone(10, 5), np.full(3, 100.0))

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from firstpage.dcglearn.nonnegative import minimize_nonnegative
+from firstpage.dcglearn.solver import minimize_nonnegative
 from firstpage.errors import DataError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.certificates.problem import Problem
 from firstpage.dcglearn.certificates.verdicts import verdicts
 from firstpage.errors import DataError, MeasureError

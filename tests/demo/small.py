@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from firstpage.data.collection import FEATURES, Collection, stdlib_collection
 from firstpage.data.dataset import Dataset
+from firstpage.demo.collection import FEATURES, Collection, stdlib_collection
 
 QUESTIONS, CANDIDATES = 9, 8
 

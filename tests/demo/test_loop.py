@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.demo import loop, steps
+from firstpage.demo import loop, report
 from firstpage.demo.folder import FILES, KIND
-from firstpage.demo.labelling import K
+from firstpage.demo.labeling import K
 from firstpage.demo.training import RANKERS
 from tests.demo.small import QUESTIONS
 
@@ -73,7 +73,7 @@ def test_first_results_are_counted(done: Path, figures: dict) -> None:
 
 
 def test_work_is_in_the_application(done: Path, figures: dict) -> None:
-    from firstpage.web.findings.progress import progress
+    from firstpage.web.analysis.progress import progress
     from firstpage.web.store.connect import Store
     from firstpage.web.store.projects import by_slug
 
@@ -107,7 +107,7 @@ def test_its_commands_run(done: Path, figures: dict, tmp_path: Path, monkeypatch
     shutil.copytree(done, tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")
     text = unescape((done / "report.html").read_text())
-    for _, commands in steps.again(figures["baseline"], figures["best"])[1:]:
+    for _, commands in report.again(figures["baseline"], figures["best"])[1:]:
         for command in commands:
             assert f"<pre>{command}</pre>" in text
             made = run(*shlex.split(command)[1:])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from firstpage.demo import serving
+from firstpage.demo import loop
 from firstpage.demo.folder import KIND
 from firstpage.labeling.assessors import Verdict
 from firstpage.web import serve as served
@@ -17,8 +17,8 @@ from firstpage.web.app import LOCAL
 from firstpage.web.machines import judge
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import people
-from firstpage.web.store.choose import the_project
 from firstpage.web.store.connect import Store
+from firstpage.web.store.projects import the_project
 from tests.demo.small import QUESTIONS
 
 
@@ -60,7 +60,7 @@ def sit_down(answers: int):
 def test_the_demo_goes_on_with_what_was_judged(
     small, tmp_path: Path, run, monkeypatch, answers: int
 ) -> None:
-    monkeypatch.setattr(serving, "serve", sit_down(answers))
+    monkeypatch.setattr(loop, "serve", sit_down(answers))
     made = run("demo", "-o", tmp_path, "--judge", "--port", 0)
     assert made.returncode == 0, made.stderr
     mine = KIND.read(tmp_path / "demo.json")["figures"]["labels"]["judged_by_you"]
@@ -73,7 +73,7 @@ def test_the_demo_goes_on_with_what_was_judged(
     assert f"You judged {len(mine)} of 2 questions" in made.stdout
     store = Store(tmp_path)
     with store.read() as tx:
-        from firstpage.web.findings.truth import truths
+        from firstpage.web.analysis.truth import truths
 
         found = {t.query: t for t in truths(tx, the_project(tx, "questions"))}
     store.close()
@@ -91,7 +91,7 @@ def test_the_application_stays_up(small, tmp_path: Path, run, monkeypatch) -> No
         seen.append((where, host, settings.open, (where / "report.html").exists()))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(serving, "serve", serve)
+    monkeypatch.setattr(loop, "serve", serve)
     made = run("demo", "-o", tmp_path, "--serve", "--port", 0)
     assert made.returncode == 0
     assert seen == [(tmp_path, "127.0.0.1", True, True)]

@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.demo.aggregating import together
-from firstpage.demo.labelling import sorting_takes
+from firstpage.demo.labeling import sorting_takes
 from firstpage.demo.measuring import held_out
-from firstpage.demo.people import TASTE, SimulatedAssessor, SimulatedEditor, worth_of
-from firstpage.demo.project import TEAM, team_of
-from firstpage.demo.training import folds, learned
+from firstpage.demo.project import (
+    TASTE,
+    TEAM,
+    SimulatedAssessor,
+    SimulatedEditor,
+    team_of,
+    worth_of,
+)
+from firstpage.demo.training import folds, learned, together
 from firstpage.labeling.assessors import Text
 
 

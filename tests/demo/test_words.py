@@ -12,7 +12,7 @@ from scipy.stats import norm
 import firstpage as fp
 from firstpage.demo import words
 from firstpage.demo.comparing import Compared, compared, extremes, first_right
-from firstpage.demo.labelling import Labels
+from firstpage.demo.labeling import Labels
 
 LABELS = cast(Labels, SimpleNamespace(minutes_each=6.0))
 

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 
 import firstpage as fp
-from firstpage.device.objective import LinearObjective, NetworkObjective, device_objective
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
 from firstpage.losses.pairwise import PairwiseLogistic
@@ -15,6 +14,7 @@ from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
 from firstpage.scorers.linear import Linear
 from firstpage.scorers.mlp import MLP
+from firstpage.solvers.gpu.objective import LinearObjective, NetworkObjective, device_objective
 from firstpage.solvers.objective import Objective
 
 LOSSES = {

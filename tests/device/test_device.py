@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.device.objective import HostLoss, _even, device_objective, uploaded
 from firstpage.errors import DataError
 from firstpage.losses.focused import focused_net, focused_svm
 from firstpage.losses.listwise import PlackettLuce
 from firstpage.losses.structural import AveragePrecisionHinge
 from firstpage.losses.terms import terms_of
 from firstpage.scorers.linear import Linear
+from firstpage.solvers.gpu.objective import HostLoss, _even, device_objective, uploaded
 from firstpage.solvers.objective import Objective, whole_queries
 
 pytestmark = pytest.mark.torch
@@ -43,14 +43,14 @@ def test_kernels_compile_for_a_gpu() -> None:
     import triton
     from triton.backends.compiler import GPUTarget
 
-    from firstpage.device import linear, lists
+    from firstpage.solvers.gpu import linear_kernels, list_kernels
 
     kinds = dict.fromkeys("XWSGABKD", "*fp32") | {
         "OFFSETS": "*i64", "COUNTS": "*i32", "FACTORS": "*fp32", "SHARES": "*fp32",
         "FIRSTS": "*i32", "VALUES": "*fp64", "SLOPES": "*fp32", "first": "i32",
     }  # fmt: skip
-    fixed = {"F": 46, "WIDE": 32, "REST": 16, "R": 32, "N": 128, "LOSS": lists.pairs}
-    for kernel in (linear.whole_pass, lists.each_query):
+    fixed = {"F": 46, "WIDE": 32, "REST": 16, "R": 32, "N": 128, "LOSS": list_kernels.pairs}
+    for kernel in (linear_kernels.whole_pass, list_kernels.each_query):
         names = kernel.arg_names
         source = triton.compiler.ASTSource(
             fn=kernel,
@@ -84,7 +84,7 @@ def test_losses_say_whether_they_can_be_computed_there() -> None:
 def test_features_are_uploaded_in_any_order_dense_or_sparse(monkeypatch) -> None:
     from scipy.sparse import csr_array
 
-    monkeypatch.setattr("firstpage.device.objective.ROWS", 7)
+    monkeypatch.setattr("firstpage.solvers.gpu.objective.ROWS", 7)
     rng = np.random.default_rng(0)
     X, order = rng.random((40, 3)), rng.permutation(40)
     for given in (X, csr_array(X)):

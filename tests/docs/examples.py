@@ -14,8 +14,8 @@ from unittest import mock
 import numpy as np
 
 import firstpage as fp
-from firstpage.data.trec import run_of
-from firstpage.dcglearn.worlds import world
+from firstpage.data.formats.trec import run_of
+from firstpage.dcglearn.simulation import world
 from firstpage.demo import loop
 from tests.demo import small
 from tests.demo.small import small_collection

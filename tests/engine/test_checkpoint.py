@@ -13,7 +13,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.checkpoint import _packed, _unpacked
+from firstpage.rankers.fit.checkpoint import _packed, _unpacked
 from tests.engine.conftest import DATA
 
 
@@ -94,7 +94,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_it_is_written_every_so_often(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.rankers.checkpoint.EVERY", 0.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", 0.0)
     file, seen = tmp_path / "fit.ckpt", []
     fp.RankNet().fit(
         DATA, checkpoint=file, callback=lambda step: seen.append(file.exists()) and None
@@ -120,7 +120,7 @@ def test_what_a_fit_began_with_belongs_to_it(tmp_path: Path) -> None:
 def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, monkeypatch) -> None:
     file = tmp_path / "fit.ckpt"
     with monkeypatch.context() as patch:
-        patch.setattr("firstpage.rankers.checkpoint.versions", lambda: {"firstpage": "0.0.1"})
+        patch.setattr("firstpage.rankers.fit.checkpoint.versions", lambda: {"firstpage": "0.0.1"})
         with pytest.raises(Break):
             fp.ListNet().fit(DATA, checkpoint=file, callback=breaking(3))
     with pytest.raises(DataError, match="was left by another version of Firstpage"):
@@ -132,9 +132,9 @@ def test_a_descent_that_was_all_but_done_is_done(tmp_path: Path, monkeypatch, va
     """Killed after its last step, which must not be taken twice."""
     file, name = tmp_path / "fit.ckpt", "ListNet(solver='gd(max_iter=9, rate=5)')"
     whole = fp.ranker(name).fit(DATA, valid=valid)
-    monkeypatch.setattr("firstpage.rankers.checkpoint.EVERY", -1.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", -1.0)
     with monkeypatch.context() as patch:
-        patch.setattr("firstpage.rankers.checkpoint.Checkpoint.done", lambda self: None)
+        patch.setattr("firstpage.rankers.fit.checkpoint.Checkpoint.done", lambda self: None)
         fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
     with pytest.warns(FirstpageWarning, match="where 9 iterations"):
         again = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
@@ -147,8 +147,8 @@ def test_a_full_disk_ends_no_fit(tmp_path: Path, monkeypatch) -> None:
     def full(held, path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("firstpage.rankers.checkpoint.EVERY", -1.0)
-    monkeypatch.setattr("firstpage.rankers.checkpoint.write_json", full)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", -1.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.write_json", full)
     with pytest.warns(FirstpageWarning, match=r"cannot be written \(No space left") as said:
         found = fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")
     assert len(said) == 1  # not in every iteration
@@ -161,7 +161,7 @@ def test_a_place_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, mo
     def none(dir: Path) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("firstpage.rankers.checkpoint.tempfile.TemporaryFile", none)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.tempfile.TemporaryFile", none)
     with pytest.raises(DataError, match=r"cannot be written there \(Read-only file system\)"):
         fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.engine.base import EngineError
-from firstpage.engine.worker import held
+from firstpage.engine.dask_worker import held
+from firstpage.engine.engine import EngineError
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import random_preferences
 from tests.engine.conftest import DATA
@@ -101,7 +101,7 @@ def test_a_job_that_is_done_leaves_nothing(machines, shards) -> None:
 
 def test_all_workers_that_die_at_once_are_made_up_for(machines, shards, local, monkeypatch) -> None:
     """Others come in the middle of a call, when nobody of the old ones is left."""
-    monkeypatch.setattr("firstpage.engine.cluster.GLANCE", 0.2)
+    monkeypatch.setattr("firstpage.engine.dask_cluster.GLANCE", 0.2)
     machines.need(2)
     after: list[Thread] = []
 
@@ -159,13 +159,13 @@ def test_what_goes_wrong_on_a_worker_is_said_here(machines, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_no_scheduler_is_one_clear_line(shards, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.engine.cluster.TIMEOUT", 0.5)
+    monkeypatch.setattr("firstpage.engine.dask_cluster.TIMEOUT", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         fp.RankNet().fit(shards, engine="dask://127.0.0.1:9")
 
 
 def test_no_workers_is_one_clear_line(machines, shards, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.engine.cluster.PATIENCE", 0.3)
+    monkeypatch.setattr("firstpage.engine.dask_cluster.PATIENCE", 0.3)
     machines.need(0)
     with pytest.raises(EngineError, match="has no workers; start some with `dask worker"):
         fp.RankNet().fit(shards, engine=machines.engine)
@@ -175,7 +175,7 @@ def test_no_workers_is_one_clear_line(machines, shards, monkeypatch) -> None:
 def test_a_scheduler_that_dies_leaves_a_checkpoint(
     machines, shards, local, name, tmp_path, monkeypatch, capfd
 ) -> None:
-    monkeypatch.setattr("firstpage.engine.cluster.TIMEOUT", 3.0)
+    monkeypatch.setattr("firstpage.engine.dask_cluster.TIMEOUT", 3.0)
     machines.need(1)
     file = tmp_path / "fit.ckpt"
 

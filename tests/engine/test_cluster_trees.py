@@ -12,7 +12,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.ids import Ids
-from firstpage.engine.base import EngineError
+from firstpage.engine.engine import EngineError
 from firstpage.errors import DataError
 from firstpage.scorers.trees import Trees
 from tests.engine.machines import Machines

@@ -12,13 +12,13 @@ from scipy.sparse import csr_array
 
 import firstpage as fp
 from firstpage.data.ids import Ids
-from firstpage.engine.base import Kept
-from firstpage.engine.local import Local
-from firstpage.engine.places import engine_of
+from firstpage.engine.addresses import engine_of
+from firstpage.engine.engine import Kept
 from firstpage.engine.scratch import SMALL, Scratch
+from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning, MissingDependency
-from firstpage.rankers.spread import Spread
-from firstpage.rankers.training import Training, without_flat
+from firstpage.rankers.fit.training_data import Training, without_flat
+from firstpage.rankers.sharded.data import Spread
 from firstpage.scorers.linear import Linear
 from tests.engine.conftest import DATA
 
@@ -99,7 +99,7 @@ def test_boosting_chooses_what_it_chooses_in_memory(exact: fp.Shards, name: str)
 
 
 def test_thresholds_are_those_of_memory_however_many_documents(exact, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.solvers.thresholds.SAMPLED", 100)
+    monkeypatch.setattr("firstpage.solvers.boosting.weak_rankers.SAMPLED", 100)
     near, far = (fp.RankBoost(rounds=5).fit(data) for data in (EXACT, exact))
     assert np.array_equal(far.params_[:, :2], near.params_[:, :2])
 

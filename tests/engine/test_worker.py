@@ -6,8 +6,8 @@ from threading import Event, Thread
 
 import pytest
 
-from firstpage.engine import worker
-from firstpage.engine.places import engine_of
+from firstpage.engine import dask_worker
+from firstpage.engine.addresses import engine_of
 from firstpage.errors import DataError
 
 begun, go = Event(), Event()
@@ -31,18 +31,18 @@ def test_a_job_that_is_broken_off_leaves_nothing_behind() -> None:
     """As by Ctrl-C: its last calls are still on their way when it is dropped."""
     found: list[object] = []
     asked = [(n, n, ("work",)) for n in range(3)]
-    thread = Thread(target=lambda: found.extend(worker.call("off", Slow, 100, asked)))
+    thread = Thread(target=lambda: found.extend(dask_worker.call("off", Slow, 100, asked)))
     thread.start()
     assert begun.wait(10)
-    worker.drop("off")
+    dask_worker.drop("off")
     go.set()
     thread.join(10)
     assert found == [0]  # what had begun was finished, the rest was not
-    assert not [key for key in worker._kept._held if key[0] == "off"]
-    assert not [key for key in worker._busy if key[0] == "off"]
-    assert worker.call("on", Slow, 100, asked) == [0, 1, 2]
-    assert len([key for key in worker._kept._held if key[0] == "on"]) == 3
-    worker.drop("on")
+    assert not [key for key in dask_worker._kept._held if key[0] == "off"]
+    assert not [key for key in dask_worker._busy if key[0] == "off"]
+    assert dask_worker.call("on", Slow, 100, asked) == [0, 1, 2]
+    assert len([key for key in dask_worker._kept._held if key[0] == "on"]) == 3
+    dask_worker.drop("on")
 
 
 def test_a_client_that_is_closed_is_one_clear_line() -> None:

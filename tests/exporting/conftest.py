@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.exporting.grown import forest_of
+from firstpage.interop.export.grown import forest_of
 
 SIZES = np.array([1.0, 2e8, 1e-3, 1e-30, 1e-7, 40.0])
 NAMES = ['title "bm25"', "views</feature>", "ctr\n}", "ü ${text} {{x}}", "'''\\", "f<=1"]
@@ -85,8 +85,7 @@ def without_tiny(given: Probe) -> Probe:
 
 def probe(fitted: Any, seed: int = 0) -> Probe:
     """Random and extreme float32 numbers, and all thresholds with their neighbours."""
-    from firstpage.exporting.features import features_of
-    from firstpage.exporting.subject import Subject
+    from firstpage.interop.export.subject import Subject, features_of
 
     rng = np.random.default_rng(seed)
     usual = dataset().X[rng.integers(0, dataset().n_docs, 600)]

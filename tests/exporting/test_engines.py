@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.exporting.export import TARGETS
-from firstpage.exporting.floats import floor32, unscaled
-from firstpage.exporting.solr import SLACK, lowered
-from firstpage.rankers.files import model_of
+from firstpage.interop.export.export import TARGETS
+from firstpage.interop.export.forest import floor32, unscaled
+from firstpage.interop.export.solr import SLACK, lowered
+from firstpage.rankers.model_files import model_of
 from tests.exporting.conftest import (
     CLOSE,
     NAMES,
@@ -98,7 +98,7 @@ def test_solr_stretches_features_whose_thresholds_are_tiny() -> None:
 
 
 def test_solr_refuses_what_it_cannot_tell_apart() -> None:
-    from firstpage.rankers.files import Model
+    from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
     scoring = StumpsScoring.of(1, [0, 0], [-2e-30, 1e38], [1.0, 1.0])
@@ -162,7 +162,7 @@ def test_hostile_names_come_through() -> None:
 
 
 def test_a_model_that_learnt_nothing() -> None:
-    from firstpage.rankers.files import Model
+    from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
     model = Model("RankBoost", {}, StumpsScoring.of(6, [], [], []), None, None, {})
@@ -220,7 +220,7 @@ def _trees(library: str = "lightgbm", **options: object):
 
 
 def test_many_trees_are_worth_a_note() -> None:
-    from firstpage.rankers.files import Model
+    from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
     count = 201
@@ -280,7 +280,7 @@ def test_the_ends_of_float32(target: str, kind: str) -> None:
 
 
 def test_weights_that_float32_cannot_hold_are_refused() -> None:
-    from firstpage.rankers.files import Model
+    from firstpage.rankers.model_files import Model
     from firstpage.scorers.linear import LinearScoring
 
     for weight in (1e39, 1e-31):
@@ -310,7 +310,7 @@ def test_real_data(real_data: Path) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_random_steps_at_any_size(seed: int) -> None:
     """Thresholds from 1e-40 to 1e38, features exactly at them and at their neighbours."""
-    from firstpage.rankers.files import Model
+    from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.exporting.export import TARGETS
+from firstpage.interop.export.export import TARGETS
 from tests.cli.conftest import run  # noqa: F401
 from tests.exporting.conftest import NAMES, ranker
 

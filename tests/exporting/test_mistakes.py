@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.exporting.export import TARGETS
-from firstpage.rankers.files import Model
+from firstpage.interop.export.export import TARGETS
+from firstpage.rankers.model_files import Model
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.stumps import StumpsScoring
 from tests.cli.conftest import run  # noqa: F401

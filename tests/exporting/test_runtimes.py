@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.rankers.files import Model, model_of
+from firstpage.rankers.model_files import Model, model_of
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring
 from tests.exporting.conftest import CLOSE, NAMES, RANKERS, dataset, predict, probe, ranker

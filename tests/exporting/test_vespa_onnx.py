@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.rankers.files import Model
+from firstpage.rankers.model_files import Model
 from tests.exporting.conftest import CLOSE, NAMES, RANKERS, Probe, dataset, predict, probe, ranker
 from tests.exporting.test_runtimes import network
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.json_files import write_json
-from firstpage.importing.clicks import write_pairs
-from firstpage.labeling.votes import read_votes
-from firstpage.rankers.files import read_model
+from firstpage.data.io.json_files import write_json
+from firstpage.interop.read.clicks import write_pairs
+from firstpage.labeling.simulation.votes import read_votes
+from firstpage.rankers.model_files import read_model
 from tests.cli.conftest import run  # noqa: F401
 from tests.exporting.conftest import CLOSE, RANKERS, dataset, predict, probe, ranker
 from tests.exporting.engines import ranklib

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from firstpage import kernels
-from firstpage.kernels import machine, native
-from firstpage.kernels.native import kernel, part, vector_kernel
-from firstpage.kernels.parts import Part
+from firstpage.kernels.compiler import decorators, object_cache
+from firstpage.kernels.compiler.decorators import kernel, part, vector_kernel
+from firstpage.kernels.compiler.functions import Part
 from firstpage.types import Floats, Ints
 
 FACTOR = 3
@@ -98,7 +98,7 @@ def test_a_damaged_or_cut_cache_file_is_made_again(cache: Path, monkeypatch) -> 
         out = np.zeros(1)
         add_tripled(np.ones(1), out)
         assert out[0] == 3
-        assert machine.load(file) is not None
+        assert object_cache.load(file) is not None
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, monkeypatch) -> None:
@@ -112,18 +112,20 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, m
 
 
 def test_the_cache_key_follows_the_code_of_every_part_and_constant() -> None:
-    before = machine.fingerprint(add_tripled, ("float64:1", "float64:1"))
+    before = object_cache.fingerprint(add_tripled, ("float64:1", "float64:1"))
     scope = dict(tripled.python.__globals__, FACTOR=4)
     changed = Part(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
     outer = dict(add_tripled.python.__globals__, tripled=changed)
-    other = native.Kernel(type(tripled.python)(add_tripled.python.__code__, outer, "add_tripled"))
-    assert machine.fingerprint(other, ("float64:1", "float64:1")) != before
-    assert machine.fingerprint(add_tripled, ("float64:1", "float32:1")) != before
+    other = decorators.Kernel(
+        type(tripled.python)(add_tripled.python.__code__, outer, "add_tripled")
+    )
+    assert object_cache.fingerprint(other, ("float64:1", "float64:1")) != before
+    assert object_cache.fingerprint(add_tripled, ("float64:1", "float32:1")) != before
 
 
 def test_sums_in_the_order_of_vectors_are_never_interpreted(cache: Path, monkeypatch) -> None:
     """A worker's small shard and a large one elsewhere must agree to the last bit."""
-    monkeypatch.setattr(native, "LIGHT", 10**15)
+    monkeypatch.setattr(decorators, "LIGHT", 10**15)
     monkeypatch.setattr(dot, "_versions", {})
     values = np.random.default_rng(0).normal(size=1000)
     found = dot(values, values)
@@ -132,7 +134,7 @@ def test_sums_in_the_order_of_vectors_are_never_interpreted(cache: Path, monkeyp
 
 
 def test_small_jobs_without_machine_code_are_interpreted(cache: Path, monkeypatch) -> None:
-    monkeypatch.setattr(native, "LIGHT", 25)
+    monkeypatch.setattr(decorators, "LIGHT", 25)
     out = np.zeros(5)
     add_tripled(np.ones(5), out)  # 10 elements
     add_tripled(np.ones(5), out)  # 20

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from firstpage.kernels.native import kernel
-from firstpage.kernels.number import parse_number, powers, spelled_number
+from firstpage.kernels.compiler.decorators import kernel
+from firstpage.kernels.parsing.numbers import parse_number, powers, spelled_number
 from firstpage.types import Bytes, Floats, Ints, Words
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.data.ranking import ranked, ranked_labels
-from firstpage.kernels.order import order_ties_by_key, tie_blocks, top_labels
+from firstpage.data.groups import ranked, ranked_labels
+from firstpage.kernels.measures.ties import order_ties_by_key, tie_blocks, top_labels
 from firstpage.kernels.random import random_words
 
 groups = st.lists(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from firstpage.labeling.strategies.base import Answer, Compare, Question, Strategy, Task, TopK
+from firstpage.labeling.strategies.strategy import Answer, Compare, Question, Strategy, Task, TopK
 
 Less = Callable[[int, int], bool]
 

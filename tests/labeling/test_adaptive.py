@@ -13,11 +13,11 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.labeling.bradley_terry import bradley_terry
+from firstpage.labeling.belief.bradley_terry import bradley_terry
 from firstpage.labeling.strategies.adaptive import Adaptive, State
-from firstpage.labeling.strategies.base import Answer, Asked, Compare, Strategy, Task, TopK
 from firstpage.labeling.strategies.refined import Refined
 from firstpage.labeling.strategies.sorting import Heap, HeapClosure
+from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Strategy, Task, TopK
 
 Says = Callable[[int, int], int]
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.assessors import Chat, Function, Text
-from firstpage.labeling.events import Setting, from_dict
-from firstpage.labeling.machine import label
-from firstpage.labeling.session import Session
+from firstpage.labeling.assessors import Chat, Function, Text, label
+from firstpage.labeling.session.events import Setting, from_dict
+from firstpage.labeling.session.session import Session
 from tests.labeling.endpoint import Stub, served
 
 A, B = Text("a", "pears", "first"), Text("b", "pears and apples", "second")

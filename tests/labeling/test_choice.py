@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from firstpage.labeling import choice
-from firstpage.labeling.choice import cut_points, next_pair, pair_gains
-from firstpage.labeling.moments import moments
-from firstpage.labeling.utilities import Utilities, prior
+from firstpage.labeling.belief import choice
+from firstpage.labeling.belief.choice import cut_points, next_pair, pair_gains
+from firstpage.labeling.belief.thurstone import moments
+from firstpage.labeling.belief.utilities import Utilities, prior
 
 
 def random_belief(n: int, seed: int, scale: float = 1.0) -> Utilities:

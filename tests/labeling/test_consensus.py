@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from firstpage.labeling.consensus import consensus
-from firstpage.labeling.strategies.base import Answer, Asked, Compare, Grade
+from firstpage.labeling.belief.consensus import consensus
+from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Grade
 
 
 def opinion(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.strategies.names import STRATEGIES, check_documents, max_documents
+from firstpage.labeling.strategies.registry import STRATEGIES, check_documents, max_documents
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from firstpage.errors import DataError
-from firstpage.labeling.events import (
+from firstpage.labeling.session.control_questions import APART, Gold
+from firstpage.labeling.session.events import (
     Judged,
     Revised,
     Setting,
@@ -24,8 +25,7 @@ from firstpage.labeling.events import (
     setting_from,
     to_dict,
 )
-from firstpage.labeling.extras import APART, Gold
-from firstpage.labeling.session import OutOfStep, Session, Shown
+from firstpage.labeling.session.session import OutOfStep, Session, Shown
 
 NAMES = [f"d{i}" for i in range(20)]
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort", "pairs"]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.simulate import World, drive, simulate
-from firstpage.labeling.strategies.base import Answer, Compare, Grade, Task
-from firstpage.labeling.strategies.names import strategy
-from firstpage.labeling.votes import Votes, read_votes
+from firstpage.labeling.simulation.simulate import World, drive, simulate
+from firstpage.labeling.simulation.votes import Votes, read_votes
+from firstpage.labeling.strategies.registry import strategy
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Task
 
 VOTES = """topic,arg1,arg2,vote,worker
 t,a,b,a1,w1

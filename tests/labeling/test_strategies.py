@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.errors import DataError
-from firstpage.labeling.strategies.base import Answer, Compare, Grade, Task, TopK, tied_runs
-from firstpage.labeling.strategies.names import STRATEGIES, strategy
+from firstpage.labeling.strategies.registry import STRATEGIES, strategy
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Task, TopK, tied_runs
 from tests.labeling.reference import by_merit, heap_label, play
 
 SORTING = [

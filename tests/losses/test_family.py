@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.data.truth import Truth
-from firstpage.losses.base import Loss
 from firstpage.losses.focused import Focused, Scaled, TopList, focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
@@ -273,7 +273,7 @@ def test_focused_mixes_any_two_losses() -> None:
 @pytest.mark.slow
 def test_kernels_without_the_compiler(interpreted) -> None:
     """`bind` always compiles; what it compiled agrees with the plain Python of the kernel."""
-    from firstpage.kernels import listwise
+    from firstpage.kernels.losses import listwise
 
     truth, scores = sample("graded")
     target = PlackettLuce(3).target(truth)

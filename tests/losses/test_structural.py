@@ -12,7 +12,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.losses.base import Loss
+from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
-from firstpage.data.source import Source
+from firstpage.data.preferences.utility import Source
 from firstpage.measures.conventions import convention
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
@@ -347,7 +347,7 @@ def test_kinds_of_many_grades_and_places_are_told_apart_too() -> None:
 
 
 def test_the_catalogue_names_the_form() -> None:
-    from firstpage.measures.catalogue import forms
+    from firstpage.measures.registry import forms
 
     found = dict(forms())
     assert "measure file" in found["DCG(file, form, segment)@n"]

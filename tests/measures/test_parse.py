@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import firstpage as fp
 from firstpage.measures.binary import AP, P
 from firstpage.measures.graded import ERR, NDCG
-from firstpage.measures.parse import MEASURES
+from firstpage.measures.registry import MEASURES
 from firstpage.measures.topk import kNDCG
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
-from firstpage.measures.parse import MEASURES
+from firstpage.measures.registry import MEASURES
 
 TEXTS = [
     "NDCG@5", "NDCG", "NDCG(gain=linear)@3", "MeanNDCG", "ERR", "ERR@2", "AP", "AP@3", "P@5",

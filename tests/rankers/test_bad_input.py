@@ -158,8 +158,8 @@ def damaged(path, change) -> str:
 
 def _signed(part: dict, held: dict, **changes) -> None:
     """Changed by someone who knows how to sign."""
-    from firstpage.data.json_files import digest
-    from firstpage.rankers.files import HELD
+    from firstpage.data.io.json_files import digest
+    from firstpage.rankers.model_files import HELD
 
     part.update(changes)
     held["sha256"] = digest({name: held[name] for name in HELD})

@@ -17,11 +17,10 @@ import firstpage as fp
 from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 from firstpage.losses.pairwise import PairwiseExponential
 from firstpage.scorers.stumps import StumpsScoring
-from firstpage.solvers.boost_parts import ListPart, PairPart
-from firstpage.solvers.boosting import _State
-from firstpage.solvers.judges import Judge
-from firstpage.solvers.thresholds import midpoints, thresholds_of
-from firstpage.solvers.weak import Features, Stumps
+from firstpage.solvers.boosting.boosting import _State
+from firstpage.solvers.boosting.query_measure import Judge
+from firstpage.solvers.boosting.statistics import ListPart, PairPart
+from firstpage.solvers.boosting.weak_rankers import Features, Stumps, midpoints, thresholds_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was learnt")  # where nothing can be
 
@@ -398,7 +397,7 @@ def test_documents_are_on_the_same_side_in_training_and_prediction(dtype, bins: 
 
 
 def test_threads_do_not_change_a_bit(monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.solvers.pools.ALONE", 0)
+    monkeypatch.setattr("firstpage.solvers.boosting.pools.ALONE", 0)
     models = [fp.RankBoost(rounds=20, threads=t).fit(TRAIN).model_.to_dict() for t in (1, 2, 3, 40)]
     assert all(model == models[0] for model in models)
 

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import firstpage as fp
 from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.rankers.names import RANKERS
+from firstpage.rankers.registry import RANKERS
 
 SMOOTH = [fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet]
 HINGES = [fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack]
@@ -331,5 +331,5 @@ def test_names_ignore_case_and_hyphens() -> None:
         with pytest.raises(FirstpageError, match=words):
             fp.ranker(text)
     assert list(RANKERS) == [
-        n for n, *_ in __import__("firstpage.rankers.names", fromlist=["x"]).about()
+        n for n, *_ in __import__("firstpage.rankers.registry", fromlist=["x"]).about()
     ]

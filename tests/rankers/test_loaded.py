@@ -14,12 +14,12 @@ import pytest
 from sklearn.base import clone
 
 import firstpage as fp
-from firstpage.data.json_files import digest
+from firstpage.data.io.json_files import digest
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.files import HELD
-from firstpage.rankers.names import RANKERS
-from firstpage.rankers.record import ATTRIBUTES, fit_record, fitted_attributes
-from firstpage.rankers.watcher import Step
+from firstpage.rankers.fit.progress import Step
+from firstpage.rankers.fit.record import ATTRIBUTES, fit_record, fitted_attributes
+from firstpage.rankers.model_files import HELD
+from firstpage.rankers.registry import RANKERS
 
 DATA = fp.Synthetic(queries=40, docs="uniform(2, 12)", features=4, grades=3, seed=3).dataset()
 TRAIN, VALID = DATA[:28], DATA[28:]

@@ -75,7 +75,7 @@ def test_boosting_in_vain_says_so_and_keeps_its_objective() -> None:
 
 
 def test_tables_too_large_are_refused() -> None:
-    import firstpage.solvers.pools as pools
+    import firstpage.solvers.boosting.pools as pools
 
     most, pools.MOST_BYTES = pools.MOST_BYTES, 1000
     try:

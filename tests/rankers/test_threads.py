@@ -18,7 +18,7 @@ import json, sys, time, warnings
 
 warnings.simplefilter("ignore")
 import firstpage as fp
-from firstpage.rankers.names import RANKERS
+from firstpage.rankers.registry import RANKERS
 
 data = fp.Synthetic(queries=150, docs=60, features=25, grades=3).dataset()
 train, valid = data[:100], data[100:]

@@ -7,7 +7,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.rankers.tuning import paper_grid
+from firstpage.rankers.selection.tuning import paper_grid
 
 DATA = fp.Synthetic(queries=60, docs=15, features=5, grades=3, noise=1.0, seed=3).dataset()
 TRAIN, VALID = DATA[:40], DATA[40:]

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.intervals import Intervals
-from firstpage.report.gains import discounts, drawn, gains
+from firstpage.report.measure import discounts, drawn, gains
 
 UTILITY = Utility.of([0.0, 1.0, 4.0], [2.0, 1.0, -0.5, 0.0], (0, 1, 3))
 

@@ -7,7 +7,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.report import draw
-from firstpage.report.curves import curves
+from firstpage.report.draw import curves
 from firstpage.report.page import page
 from firstpage.report.results import render
 from firstpage.report.table import Table

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.json_files import write_json
-from firstpage.rankers.files import Model
+from firstpage.data.io.json_files import write_json
+from firstpage.rankers.model_files import Model
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.serving.app import Serving

@@ -8,17 +8,17 @@ from scipy.sparse import csr_array
 
 import firstpage as fp
 from firstpage.errors import FirstpageError
-from firstpage.losses.base import IncompatibleParts, Loss, Traits
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.loss import IncompatibleParts, Loss, Traits
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.scorers.linear import Linear, LinearFitting
 from firstpage.solvers import objective as module
-from firstpage.solvers.cutting_plane import CuttingPlane
+from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.solvers.lbfgs import LBFGS
 from firstpage.solvers.objective import Objective
-from firstpage.solvers.parts import check_parts, solver
+from firstpage.solvers.registry import check_parts, solver
 
 RECIPE = fp.Synthetic(queries=60, docs="uniform(1, 25)", features=7, grades=3, seed=4)
 CONVEX = [

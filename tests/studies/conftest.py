@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.studies import keep
+from firstpage.papers.study import cache
 
 
 @pytest.fixture(autouse=True)
 def shelf_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(keep, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "studies"

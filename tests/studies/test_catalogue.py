@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from firstpage.names import PartError
-from firstpage.studies.catalogue import STUDIES, chosen, listing, study
-from firstpage.studies.sources import data_folder, fingerprint, inventory, missing
+from firstpage.papers.study.registry import STUDIES, chosen, listing, study
+from firstpage.papers.study.sources import data_folder, fingerprint, inventory, missing
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from firstpage.studies import claims
+from firstpage.papers.study import claims
 
 LOW = np.array([0.1, 0.2, 0.3, 0.4])
 SHAKE = np.array([0.1, -0.1, 0.1, -0.1])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from firstpage.errors import FirstpageError
-from firstpage.studies import keep
-from firstpage.studies.base import Plan, Work
-from firstpage.studies.run import reproduce
+from firstpage.papers.study import cache
+from firstpage.papers.study.run import reproduce
+from firstpage.papers.study.study import Plan, Work
 from tests.studies import works
 
 
@@ -61,7 +61,9 @@ def test_other_parameters_seeds_and_code_are_other_runs() -> None:
     assert reproduce(study, [entry], Plan(seeds=2)).fresh == 2
     assert reproduce(study, [other], Plan(seeds=2)).fresh == 2
     assert reproduce(study, [entry], Plan(seeds=2, seed=1)).fresh == 2
-    changed = replace(study, rooms=("firstpage.studies.claims", "firstpage.studies.base"))
+    changed = replace(
+        study, rooms=("firstpage.papers.study.claims", "firstpage.papers.study.study")
+    )
     assert reproduce(changed, [entry], Plan(seeds=2)).fresh == 2
     assert reproduce(study, [entry], Plan(seeds=2)).fresh == 0
 
@@ -163,16 +165,16 @@ def test_progress_is_told() -> None:
 def test_runs_of_old_code_are_swept(shelf_of_its_own: Path, monkeypatch) -> None:
     old = shelf_of_its_own / "made-up" / "0123"
     old.mkdir(parents=True)
-    keep.shelf("made-up", ("firstpage.studies.claims",))
+    cache.shelf("made-up", ("firstpage.papers.study.claims",))
     assert old.is_dir()
-    monkeypatch.setattr(keep, "OLD", -1.0)
-    keep.shelf("made-up", ("firstpage.studies.claims",))
+    monkeypatch.setattr(cache, "OLD", -1.0)
+    cache.shelf("made-up", ("firstpage.papers.study.claims",))
     assert not old.exists()
 
 
 def test_where_nothing_can_be_written_it_runs_all_the_same(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(keep, "cache_folder", lambda: tmp_path / "file")
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "file")
     entry = works.entry(Work(works.coin, {"bias": 0.1}))
     assert reproduce(works.study(entry), [entry], Plan(seeds=2)).fresh == 2
 

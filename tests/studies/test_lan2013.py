@@ -14,11 +14,11 @@ import pytest
 import firstpage as fp
 from firstpage.cli import main
 from firstpage.measures.evaluate import evaluate
-from firstpage.rankers.tuning import tune
-from firstpage.studies.base import Cell, Cells
-from firstpage.studies.catalogue import listing
-from firstpage.studies.lan2013 import lists, tails, verdicts
-from firstpage.studies.lan2013.study import DEPTHS, GRADED, LAN2013, SHARED, TAIL, THIN
+from firstpage.papers.lan2013 import lists, tails, verdicts
+from firstpage.papers.lan2013.study import DEPTHS, GRADED, LAN2013, SHARED, TAIL, THIN
+from firstpage.papers.study.registry import listing
+from firstpage.papers.study.study import Cell, Cells
+from firstpage.rankers.selection.tuning import tune
 
 SMALL = (5, 3, 4)
 

@@ -14,26 +14,26 @@ import pytest
 from firstpage.cli import main
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
+from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.statistics.agreement import Agreement, compare_methods
-from firstpage.labeling.statistics.people import Crowd
-from firstpage.labeling.votes import Votes, read_votes
-from firstpage.report.published import read_published
-from firstpage.studies.base import Cell, Cells, Entry, Plan
-from firstpage.studies.catalogue import study
-from firstpage.studies.niu2012 import (
+from firstpage.papers.niu2012 import (
     agreement,
     assessors,
     comparison,
     edges,
-    labelling,
+    labeling,
     learned,
     printed,
     sweep,
     truths,
     voted,
 )
-from firstpage.studies.niu2012.study import NIU2012
-from firstpage.studies.run import reproduce
+from firstpage.papers.niu2012.assessors import Crowd
+from firstpage.papers.niu2012.study import NIU2012
+from firstpage.papers.study.registry import study
+from firstpage.papers.study.run import reproduce
+from firstpage.papers.study.study import Cell, Cells, Entry, Plan
+from firstpage.report.folds import read_published
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 FEW = [0.0, 0.5, 1.0]
@@ -174,7 +174,7 @@ def test_labelling_with_simulated_people(name: str) -> None:
 
 def test_rows_of_agreement_by_hand() -> None:
     one = Agreement(np.array([[4.0, 1, 0], [1, 2, 0], [1, 0, 1]]))
-    rows = labelling.agreed(one, [one], "data", "name", "top-k")
+    rows = labeling.agreed(one, [one], "data", "name", "top-k")
     at = {(r["said"], r["other"]): r["value"] for r in rows if "matrix" in r}
     assert at["A≻B", "A≻B"] == pytest.approx(0.8)
     assert at["A≺B", "A≻B"] == pytest.approx(0.5)
@@ -188,7 +188,7 @@ def test_rows_of_agreement_by_hand() -> None:
 
 @pytest.mark.slow
 def test_five_grades_ask_once_a_document_and_orders_more() -> None:
-    rows = labelling.effort(rng(), ["heap", "heap-closure"])
+    rows = labeling.effort(rng(), ["heap", "heap-closure"])
     at = {(r["tool"], r["measure"]): r["value"] for r in rows}
     assert at["five-grade", "judgments"] == 50
     assert at["five-grade", "minutes at the paper's seconds"] == pytest.approx(50 * 13.87 / 60)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firstpage.studies import page
-from firstpage.studies.base import Cells, Claim, Drawing, Entry, Grid, Plan, Work
-from firstpage.studies.run import Reproduction, merged, reproduce
-from firstpage.studies.tables import every_cell, tables
+from firstpage.papers.study import page
+from firstpage.papers.study.run import Reproduction, merged, reproduce
+from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Grid, Plan, Work
+from firstpage.papers.study.tables import every_cell, tables
 from tests.studies import works
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.worlds import world
+from firstpage.dcglearn.simulation import world
 from firstpage.errors import DataError
-from firstpage.studies.base import Cell, Cells, Plan
-from firstpage.studies.run import reproduce
-from firstpage.studies.zhou2013 import active, asking, editors, news, simulated, web, worlds
-from firstpage.studies.zhou2013.study import ZHOU2013
+from firstpage.papers.study.run import reproduce
+from firstpage.papers.study.study import Cell, Cells, Plan
+from firstpage.papers.zhou2013 import active, asking, news, simulated, web, worlds
+from firstpage.papers.zhou2013.study import ZHOU2013
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 
@@ -84,13 +84,13 @@ def test_runs_repeat_to_the_last_bit() -> None:
 
 def test_editors_judge_about_as_in_table_1() -> None:
     found = np.array([[row["value"] for row in news.counts(rng(i))] for i in range(20)])
-    assert (found.sum(axis=1) == editors.QUERIES).all()
-    wanted = np.array(list(editors.COUNTS.values()))
+    assert (found.sum(axis=1) == news.QUERIES).all()
+    wanted = np.array(list(news.COUNTS.values()))
     assert (np.abs(found.mean(axis=0) - wanted) < np.sqrt(wanted)).all()
 
 
 def test_an_editor_without_doubt_agrees_with_the_true_measure() -> None:
-    sure = editors.Editors(doubt=0.0)
+    sure = news.Editors(doubt=0.0)
     judged = sure.judged(rng(), 500)
     pairs = judged[~judged.tied]
     assert news.hits(news._by(sure.truth, pairs), pairs).min() == 1.0
@@ -108,9 +108,9 @@ def test_methods_are_measured_on_all_sets() -> None:
 
 
 def test_usual_measures_are_what_they_are_called() -> None:
-    pairs = editors.Editors().judged(rng(), 50)
+    pairs = news.Editors().judged(rng(), 50)
     at = np.arange(1.0, 6.0)
-    gains = 2.0 ** np.array(editors.GRADES) - 1
+    gains = 2.0 ** np.array(news.GRADES) - 1
     by_hand = ((gains[pairs.left] - gains[pairs.right]) / np.log2(at + 1)).sum(axis=1)
     assert news.usual("exp", pairs) == pytest.approx(by_hand)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from firstpage.errors import FirstpageWarning
-from firstpage.studies.base import Cells, Claim, Drawing, Entry, Study, Work
-from firstpage.studies.claims import greater
+from firstpage.papers.study.claims import greater
+from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Study, Work
 
 
 def coin(rng: np.random.Generator, bias: float, log: str = "") -> list[dict]:
@@ -74,7 +74,9 @@ def entry(*works: Work, name: str = "figure1", claims=better) -> Entry:
 
 
 def study(*entries: Entry) -> Study:
-    return Study("made-up", "A paper", {e.name: e for e in entries}, ("firstpage.studies.claims",))
+    return Study(
+        "made-up", "A paper", {e.name: e for e in entries}, ("firstpage.papers.study.claims",)
+    )
 
 
 def nothing(cells: Cells) -> list[Claim]:

@@ -7,9 +7,8 @@ from math import exp, log, log2
 import numpy as np
 import pytest
 
-from firstpage.theory import cheng2014
-from firstpage.theory.bounds import chain, chains, scores
-from firstpage.theory.lan2013 import CHECKS, LN2, at_most
+from firstpage.papers.cheng2014 import theorems
+from firstpage.papers.lan2013.theorems import CHECKS, LN2, at_most, chain, chains, scores
 
 
 def plainly(z: list[float], k: int) -> dict[str, float]:
@@ -101,16 +100,16 @@ def test_checks_come_out_as_recorded(check, seed: int) -> None:
 
 @pytest.mark.slow
 def test_iterations_stay_below_the_bound_and_not_far_below_any() -> None:
-    rows = cheng2014.counted(np.random.default_rng(3), 0)
+    rows = theorems.counted(np.random.default_rng(3), 0)
     assert all(count <= bound for _, _, count, bound in rows)
     assert any(count > bound / 1e6 for _, _, count, bound in rows)
-    for C in cheng2014.COSTS:
+    for C in theorems.COSTS:
         counts = [count for cost, _, count, _ in rows if cost == C]
         assert counts == sorted(counts)
 
 
 def test_the_plain_loop_ends_near_the_optimum() -> None:
-    data = cheng2014.made(np.random.default_rng(0))
-    assert cheng2014.iterations(data, 10.0, 2.0) == 1  # nothing is violated by more than 1
-    assert cheng2014.iterations(data, 10.0, 1e-3) > 5
-    assert cheng2014.iterations(data, 10.0, 1e-9, most=3) == 3
+    data = theorems.made(np.random.default_rng(0))
+    assert theorems.iterations(data, 10.0, 2.0) == 1  # nothing is violated by more than 1
+    assert theorems.iterations(data, 10.0, 1e-3) > 5
+    assert theorems.iterations(data, 10.0, 1e-9, most=3) == 3

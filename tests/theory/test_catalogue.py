@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.theory import cheng2014, xia2009, zhou2013
-from firstpage.theory.catalogue import CHECKS, chosen, run
-from firstpage.theory.checks import PAPERS, Result
+from firstpage.papers.cheng2014.theorems import CHECKS as CHENG2014
+from firstpage.papers.theory.checks import PAPERS, Result
+from firstpage.papers.theory.registry import CHECKS, chosen, run
+from firstpage.papers.xia2009.theorems import CHECKS as XIA2009
+from firstpage.papers.xia2009.theorems import refuted
+from firstpage.papers.zhou2013.theorems import CHECKS as ZHOU2013
 
 
 def test_names_are_unique_and_papers_known() -> None:
@@ -30,7 +33,7 @@ def test_what_is_false_as_printed_is_mended_or_explained() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
-    [*xia2009.CHECKS, *cheng2014.CHECKS, *zhou2013.CHECKS],
+    [*XIA2009, *CHENG2014, *ZHOU2013],
     ids=lambda check: check.name,
 )
 def test_checks_come_out_as_recorded(check) -> None:
@@ -68,7 +71,7 @@ def test_an_outcome_that_is_not_recorded_is_seen() -> None:
 
 
 def test_a_claim_of_failure_needs_an_example() -> None:
-    silent = xia2009.refuted(lambda rng, samples: Result(False))
+    silent = refuted(lambda rng, samples: Result(False))
     assert not silent(None, 0).holds  # type: ignore[arg-type]
-    shown = xia2009.refuted(lambda rng, samples: Result(False, {}, "here"))
+    shown = refuted(lambda rng, samples: Result(False, {}, "here"))
     assert shown(None, 0).holds  # type: ignore[arg-type]

@@ -8,13 +8,12 @@ import pytest
 import firstpage as fp
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_net
-from firstpage.theory.k_factor import KFactor
-from firstpage.theory.kinks import kink
-from firstpage.theory.sensitivity import CLAUSES
-from firstpage.theory.spaces import orders, places
-from firstpage.theory.surrogates import OfFunction, forms, named, surrogate, written
+from firstpage.losses.loss import Loss
+from firstpage.papers.theory.sensitivity import CLAUSES, kink
+from firstpage.papers.theory.spaces import orders, places
+from firstpage.papers.theory.surrogates import OfFunction, forms, named, surrogate, written
+from firstpage.papers.xia2009.proposition_10 import KFactor
 
 LISTS = ["ListMLE", "RankCosine", "ListNet", "PermutationCrossEntropy"]
 PAIRS = ["RankNet", "RankBoost", "Regression"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.theory.spaces import (
+from firstpage.papers.theory.spaces import (
     Space,
     before,
     changes_top,

@@ -11,8 +11,8 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from firstpage.transport import connections, sockets
-from firstpage.transport.connections import BUFFER, ConnectionLimits, guarded
+from firstpage.transport import limits, server
+from firstpage.transport.limits import BUFFER, ConnectionLimits, guarded
 
 LIMITS = ConnectionLimits(connections=3, head=10, idle=75, answer=20, rate=BUFFER)
 HEAD, IDLE, ANSWER = LIMITS.head, LIMITS.idle, LIMITS.answer
@@ -152,7 +152,7 @@ def test_who_only_just_came_is_not_sent_away_for_the_next(opened: Any) -> None:
 def test_all_are_looked_at(opened: Any) -> None:
     one = opened.make(-1e9)
     server: Any = SimpleNamespace(server_state=opened.state)
-    asyncio.run(connections.look_at_all(server))
+    asyncio.run(limits.look_at_all(server))
     assert one.transport.ended
 
 
@@ -160,12 +160,12 @@ def test_room_under_the_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> 
     resource = pytest.importorskip("resource")
     raised: list[Any] = []
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: raised.append(pair))
-    for limits, expected, asked in (
+    for pair, expected, asked in (
         ((1024, 1 << 20), 1000, [(2124, 1 << 20)]), ((1 << 20, 1 << 20), 1000, []),
         ((256, 1024), 512, [(1024, 1024)]), ((1500, 1500), 750, []),
         ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), 1000, []),
     ):  # fmt: skip
         raised.clear()
-        monkeypatch.setattr(resource, "getrlimit", lambda _, pair=limits: pair)
-        assert sockets.room(1000) == expected
+        monkeypatch.setattr(resource, "getrlimit", lambda _, pair=pair: pair)
+        assert server.room(1000) == expected
         assert raised == asked

@@ -26,9 +26,8 @@ import firstpage
 from firstpage.serving.app import Serving
 from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
-from firstpage.transport.connections import ConnectionLimits
-from firstpage.transport.server import server_for
-from firstpage.transport.sockets import listen
+from firstpage.transport.limits import ConnectionLimits
+from firstpage.transport.server import listen, server_for
 from firstpage.web.app import create_app
 from firstpage.web.security import ServeSettings
 from firstpage.web.store.connect import Store

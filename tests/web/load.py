@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from sqlalchemy import func, select
 
-from firstpage.labeling.session import Session
+from firstpage.labeling.session.session import Session
 from firstpage.web.security import COOKIE
 from firstpage.web.store import log, logins, people, projects, tasks, texts
 from firstpage.web.store.connect import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select, text
 
-from firstpage.web import entry
+from firstpage.web import sign_in
 from firstpage.web.security import COOKIE
 from firstpage.web.store import attempts, invitations, people, projects
 from firstpage.web.store.tables import attempts as tries
@@ -120,8 +120,8 @@ def test_an_unknown_login_takes_as_long(
 
     monkeypatch.setattr(type(people.hasher()), "verify", lambda self, *given: verify(*given))
     for login in ("ada", "nobody"):
-        with pytest.raises(entry.WrongLogin):
-            entry.log_in(site.store, login, "wrong password", attempts.network("here"))
+        with pytest.raises(sign_in.WrongLogin):
+            sign_in.log_in(site.store, login, "wrong password", attempts.network("here"))
     assert len(checked) == 2
     costs = [known.split("$")[1:4] for known in checked]  # kind, version, memory and rounds
     assert costs[0] == costs[1]

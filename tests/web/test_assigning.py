@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firstpage.labeling.events import DEFAULT_STRATEGY
+from firstpage.labeling.session.events import DEFAULT_STRATEGY
 from firstpage.web.store import people, projects, tasks
 from firstpage.web.store.tasks import TaskRow
 from tests.web.site import Site, jsonl

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firstpage.data.preferences import Preferences
+from firstpage.data.preferences.preferences import Preferences
 from firstpage.labeling.assessors import Function
-from firstpage.web.findings.measure import learned
+from firstpage.web.analysis.measure import learned
 from firstpage.web.machines import judge as judged_by
 from firstpage.web.store import tasks
 from firstpage.web.store.projects import Project

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from firstpage.data.letor import read_letor
-from firstpage.data.trec import read_qrels
-from firstpage.labeling.events import from_dict, setting_from
-from firstpage.labeling.session import Session
+from firstpage.data.formats.letor import read_letor
+from firstpage.data.formats.trec import read_qrels
+from firstpage.labeling.session.events import from_dict, setting_from
+from firstpage.labeling.session.session import Session
 from firstpage.labeling.statistics.records import Record
+from firstpage.web.analysis.records import records, results
+from firstpage.web.analysis.truth import truths
 from firstpage.web.exports import log as log_export
-from firstpage.web.findings.records import records, results
-from firstpage.web.findings.truth import truths
 from firstpage.web.store import projects
 from tests.web.site import Site
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firstpage.web.clean import cleaned
+from firstpage.web.sanitize import cleaned
 from firstpage.web.store import texts
 from firstpage.web.store.texts import Document, Query
 from tests.web.site import Site

@@ -10,8 +10,8 @@ from typing import Any
 import polars
 import pytest
 
-from firstpage.data import lines
-from firstpage.data.lines import ReadLimits
+from firstpage.data.formats import row_reader
+from firstpage.data.formats.row_reader import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle
 from firstpage.web.imports.bundle import File, Sources, read
@@ -260,14 +260,14 @@ READ_AS = {  # what a file is given as, and its name
 def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small gzip of newlines holds millions of lines, and each costs time."""
     seen = 0
-    decoded = lines._decoded
+    decoded = row_reader._decoded
 
     def counted(*given: Any) -> str:
         nonlocal seen
         seen += 1
         return decoded(*given)
 
-    monkeypatch.setattr(lines, "_decoded", counted)
+    monkeypatch.setattr(row_reader, "_decoded", counted)
     given, name = READ_AS[kind]
     more = {"collection": file("c", COLLECTION)} if kind in ("run", "letor") else {}
     bomb = gzipped(b"\n" * 50_000_000)
@@ -303,9 +303,12 @@ def test_rows_columns_and_cells_have_limits() -> None:
     ):
         limits = ReadLimits(rows=100, columns=10, cells=500)
         with pytest.raises(DataError) as error:
-            list(lines.rows(name, io.BytesIO(data), limits))
+            list(row_reader.rows(name, io.BytesIO(data), limits))
         assert str(error.value) == told
-    assert len(list(lines.rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100)))) == 100
+    assert (
+        len(list(row_reader.rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100))))
+        == 100
+    )
 
 
 def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
@@ -345,7 +348,7 @@ def test_the_elements_of_a_document() -> None:
 
 
 def test_a_line_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(row_reader, "LONGEST_LINE", 1000)
     with pytest.raises(DataError, match=r"d\.jsonl:1: a line of over"):
         read(Sources(documents=file("d.jsonl", b"x" * 200_000)))
 

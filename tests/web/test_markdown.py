@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from firstpage.web.clean import cleaned_for_page
-from firstpage.web.markdown import MAX_BRACKETS, rendered
+from firstpage.web.sanitize import MAX_BRACKETS, cleaned_for_page, rendered
 from tests.web.site import Site
 
 

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from firstpage.cli import app
-from firstpage.data.preference_files import read_preferences
-from firstpage.data.utility import read_utility
+from firstpage.data.preferences.files import read_preferences
+from firstpage.data.preferences.utility import read_utility
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.web.findings.compared import Compared, compared
-from firstpage.web.findings.measure import Learned, learn, learned
+from firstpage.web.analysis.compared import Compared, compared
+from firstpage.web.analysis.measure import Learned, learn, learned
 from firstpage.web.store import projects
 from firstpage.web.store.texts import Query
 from tests.web.compare import (

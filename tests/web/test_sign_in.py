@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from firstpage.web import devices, entry, gate
+from firstpage.web import sign_in
 from firstpage.web.app import create_app
-from firstpage.web.gate import Crowded, Gate
-from firstpage.web.pages.doors import router as doors
+from firstpage.web.pages.sign_in import router as doors
 from firstpage.web.security import ServeSettings
+from firstpage.web.sign_in import Crowded, Gate
 from firstpage.web.store import attempts, invitations, people, projects
 from firstpage.web.store.attempts import Source, network
 from firstpage.web.store.connect import Busy
@@ -56,7 +56,7 @@ def give_password(site: Site, login: str, admin: bool = False) -> None:
         people.set_password(tx, person, people.hashed(PASSWORD, login))
 
 
-def sign_in(client: Any, login: str, password: str = PASSWORD) -> Any:
+def post_login(client: Any, login: str, password: str = PASSWORD) -> Any:
     return client.post("/api/v1/login", json={"login": login, "password": password})
 
 
@@ -85,17 +85,19 @@ def test_a_flood_of_sign_ins_stalls_nobody(both: Site, monkeypatch: pytest.Monke
         served(site) as address, browser(address, LEAD) as lead, browser(address, LEAD) as other,
         browser(address, OFFICE, site, "ada") as ada, ThreadPoolExecutor(FLOOD + 1) as crowd,
     ):  # fmt: skip
-        assert sign_in(lead, "lena").status_code == 200, "from now on a known device"
+        assert post_login(lead, "lena").status_code == 200, "from now on a known device"
         monkeypatch.setattr(people, "hasher", lambda: held)
         start = threading.Barrier(FLOOD)
 
         def attack(number: int) -> httpx.Response:
             with browser(address, ATTACKER) as client:
                 start.wait(PATIENCE)
-                return sign_in(client, "lena", f"guess number {number}")
+                return post_login(client, "lena", f"guess number {number}")
 
         flood = [crowd.submit(attack, number) for number in range(FLOOD)]
-        while held.now < gate.HASHES or sum(f.done() for f in flood) < FLOOD - gate.PER_SOURCE:
+        while (
+            held.now < sign_in.HASHES or sum(f.done() for f in flood) < FLOOD - sign_in.PER_SOURCE
+        ):
             time.sleep(0.01)  # those who found a place wait; all others were told at once
         state = ada.get(f"/api/v1/tasks/{task}").json()
         for _ in range(10):  # no hash ends in all this time
@@ -107,10 +109,10 @@ def test_a_flood_of_sign_ins_stalls_nobody(both: Site, monkeypatch: pytest.Monke
         held.release.set()
         replies = [future.result() for future in flood]
         assert coming.result().status_code == 200, "the known device comes in during the flood"
-        assert sign_in(other, "lena").status_code == 200, "a new one does, from another network"
-    assert held.most == gate.HASHES, "memory is that of two hashes"
+        assert post_login(other, "lena").status_code == 200, "a new one does, from another network"
+    assert held.most == sign_in.HASHES, "memory is that of two hashes"
     codes = [reply.status_code for reply in replies]
-    assert codes.count(503) == FLOOD - gate.PER_SOURCE
+    assert codes.count(503) == FLOOD - sign_in.PER_SOURCE
     assert set(codes) <= {401, 429, 503}
     for reply in replies:
         if reply.status_code != 401:
@@ -122,20 +124,20 @@ def test_strangers_failures_do_not_lock_a_known_device(both: Site) -> None:
     site = behind_proxy(both)
     give_password(site, "lena")
     lead = from_network(site, OFFICE)
-    assert sign_in(lead, "lena").status_code == 200
+    assert post_login(lead, "lena").status_code == 200
     colleague = from_network(site, OFFICE)
-    codes = [sign_in(colleague, "lena", "a wrong guess").status_code for _ in range(12)]
+    codes = [post_login(colleague, "lena", "a wrong guess").status_code for _ in range(12)]
     assert codes == [401] * attempts.BY_LOGIN_AND_SOURCE + [429] * 2
-    assert sign_in(colleague, "lena").status_code == 429, "a stranger, right password or not"
-    assert sign_in(lead, "lena").status_code == 200
-    assert sign_in(from_network(site, LEAD), "lena").status_code == 200, "and from elsewhere"
+    assert post_login(colleague, "lena").status_code == 429, "a stranger, right password or not"
+    assert post_login(lead, "lena").status_code == 200
+    assert post_login(from_network(site, LEAD), "lena").status_code == 200, "and from elsewhere"
 
 
 def test_a_known_device_may_not_guess_either(site: Site) -> None:
     give_password(site, "lena")
     lead = site.client()
-    assert sign_in(lead, "lena").status_code == 200
-    codes = [sign_in(lead, "lena", "a wrong guess").status_code for _ in range(11)]
+    assert post_login(lead, "lena").status_code == 200
+    codes = [post_login(lead, "lena", "a wrong guess").status_code for _ in range(11)]
     assert codes == [401] * attempts.BY_LOGIN_AND_SOURCE + [429]
 
 
@@ -146,26 +148,26 @@ def test_a_forged_device_is_a_stranger(site: Site, change: Any) -> None:
     give_password(site, "lena")
     give_password(site, "eve")
     eve = site.client()
-    assert sign_in(eve, "eve").status_code == 200
-    (value,) = (v for name, v in eve.cookies.items() if name.startswith(devices.PREFIX))
+    assert post_login(eve, "eve").status_code == 200
+    (value,) = (v for name, v in eve.cookies.items() if name.startswith(sign_in.PREFIX))
     person = site.person("lena").id
     for forged in (value, change(value)):  # of another account, and made up
-        cookies = {f"{devices.PREFIX}{person}": forged}
-        found = entry.source(site.store, "lena", ATTACKER, cookies)
+        cookies = {f"{sign_in.PREFIX}{person}": forged}
+        found = sign_in.source(site.store, "lena", ATTACKER, cookies)
         assert found == Source(ATTACKER, ATTACKER)
 
 
 def test_a_new_password_ends_known_devices(site: Site) -> None:
     give_password(site, "lena")
     lead = site.client()
-    reply = sign_in(lead, "lena")
+    reply = post_login(lead, "lena")
     cookies = dict(lead.cookies)
-    assert entry.source(site.store, "lena", LEAD, cookies).known
+    assert sign_in.source(site.store, "lena", LEAD, cookies).known
     lead.headers["X-CSRF-Token"] = reply.json()["csrf"]
     changed = {"old": PASSWORD, "new": "another fine password"}
     assert lead.post("/api/v1/password", json=changed).status_code == 204
-    assert not entry.source(site.store, "lena", LEAD, cookies).known
-    assert entry.source(site.store, "lena", LEAD, dict(lead.cookies)).known, "but this one"
+    assert not sign_in.source(site.store, "lena", LEAD, cookies).known
+    assert sign_in.source(site.store, "lena", LEAD, dict(lead.cookies)).known, "but this one"
 
 
 def test_many_networks_together_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,13 +175,13 @@ def test_many_networks_together_are_limited(site: Site, monkeypatch: pytest.Monk
     site = behind_proxy(site)
     give_password(site, "lena")
     lead = from_network(site, LEAD)
-    assert sign_in(lead, "lena").status_code == 200
+    assert post_login(lead, "lena").status_code == 200
     codes = [
-        sign_in(from_network(site, f"198.51.100.{i}"), "lena", "a wrong guess").status_code
+        post_login(from_network(site, f"198.51.100.{i}"), "lena", "a wrong guess").status_code
         for i in range(6)
     ]
     assert codes == [401] * 5 + [429]
-    assert sign_in(lead, "lena").status_code == 200
+    assert post_login(lead, "lena").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -189,15 +191,15 @@ def test_other_letters_are_no_other_count(both: Site, written: str) -> None:
     give_password(both, "ada")
     client = both.client()
     ways = ["ada", written] * attempts.BY_LOGIN_AND_SOURCE
-    codes = [sign_in(client, way, "a wrong guess").status_code for way in ways]
+    codes = [post_login(client, way, "a wrong guess").status_code for way in ways]
     assert codes.count(401) == attempts.BY_LOGIN_AND_SOURCE
-    assert sign_in(client, written).status_code == 429
+    assert post_login(client, written).status_code == 429
     both.clock.pass_(minutes=16)
-    assert sign_in(client, written).status_code == 200
+    assert post_login(client, written).status_code == 200
 
 
 def test_letters_that_grow_by_folding_are_no_error(both: Site) -> None:
-    assert sign_in(both.client(), "\ufdfa" * 100, "a wrong guess").status_code == 401
+    assert post_login(both.client(), "\ufdfa" * 100, "a wrong guess").status_code == 401
 
 
 def test_when_to_come_back_is_told(site: Site) -> None:
@@ -205,9 +207,9 @@ def test_when_to_come_back_is_told(site: Site) -> None:
     give_password(site, "ada")
     client = site.client()
     for _ in range(attempts.BY_LOGIN_AND_SOURCE):
-        sign_in(client, "ada", "a wrong guess")
+        post_login(client, "ada", "a wrong guess")
     site.clock.pass_(minutes=10)
-    reply = sign_in(client, "ada")
+    reply = post_login(client, "ada")
     assert reply.status_code == 429
     assert int(reply.headers["Retry-After"]) == 300
     assert "5 minutes" in reply.json()["detail"]
@@ -216,7 +218,7 @@ def test_when_to_come_back_is_told(site: Site) -> None:
     assert page.status_code == 429
     assert page.headers["Retry-After"] == "300"
     site.clock.pass_(seconds=301)
-    assert sign_in(client, "ada").status_code == 200
+    assert post_login(client, "ada").status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/api/v1/me", "/account"])
@@ -230,7 +232,7 @@ def test_a_busy_server_says_when_to_come_back(
     site.clock.pass_(days=1)  # being seen is written down again
     monkeypatch.setattr(site.store, "write", busy)
     if path == "/account":  # its page cannot be shown either: a plain answer will do
-        monkeypatch.setattr("firstpage.web.pages.shell.current_login", lambda request: None)
+        monkeypatch.setattr("firstpage.web.pages.rendering.current_login", lambda request: None)
     reply = ada.get(path)
     assert reply.status_code == 503
     assert int(reply.headers["Retry-After"]) > 0
@@ -270,14 +272,14 @@ class TestGate:
     def test_one_network_cannot_take_all(self) -> None:
         one = [network(ATTACKER)] * 40
         refused = asyncio.run(self.fill(Gate(), [*one, network(LEAD)]))
-        assert len(refused) == 40 - gate.PER_SOURCE
+        assert len(refused) == 40 - sign_in.PER_SOURCE
         assert all(isinstance(error, Crowded) for error in refused)
 
     def test_many_networks_leave_places_to_known_devices(self) -> None:
         many = [network(f"198.51.100.{i}") for i in range(200)]
-        known = [Source(LEAD, f"device {i}", known=True) for i in range(gate.RESERVED)]
+        known = [Source(LEAD, f"device {i}", known=True) for i in range(sign_in.RESERVED)]
         refused = asyncio.run(self.fill(Gate(), [*many, *known]))
-        assert len(refused) == 200 - (gate.PLACES - gate.RESERVED)
+        assert len(refused) == 200 - (sign_in.PLACES - sign_in.RESERVED)
 
     def test_places_become_free_again(self) -> None:
         async def use() -> None:
@@ -297,7 +299,7 @@ def test_all_that_hashes_goes_through_the_gate(site: Site) -> None:
     site.project()
     give_password(site, "lena")
     door: Gate = site.app.state.gate
-    door._taken["somebody"] = gate.PLACES
+    door._taken["somebody"] = sign_in.PLACES
     lena = site.client("lena")
     token = lena.headers["X-CSRF-Token"]
     sent: dict[str, dict[str, Any]] = {

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots, Missing
-from firstpage.aggregation.base import Method
 from firstpage.aggregation.costs import CostReport, kemeny_cost, lower_bound
-from firstpage.aggregation.names import method as named_method
+from firstpage.aggregation.method import Method
 from firstpage.aggregation.pool import BaseOrder
+from firstpage.aggregation.registry import method as named_method
 from firstpage.aggregation.weights import MeasuredWeights, normalized, supervised_weights
+from firstpage.data.formats.trec import Run
 from firstpage.data.joins import partners
-from firstpage.data.trec import Run
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.measures.parse import Named
+from firstpage.measures.registry import Named
 from firstpage.types import Floats, Ints
 
 

@@ -10,12 +10,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from firstpage.aggregation.pool import BaseOrder, pooled
-from firstpage.data.groups import check_groups
+from firstpage.data.formats.trec import Run
+from firstpage.data.groups import check_groups, ranked
 from firstpage.data.ids import Ids
-from firstpage.data.ranking import ranked
-from firstpage.data.trec import Run
 from firstpage.errors import DataError
-from firstpage.kernels.votes import ABSENT
+from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Array, Floats, Ints
 
 Missing = Literal["last", "silent"]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.base import bit_rows, pair_table
+from firstpage.aggregation.method import bit_rows, pair_table
 from firstpage.aggregation.weights import normalized
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
-from firstpage.kernels.kemeny import cost_bounds, order_costs
+from firstpage.kernels.voting.kemeny import cost_bounds, order_costs
 from firstpage.types import Floats, Ints
 
 NOTHING = 1e-9  # a gap below this is rounding

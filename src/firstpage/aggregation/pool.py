@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from firstpage.data.formats.trec import Column, Run
+from firstpage.data.groups import ranked
 from firstpage.data.ids import Ids
 from firstpage.data.joins import join_documents, partners
-from firstpage.data.ranking import ranked
-from firstpage.data.trec import Column, Run
 from firstpage.errors import DataError
-from firstpage.kernels.votes import ABSENT
+from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Floats, Ints
 
 BaseOrder: TypeAlias = Run | int | Literal["turns"] | None

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.base import Method, all_votes, by_points
-from firstpage.kernels.votes import ABSENT, count_duels
+from firstpage.aggregation.method import Method, all_votes, by_points
+from firstpage.kernels.voting.votes import ABSENT, count_duels
 from firstpage.names import number
 from firstpage.types import Floats, Ints
 

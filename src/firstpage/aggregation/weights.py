@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.formats.trec import Column, Qrels, Run
 from firstpage.data.groups import rows_of
 from firstpage.data.joins import partners
-from firstpage.data.trec import Column, Qrels, Run
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
-from firstpage.measures.parse import Named
-from firstpage.measures.parse import measure as parse
+from firstpage.measures.registry import Named
+from firstpage.measures.registry import measure as parse
 from firstpage.types import Bools, Floats
 
 CLOSE = 1e-12

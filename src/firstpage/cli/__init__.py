@@ -34,7 +34,7 @@ from firstpage.cli import (
     theory,
     train,
 )
-from firstpage.cli.repeats import refuse_repeats
+from firstpage.cli.options import refuse_repeats
 from firstpage.errors import FirstpageError, FirstpageWarning
 
 

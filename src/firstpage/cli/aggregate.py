@@ -93,14 +93,14 @@ def command(
 
 
 def _method(name: str, credit: str | None) -> Any:
-    from firstpage.aggregation.names import method
+    from firstpage.aggregation.registry import method
 
     return method(name) if credit is None else method(name, credit=credit)
 
 
 def _check_usage(runs: tuple[Path, ...], data: Path | None, given: dict[str, Any]) -> None:
     """Wrong usage is said before any file is read."""
-    from firstpage.measures.parse import measure
+    from firstpage.measures.registry import measure
 
     measure(given["measure"])
     if data is not None and given["base"] == "turns":
@@ -142,7 +142,7 @@ def _numbers(text: str, count: int) -> list[float]:
 
 def _of_runs(files: Sequence[Path], given: dict[str, Any]) -> Aggregation:
     from firstpage.aggregation.aggregate import aggregate
-    from firstpage.data.trec import read_qrels, read_run
+    from firstpage.data.formats.trec import read_qrels, read_run
 
     base, qrels = given["base"], given["qrels"]
     runs = [replace(read_run(file), name=file.name) for file in files]
@@ -181,8 +181,8 @@ def _of_scores(data: Dataset, given: dict[str, Any]) -> Aggregation:
 
 
 def _write(found: Aggregation, output: Path, data: Dataset | None) -> None:
-    from firstpage.data.scores import write_scores
-    from firstpage.data.trec import write_run
+    from firstpage.data.formats.scores import write_scores
+    from firstpage.data.formats.trec import write_run
 
     if data is None:
         write_run(found.run, output)

@@ -48,7 +48,7 @@ def command(
     """Compare rankings: DATA with several --scores, or --qrels with several --run."""
     from firstpage.measures.compare import compare
     from firstpage.measures.evaluate import DEFAULT_MEASURES
-    from firstpage.measures.parse import measures as parse
+    from firstpage.measures.registry import measures as parse
     from firstpage.report.results import render
 
     if bool(scores) == bool(run) or len(scores) + len(run) < 2:

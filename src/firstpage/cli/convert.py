@@ -13,7 +13,7 @@ from firstpage.errors import FirstpageError
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
-    from firstpage.data.trec import Qrels, Run
+    from firstpage.data.formats.trec import Qrels, Run
     from firstpage.data.truth import Truth
 
 FORMATS = "letor, qrels, run, parquet, csv, arrow or npz"
@@ -57,9 +57,9 @@ def command(
     """Read SOURCE, convert its truth or features if asked, and write TARGET."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.folds import write_folds
-    from firstpage.data.formats import format_of, read, write
-    from firstpage.data.scores import read_scores
-    from firstpage.data.trec import run_of
+    from firstpage.data.formats.registry import format_of, read, write
+    from firstpage.data.formats.scores import read_scores
+    from firstpage.data.formats.trec import run_of
 
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
     options.only_with("--truth binary", truth == "binary", "rel")
@@ -115,7 +115,7 @@ def _normalized(data: Dataset, how: str) -> Dataset:
 
 def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
     from firstpage.data.dataset import Dataset
-    from firstpage.data.trec import Run
+    from firstpage.data.formats.trec import Run
     from firstpage.data.truth import Truth
 
     if isinstance(data, Run):
@@ -127,7 +127,7 @@ def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
 
 def _relabelled(data: Dataset | Qrels | Run, truth: Truth) -> Dataset | Qrels:
     from firstpage.data.dataset import Dataset
-    from firstpage.data.trec import Qrels
+    from firstpage.data.formats.trec import Qrels
 
     if isinstance(data, Dataset):
         return data.with_labels(truth)

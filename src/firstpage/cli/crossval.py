@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from firstpage.data.folds import Fold
-    from firstpage.rankers.crossval import CrossValidation
+    from firstpage.rankers.selection.cross_validation import CrossValidation
 
 
 @click.command("crossval")
@@ -68,9 +68,9 @@ def command(
     deviation between seeds.
     """
     from firstpage.data.folds import read_folds
-    from firstpage.measures.parse import measures as parse
-    from firstpage.rankers.crossval import DEFAULT_MEASURES, cross_validate
-    from firstpage.report.published import read_published
+    from firstpage.measures.registry import measures as parse
+    from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
+    from firstpage.report.folds import read_published
 
     kind = outputs.chosen_format(format_, as_json, output)
     if published is not None:
@@ -114,8 +114,7 @@ def _narrower(folds: Sequence[Fold]) -> int | None:
 def _rendered(
     found: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
 ) -> str:
-    from firstpage.report.folds import folds_csv, folds_page, folds_table
-    from firstpage.report.published import read_published
+    from firstpage.report.folds import folds_csv, folds_page, folds_table, read_published
     from firstpage.report.table import NOTATIONS
 
     if kind == "json":

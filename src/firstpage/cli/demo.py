@@ -29,7 +29,7 @@ def command(output: Path, judge: bool, serve: bool, port: int) -> None:
 
     Ends in a report.  Assessors are simulated, unless you judge.
     """
-    from firstpage.cli.label.needs import web
+    from firstpage.cli.label.stores import web
 
     web()
     from firstpage.demo.loop import run_demo

@@ -20,7 +20,7 @@ def command(files: tuple[Path, ...], format_: str | None, as_json: bool) -> None
     FILES are data, qrels or runs.
     """
     from firstpage.data.describe import describe
-    from firstpage.data.formats import read
+    from firstpage.data.formats.registry import read
 
     found = []
     for file in files:

@@ -49,10 +49,10 @@ def command(
     DATA is labelled data (LETOR, Parquet, CSV, Arrow, npz), or a folder of shards; DATA with
     document ids also goes with --run.  Several rankings are measured one by one, a row each.
     """
-    from firstpage.data.shards import Shards
-    from firstpage.data.trec import read_run
+    from firstpage.data.formats.trec import read_run
+    from firstpage.data.shards.shards import Shards
     from firstpage.measures.evaluate import DEFAULT_MEASURES, evaluate
-    from firstpage.measures.parse import measures as parse
+    from firstpage.measures.registry import measures as parse
     from firstpage.report.results import render
 
     if bool(run) == bool(scores or model):
@@ -94,9 +94,9 @@ def command(
 def _by_model(truth: Any, pad: bool, path: Path) -> Any:
     """The model itself for shards, which it scores where they are; else its scores."""
     from firstpage.data.dataset import Dataset
-    from firstpage.data.shards import Shards
-    from firstpage.rankers.files import read_model
-    from firstpage.rankers.training import check_finite
+    from firstpage.data.shards.shards import Shards
+    from firstpage.rankers.fit.training_data import check_finite
+    from firstpage.rankers.model_files import read_model
 
     model = read_model(path)
     if isinstance(truth, Shards):

@@ -48,7 +48,7 @@ def command(
         return
     if model is None or to is None:
         raise click.UsageError("give a model file and --to TARGET; --list shows the targets.")
-    from firstpage.exporting.export import export
+    from firstpage.interop.export.export import export
 
     made = export(model, to, name=name, features=features, part=part, dtype=dtype)
     if output is not None and str(output) == "-":
@@ -64,7 +64,7 @@ def command(
 
 
 def _show(as_json: bool) -> None:
-    from firstpage.exporting.export import TARGETS
+    from firstpage.interop.export.export import TARGETS
     from firstpage.report.table import Table
 
     if as_json:

@@ -50,28 +50,28 @@ def command(
 def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None) -> Any:
     """Read and write; what was written, in words."""
     if kind == "ranklib":
-        from firstpage.data.json_files import write_json
-        from firstpage.importing.ranklib import read_ranklib
+        from firstpage.data.io.json_files import write_json
+        from firstpage.interop.read.ranklib import read_ranklib
 
         model = read_ranklib(file, n_features)
         write_json(model.to_dict(), output)
         return f"{model.training['imported']} with {model.n_features} features"
     if kind == "quepid":
-        from firstpage.data.trec import write_qrels
-        from firstpage.importing.quepid import read_quepid
+        from firstpage.data.formats.trec import write_qrels
+        from firstpage.interop.read.quepid import read_quepid
 
         judged = read_quepid(file)
         write_qrels(judged, output)
         return judged
     if kind == "feature-log":
-        from firstpage.data.formats import write
-        from firstpage.data.trec import read_qrels
-        from firstpage.importing.feature_log import read_feature_log
+        from firstpage.data.formats.registry import write
+        from firstpage.data.formats.trec import read_qrels
+        from firstpage.interop.read.feature_log import read_feature_log
 
         data = read_feature_log(file, None if qrels is None else read_qrels(qrels))
         write(data, output)
         return data
-    from firstpage.importing.clicks import read_clicks, write_pairs
+    from firstpage.interop.read.clicks import read_clicks, write_pairs
 
     pairs = read_clicks(file)
     write_pairs(pairs, output)

@@ -13,7 +13,7 @@ from firstpage.cli import options
 @options.as_json
 def command(as_json: bool) -> None:
     """List all measures with their parameters, and the conventions."""
-    from firstpage.measures.catalogue import conventions, forms
+    from firstpage.measures.registry import conventions, forms
     from firstpage.report.table import Table
 
     if as_json:

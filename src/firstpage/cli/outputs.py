@@ -40,7 +40,7 @@ def format_by_suffix(
 
     default  of standard output and of a name without a suffix; None: there must be one
     """
-    from firstpage.data.files import suffix_of
+    from firstpage.data.io.files import suffix_of
 
     suffix = "" if path is None else suffix_of(path)[0]
     if not suffix and default is not None:
@@ -82,8 +82,8 @@ def deliver(text: str, output: Path | None) -> None:
     if output is None:
         print(text)
         return
-    from firstpage.data.files import write_bytes
     from firstpage.data.ids import encoded
+    from firstpage.data.io.files import write_bytes
 
     with write_bytes(output) as out:
         out.write(encoded(text.rstrip("\n") + "\n"))

@@ -26,14 +26,14 @@ def command(
     DATA is a file, or a folder of shards; it needs no labels.  Features are matched by name where
     both have names, in any order; else DATA must have as many as MODEL.
     """
-    from firstpage.data.files import suffix_of
-    from firstpage.data.formats import SUFFIXES
-    from firstpage.data.scores import write_scores
-    from firstpage.data.shards import Shards
-    from firstpage.data.trec import run_of, write_run
+    from firstpage.data.formats.registry import SUFFIXES
+    from firstpage.data.formats.scores import write_scores
+    from firstpage.data.formats.trec import run_of, write_run
+    from firstpage.data.io.files import suffix_of
+    from firstpage.data.shards.shards import Shards
     from firstpage.errors import DataError
-    from firstpage.rankers.files import read_model
-    from firstpage.rankers.training import check_finite, restored
+    from firstpage.rankers.fit.training_data import check_finite, restored
+    from firstpage.rankers.model_files import read_model
 
     if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":
         raise click.UsageError(f"-o {output} names a run; add --trec, or end it in .txt.")

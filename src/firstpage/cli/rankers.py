@@ -14,7 +14,7 @@ from firstpage.cli import options
 def command(as_json: bool) -> None:
     """List all rankers with their parameters and papers."""
     from firstpage.names import parameters
-    from firstpage.rankers.names import RANKERS, about
+    from firstpage.rankers.registry import RANKERS, about
     from firstpage.report.table import Table
 
     if as_json:

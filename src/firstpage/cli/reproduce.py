@@ -16,7 +16,7 @@ from firstpage.cli import options, outputs, shared
 from firstpage.errors import DataError
 
 if TYPE_CHECKING:
-    from firstpage.studies.run import Reproduction
+    from firstpage.papers.study.run import Reproduction
 
 
 @click.command("reproduce")
@@ -50,10 +50,10 @@ def command(
     Prints our numbers with their standard errors, the paper's beside them, and whether what the
     paper says holds.  Finished runs are kept: a run that was stopped goes on where it was.
     """
-    from firstpage.studies.base import Plan
-    from firstpage.studies.catalogue import chosen
-    from firstpage.studies.run import reproduce
-    from firstpage.studies.sources import data_folder, missing
+    from firstpage.papers.study.registry import chosen
+    from firstpage.papers.study.run import reproduce
+    from firstpage.papers.study.sources import data_folder, missing
+    from firstpage.papers.study.study import Plan
 
     base = _folder(data_folder(data))
     if listing:
@@ -85,9 +85,9 @@ def _folder(base: Path | None) -> Path | None:
 
 
 def _said(found: list[Reproduction], kind: str) -> str:
-    from firstpage.studies import page
-    from firstpage.studies.run import merged
-    from firstpage.studies.tables import every_cell
+    from firstpage.papers.study import page
+    from firstpage.papers.study.run import merged
+    from firstpage.papers.study.tables import every_cell
 
     if kind == "json":
         return json.dumps(merged(found), indent=1)
@@ -98,9 +98,9 @@ def _said(found: list[Reproduction], kind: str) -> str:
 
 
 def _list(base: Path | None, as_json: bool) -> str:
+    from firstpage.papers.study.registry import listing
+    from firstpage.papers.study.sources import inventory
     from firstpage.report.table import Table
-    from firstpage.studies.catalogue import listing
-    from firstpage.studies.sources import inventory
 
     rows, data = listing(base), inventory(base)
     if as_json:

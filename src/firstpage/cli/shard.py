@@ -22,8 +22,8 @@ def command(data: Path, folder: Path, rows: int) -> None:
 
     `train`, `rank` and `evaluate` take FOLDER for data, and need no more memory for more shards.
     """
-    from firstpage.data.shard_writer import write_shards
-    from firstpage.data.shards import data_files
+    from firstpage.data.shards.shards import data_files
+    from firstpage.data.shards.writer import write_shards
 
     if data.is_dir():
         shared.note_files(data, [file.name for file in data_files(data)])

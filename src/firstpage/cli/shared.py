@@ -19,10 +19,10 @@ from firstpage.errors import DataError, FirstpageError
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
-    from firstpage.data.files import Progress
-    from firstpage.data.shards import Shards
-    from firstpage.data.trec import Column
-    from firstpage.rankers.base import Ranker
+    from firstpage.data.formats.trec import Column
+    from firstpage.data.io.files import Progress
+    from firstpage.data.shards.shards import Shards
+    from firstpage.rankers.ranker import Ranker
 
 SHOWN = 5  # files that a note names
 BIG = 16 << 20  # bytes of a file from which on reading shows progress
@@ -61,7 +61,7 @@ def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
 def read_data(path: Path, **how: Any) -> Dataset:
     """A dataset, or the error that says what else the file is."""
     from firstpage.data.dataset import Dataset
-    from firstpage.data.formats import read
+    from firstpage.data.formats.registry import read
 
     with reading(path) as progress:
         data = read(path, progress=progress, **how)
@@ -73,7 +73,7 @@ def read_data(path: Path, **how: Any) -> Dataset:
 
 def read_any(path: Path, **how: Any) -> Dataset | Shards:
     """A dataset, or the shards of a folder; which files of the folder they are is said."""
-    from firstpage.data.shards import is_shards, read_shards
+    from firstpage.data.shards.shards import is_shards, read_shards
 
     if not is_shards(path):
         return read_data(path, **how)
@@ -106,7 +106,7 @@ def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shar
     if (data is None) == (qrels is None):
         raise click.UsageError("give the truth once: a data file, or --qrels.")
     if qrels is not None:
-        from firstpage.data.trec import read_qrels
+        from firstpage.data.formats.trec import read_qrels
 
         return read_qrels(qrels)
     assert data is not None
@@ -115,8 +115,8 @@ def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shar
 
 def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
     """Scores for the documents of a data file or of shards, one per row."""
-    from firstpage.data.scores import read_scores
-    from firstpage.data.trec import Column
+    from firstpage.data.formats.scores import read_scores
+    from firstpage.data.formats.trec import Column
 
     if isinstance(truth, Column):
         raise click.UsageError("--scores go with a data file, whose documents they score.")
@@ -139,8 +139,8 @@ def system_names(files: Sequence[Path]) -> list[str]:
 
 def named_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, Any]:
     """Systems of one kind, runs or scores, by name."""
-    from firstpage.data.shards import Shards
-    from firstpage.data.trec import read_run
+    from firstpage.data.formats.trec import read_run
+    from firstpage.data.shards.shards import Shards
 
     if runs and isinstance(truth, Shards):
         raise click.UsageError("shards go with --scores, or with --model in `evaluate`.")
@@ -165,8 +165,8 @@ def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
     """Judgments for runs, also from a data file with document ids."""
     from firstpage.data.dataset import Dataset
-    from firstpage.data.shards import Shards
-    from firstpage.data.trec import qrels_of
+    from firstpage.data.formats.trec import qrels_of
+    from firstpage.data.shards.shards import Shards
 
     if isinstance(truth, Shards):
         raise FirstpageError(f"{truth.source}: shards go with --scores, not with --run.")
@@ -184,7 +184,7 @@ def ranker_from(
 ) -> Ranker:
     """The ranker that the command line describes."""
     from firstpage.names import literal, split
-    from firstpage.rankers.names import ranker
+    from firstpage.rankers.registry import ranker
 
     given: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":

@@ -35,8 +35,8 @@ def command(target: Path, docs: str, **recipe: Any) -> None:
 
     It is streamed: the size is bounded by the disk.
     """
-    from firstpage.data.formats import format_of
-    from firstpage.data.letor import write_letor
+    from firstpage.data.formats.letor import write_letor
+    from firstpage.data.formats.registry import format_of
     from firstpage.data.synthetic import Synthetic
 
     if format_of(target, writing=True) != "letor":

@@ -63,7 +63,7 @@ def _checks(
     names: tuple[str, ...], listing: bool, samples: int | None, seed: int, shown: str,
     output: Path | None,
 ) -> int:  # fmt: skip
-    from firstpage.theory.catalogue import SAMPLES, chosen, run
+    from firstpage.papers.theory.registry import SAMPLES, chosen, run
 
     checks = chosen(names)
     if listing:
@@ -76,7 +76,7 @@ def _checks(
 
 
 def _listed(checks: Any, shown: str) -> str:
-    from firstpage.report.theory import listing
+    from firstpage.papers.theory.page import listing
 
     if shown == "json":
         keys = ("name", "kind", "holds", "claim")
@@ -85,7 +85,7 @@ def _listed(checks: Any, shown: str) -> str:
 
 
 def _said(found: Any, shown: str) -> str:
-    from firstpage.report.theory import theory_page, theory_text
+    from firstpage.papers.theory.page import theory_page, theory_text
 
     if shown == "json":
         return json.dumps([each.to_dict() for each in found], indent=1, allow_nan=False)
@@ -94,8 +94,8 @@ def _said(found: Any, shown: str) -> str:
 
 def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
     """What is found of a loss; of one of ours that may be cut after k places, of both forms."""
-    from firstpage.theory.consistency import consistency
-    from firstpage.theory.surrogates import forms, named
+    from firstpage.papers.theory.consistency import consistency
+    from firstpage.papers.theory.surrogates import forms, named
 
     losses: dict[str, Any]
     if ":" in text:
@@ -106,7 +106,7 @@ def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str
 
 
 def _said_of_loss(found: dict[str, Any], shown: str) -> str:
-    from firstpage.report.theory import loss_page, loss_text
+    from firstpage.papers.theory.page import loss_page, loss_text
 
     if shown == "json":
         held = {name: each.to_dict() for name, each in found.items()}

@@ -14,9 +14,9 @@ import click
 from firstpage.cli import options, outputs, shared
 
 if TYPE_CHECKING:
-    from firstpage.rankers.base import Ranker
-    from firstpage.rankers.tuning import Tuned
-    from firstpage.rankers.watcher import Step
+    from firstpage.rankers.fit.progress import Step
+    from firstpage.rankers.ranker import Ranker
+    from firstpage.rankers.selection.tuning import Tuned
 
 TRIALS = ("csv", "json")  # formats of --trials-to
 
@@ -75,7 +75,7 @@ def command(
     options.only_with("--tuner optuna", tuner == "optuna", "trials")
     options.only_with("--valid", valid is not None, "pad")
     _check_together(train, valid, bool(tune or grid), trials_to, checkpoint, output)
-    from firstpage.data.shards import Shards
+    from firstpage.data.shards.shards import Shards
 
     found = shared.ranker_from(ranker, settings, measure, normalize, seed)
     if threads is not None:
@@ -113,7 +113,7 @@ def command(
 
 def _note_uninformative(ranker: Ranker, data: Any) -> None:
     """Say how many queries order nothing: a ranker that learns from preferences drops them."""
-    from firstpage.rankers.pieces import tells
+    from firstpage.rankers.sharded.shard import tells
 
     flat = len(data) - int(tells(data).sum())
     if 0 < flat < len(data) and ranker._prefers:
@@ -126,7 +126,7 @@ def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
     Shards cannot be made wider.
     """
     from firstpage.data.columns import match_columns
-    from firstpage.data.shards import Shards
+    from firstpage.data.shards.shards import Shards
 
     if data.feature_names is not None or valid.feature_names is not None:
         return data, valid
@@ -141,7 +141,7 @@ def _check_together(
     output: Path,
 ) -> None:  # fmt: skip
     """What does not go together is told before anything is read."""
-    from firstpage.data.shards import is_shards
+    from firstpage.data.shards.shards import is_shards
 
     if tuned and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
@@ -163,7 +163,7 @@ def _tune(
     ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int
 ) -> Tuned:
     from firstpage.names import literal, pieces
-    from firstpage.rankers.tuning import Trial, tune
+    from firstpage.rankers.selection.tuning import Trial, tune
 
     search: dict[str, list[Any]] = {}
     for item in grid:

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset
-from firstpage.data.shards import Shards
-from firstpage.data.stacked import widened
+from firstpage.data.dataset import Dataset, widened
+from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Ints
 

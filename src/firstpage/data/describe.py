@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.trec import Column, Run
-from firstpage.kernels.ids import hash_ids
+from firstpage.data.formats.trec import Column, Run
+from firstpage.kernels.parsing.ids import hash_ids
 from firstpage.types import Array, Bools, Floats, Ints, Words
 
 BAR = 32  # characters of the longest bar

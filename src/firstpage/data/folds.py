@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.letor import read_letor, write_letor
+from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.errors import DataError
 
 # Both habits: LETOR 4 and MSLR say train, vali, test; LETOR 3 says trainingset and so on.

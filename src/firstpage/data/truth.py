@@ -14,11 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.groups import check_groups, group_rows
+from firstpage.data.groups import check_groups, group_rows, ranked
 from firstpage.data.ids import Ids
-from firstpage.data.ranking import ranked
 from firstpage.errors import DataError
-from firstpage.kernels.order import order_ties_by_key
+from firstpage.kernels.measures.ties import order_ties_by_key
 from firstpage.kernels.random import STEP, random_words
 from firstpage.types import Floats, Ints
 

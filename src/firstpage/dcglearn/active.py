@@ -15,8 +15,8 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from firstpage.data.preferences import Preferences
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.preferences import Preferences
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.checks import fingerprints
 from firstpage.dcglearn.intervals import resampled
 from firstpage.dcglearn.learn import DCGLearn

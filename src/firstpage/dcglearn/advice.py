@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.utility import Form
+from firstpage.data.preferences.utility import Form
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import folds, hits

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.utility import KINDS, Form, Utility
+from firstpage.data.preferences.utility import KINDS, Form, Utility
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import cross_validated, folds, hits

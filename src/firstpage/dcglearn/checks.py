@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences import UNKNOWN, Preferences, Unjudged
+from firstpage.data.preferences.preferences import UNKNOWN, Preferences, Unjudged
 from firstpage.dcglearn.pairs import TIE, Pairs
 from firstpage.errors import DataError
 from firstpage.types import Bools, Ints, Words

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.ranked import Ranked
 from firstpage.dcglearn.reading import Scale, wanted
 from firstpage.errors import DataError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.data.utility import normalized
+from firstpage.data.preferences.utility import normalized
 from firstpage.types import Floats
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import Tick

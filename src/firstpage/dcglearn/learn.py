@@ -11,19 +11,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.preference_files import read_preferences
-from firstpage.data.preference_folder import PreferenceFiles
-from firstpage.data.preferences import Preferences, Unjudged
-from firstpage.data.utility import Form, Utility
+from firstpage.data.preferences.files import PreferenceFiles, read_preferences
+from firstpage.data.preferences.preferences import Preferences, Unjudged
+from firstpage.data.preferences.utility import Form, Utility
 from firstpage.dcglearn.checks import check_parameters, check_size
 from firstpage.dcglearn.cone import cone
 from firstpage.dcglearn.factor import factors
-from firstpage.dcglearn.held import Held, Problem
-from firstpage.dcglearn.newton import Optimum
+from firstpage.dcglearn.in_memory import Held, Problem
 from firstpage.dcglearn.pairs import Pairs, encode
-from firstpage.dcglearn.piece import How
 from firstpage.dcglearn.segments import Segment, learn_segments
-from firstpage.dcglearn.spread import Spread, parts_of, surveyed
+from firstpage.dcglearn.shard import How
+from firstpage.dcglearn.sharded import Spread, parts_of, surveyed
+from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import (
     GRID,
     Match,
@@ -35,7 +34,7 @@ from firstpage.dcglearn.validation import (
     folds,
     validated,
 )
-from firstpage.engine.places import working
+from firstpage.engine.addresses import working
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Floats, Ints
 

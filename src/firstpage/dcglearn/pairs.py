@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences import Levels, Preferences, Unjudged
+from firstpage.data.preferences.preferences import Levels, Preferences, Unjudged
 from firstpage.errors import DataError
 from firstpage.types import Bools, Floats, Ints
 

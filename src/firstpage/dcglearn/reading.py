@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.errors import MeasureError
 from firstpage.measures.conventions import Convention
-from firstpage.measures.coverage import DEPTH
 from firstpage.measures.graded import DCG, NDCG, discounts
+from firstpage.measures.inputs import DEPTH
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
-from firstpage.measures.parse import measure
+from firstpage.measures.registry import measure
 from firstpage.types import Floats
 
 CLOSE = 1e-12  # steps below zero by less than this, of the greatest, are zero

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.data.preferences import Preferences, spread
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.preferences import Preferences, spread
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.factor import factors
-from firstpage.dcglearn.newton import Optimum
 from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import Recipe, agreement
 from firstpage.types import Array, Floats, Ints
 

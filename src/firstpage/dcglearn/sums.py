@@ -11,7 +11,7 @@ import numpy as np
 
 from firstpage.dcglearn.pairs import TIE, Pairs
 from firstpage.engine.threads import Lanes, resolve
-from firstpage.kernels import preferences as kernel
+from firstpage.kernels.losses import preferences as kernel
 from firstpage.types import Bools, Floats
 
 SHORTEST = 1 << 13  # pairs that are worth a block of their own

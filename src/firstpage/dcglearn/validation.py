@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.data.utility import Form
+from firstpage.data.preferences.utility import Form
 from firstpage.dcglearn.cone import Cone
 from firstpage.dcglearn.factor import factors
-from firstpage.dcglearn.newton import Optimum, solve
 from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.solver import Optimum, solve
 from firstpage.dcglearn.sums import AnySums, Sums
 from firstpage.errors import DataError
-from firstpage.kernels import preferences as kernel
+from firstpage.kernels.losses import preferences as kernel
 from firstpage.types import Array, Floats, Ints
 
 GRID = tuple(10.0**e for e in range(-3, 5))

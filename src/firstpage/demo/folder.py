@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firstpage.data.files import write_bytes
-from firstpage.data.json_files import Kind, write_json
+from firstpage.data.io.files import write_bytes
+from firstpage.data.io.json_files import Kind, write_json
 from firstpage.errors import DataError
 
 KIND = Kind("firstpage-demo", 1, "demo summary")

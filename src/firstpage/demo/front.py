@@ -7,7 +7,7 @@ from html import escape
 
 from firstpage.demo import words
 from firstpage.demo.comparing import extremes, page_of
-from firstpage.demo.labelling import K
+from firstpage.demo.labeling import K
 from firstpage.demo.results import Results
 from firstpage.demo.training import RANKERS
 from firstpage.report.page import paragraph

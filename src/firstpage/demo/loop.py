@@ -5,28 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from firstpage.data.collection import Collection, baselines, stdlib_collection
-from firstpage.data.letor import write_letor
-from firstpage.data.trec import run_of, write_qrels, write_run
+from firstpage.data.formats.letor import write_letor
+from firstpage.data.formats.trec import run_of, write_qrels, write_run
 from firstpage.demo import front, words
-from firstpage.demo.aggregating import NAME, together
+from firstpage.demo import project as desk
+from firstpage.demo.collection import Collection, baselines, stdlib_collection
 from firstpage.demo.comparing import MEASURES, compared
 from firstpage.demo.folder import Folder, slug
-from firstpage.demo.labelling import Labels, begin, label, write_texts
+from firstpage.demo.labeling import YOURS, Labels, begin, label, write_texts
 from firstpage.demo.measuring import measured
 from firstpage.demo.project import opened
 from firstpage.demo.report import rendered
 from firstpage.demo.results import Results
-from firstpage.demo.serving import HOST, keep_up, let_judge
 from firstpage.demo.tell import Counting, Teller, program, silent
-from firstpage.demo.training import RANKERS, learned, trained
+from firstpage.demo.training import NAME, RANKERS, learned, together, trained
 from firstpage.measures.compare import compare
 from firstpage.rankers.explain import explain
 from firstpage.report.models import explanation_text
 from firstpage.report.results import means_table
 from firstpage.types import Floats
-from firstpage.web.serve import check_port
+from firstpage.web.app import LOCAL
+from firstpage.web.security import ServeSettings
+from firstpage.web.serve import check_port, serve
 from firstpage.web.store.connect import Store
+from firstpage.web.store.projects import Project
+
+HOST = "127.0.0.1"
+
+
+def let_judge(store: Store, project: Project, folder: Folder, port: int, teller: Teller) -> None:
+    """Until the reader has judged their questions, or presses Ctrl-C."""
+    teller.note(
+        f"Judge {YOURS} questions in your browser; Ctrl-C goes on with what you have judged."
+    )
+
+    def ready() -> bool:
+        return len(desk.finished(store, project, LOCAL)) >= YOURS
+
+    try:
+        serve(folder.path, HOST, port, ServeSettings(open=True), until=ready)
+    except KeyboardInterrupt:
+        teller.say("")
+    done = desk.finished(store, project, LOCAL)
+    teller.note(f"You judged {len(done)} of {YOURS} questions; assessors do the rest.")
+
+
+def keep_up(folder: Folder, port: int, teller: Teller) -> None:
+    """Until Ctrl-C."""
+    teller.say("\nThe application is up with these data; Ctrl-C stops it.")
+    try:
+        serve(folder.path, HOST, port, ServeSettings(open=True))
+    except KeyboardInterrupt:
+        teller.say("")
+    teller.say(f"Stopped. Again: firstpage label serve {folder.path} --open")
+
 
 SHOWN = 5  # features of the model, in the terminal
 

@@ -8,25 +8,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.data.collection import Collection
-from firstpage.data.preferences import Preferences, spread
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.preferences import Preferences, spread
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.validation import folds
 from firstpage.demo import project as desk
+from firstpage.demo.collection import Collection
 from firstpage.demo.comparing import MAIN, Compared, difference, page_of
 from firstpage.demo.folder import Folder
-from firstpage.demo.labelling import K
-from firstpage.demo.people import SimulatedEditor
+from firstpage.demo.labeling import K
+from firstpage.demo.project import SimulatedEditor
 from firstpage.demo.tell import Teller
 from firstpage.measures.compare import Comparison, Difference, compare
-from firstpage.measures.parse import measure
+from firstpage.measures.registry import measure
 from firstpage.measures.significance import p_value
 from firstpage.types import Floats
+from firstpage.web.analysis.compared import compared as judgments_of
+from firstpage.web.analysis.figures import studied
+from firstpage.web.analysis.measure import Learner, learned, preferences
 from firstpage.web.exports.make import export
-from firstpage.web.findings.compared import compared as judgments_of
-from firstpage.web.findings.figures import studied
-from firstpage.web.findings.measure import Learner, learned, preferences
 from firstpage.web.store.connect import Store
 
 SIDES = "Which of the two first pages would you rather be shown for this question?"

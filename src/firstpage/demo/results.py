@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.data.collection import Collection
-from firstpage.demo.aggregating import NAME, Together
+from firstpage.demo.collection import Collection
 from firstpage.demo.comparing import MAIN, Compared, difference
-from firstpage.demo.labelling import Labels
+from firstpage.demo.labeling import Labels
 from firstpage.demo.measuring import Measured
+from firstpage.demo.training import NAME, Together
 from firstpage.measures.compare import Comparison, Difference
 from firstpage.types import Floats
 

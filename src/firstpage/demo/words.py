@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firstpage.demo.comparing import MAIN, SURE, Compared
-from firstpage.demo.labelling import Labels
+from firstpage.demo.labeling import Labels
 from firstpage.demo.measuring import Measured
 from firstpage.demo.results import Results
 from firstpage.measures.compare import Difference

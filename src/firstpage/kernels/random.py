@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.native import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, part
 from firstpage.types import Ints, Words
 
 STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.native import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, part
 from firstpage.types import Floats, Ints, Words
 
 RUN = 8  # merge sort starts from sorted runs of this length

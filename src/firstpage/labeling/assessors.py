@@ -1,4 +1,4 @@
-"""Assessors that are programs: a Python function, or a model behind a chat endpoint."""
+"""Let a program label a query: the same sessions, strategies and log as for people."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 from firstpage.errors import DataError
+from firstpage.labeling.session.events import Judged, to_dict
+from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.grades import GRADES
 
 WORDS = {"left": 1, "a": 1, "right": -1, "b": -1, "tie": 0, "equal": 0}
@@ -276,3 +278,31 @@ def _grade(text: str, cost: Mapping[str, Any]) -> int:
             f"the model must answer a grade from 0 to 4; it answered {text[:200]!r}.", cost
         )
     return int(match[1])
+
+
+Fetch = Callable[[str], Text]  # a document by its key
+
+
+def label(
+    session: Session,
+    assessor: Assessor,
+    query: str,
+    documents: Mapping[str, str] | Fetch,
+    most: int | None = None,
+) -> Iterator[tuple[Judged, dict[str, Any]]]:
+    """Answer what is open until it is done, or `most` answers; yields each judgment with its cost.
+
+    The judgment stands when it is yielded; who stores the log stores it then.
+    """
+    fetch = documents if callable(documents) else _of(documents)
+    given = 0
+    while (shown := session.question) is not None and (most is None or given < most):
+        right = None if shown.right is None else fetch(shown.right)
+        verdict = assessor.judge(query, fetch(shown.left), right)
+        event = session.answer(verdict.outcome, verdict.bad, verdict.skipped is not None)
+        given += 1
+        yield event, {**to_dict(event), "cost": dict(verdict.cost)}
+
+
+def _of(texts: Mapping[str, str]) -> Fetch:
+    return lambda key: Text(key, texts[key])

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from firstpage.data.source import Source, names_file
+from firstpage.data.preferences.utility import Source, names_file
 from firstpage.errors import DataError
 from firstpage.types import Floats, Ints
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.losses.base import Loss, Run, Target, Traits, safe_inverse
 from firstpage.losses.levels import Levels, expected_places, levels
 from firstpage.losses.listwise import TopOne
+from firstpage.losses.loss import Loss, Run, Target, Traits, safe_inverse
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import LONGEST, Permutations
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge

@@ -9,9 +9,9 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels import listwise as kernel
-from firstpage.losses.base import Loss, Run, Target, Traits, safe_inverse
+from firstpage.kernels.losses import listwise as kernel
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
+from firstpage.losses.loss import Loss, Run, Target, Traits, safe_inverse
 from firstpage.losses.terms import Term
 from firstpage.types import Floats, Ints
 

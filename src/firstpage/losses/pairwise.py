@@ -10,10 +10,10 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels import exponential, hinge
-from firstpage.kernels import pairwise as kernel
-from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
+from firstpage.kernels.losses import hinge, pairwise
+from firstpage.kernels.losses import pairwise as kernel
 from firstpage.losses.levels import Levels, levels
+from firstpage.losses.loss import Loss, Run, Target, Traits, flat, safe_inverse
 from firstpage.losses.terms import Term
 from firstpage.types import Floats, Ints
 
@@ -155,7 +155,7 @@ class _Exponential(_Weighed):
     ) -> Run:
         logs = np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))
         z = np.empty(len(scores))
-        return exponential.exponential_pairs.bind(
+        return pairwise.exponential_pairs.bind(
             scores, *self._common(lo, hi), z, logs, values, grad, curve
         )
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels import permutations as kernel
-from firstpage.losses.base import Loss, Run, Target
+from firstpage.kernels.losses import permutations as kernel
 from firstpage.losses.listwise import relevance
+from firstpage.losses.loss import Loss, Run, Target
 from firstpage.losses.terms import ShortLists, Term
 from firstpage.types import Array, Floats, Ints
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.kernels import listwise as kernel
-from firstpage.losses.base import Loss, Run, Target, Traits, safe_inverse
+from firstpage.kernels.losses import listwise as kernel
 from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import relevance
+from firstpage.losses.loss import Loss, Run, Target, Traits, safe_inverse
 from firstpage.losses.terms import Term
 from firstpage.types import Floats, Ints
 

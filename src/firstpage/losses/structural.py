@@ -10,11 +10,11 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.kernels import structural as kernel
-from firstpage.kernels.violations import average_precision_hinge
-from firstpage.losses.base import Loss, Run, Target, Traits, flat, safe_inverse
+from firstpage.kernels.losses import structural as kernel
+from firstpage.kernels.losses.average_precision import average_precision_hinge
 from firstpage.losses.delta import Delta, delta
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
+from firstpage.losses.loss import Loss, Run, Target, Traits, flat, safe_inverse
 from firstpage.types import Bools, Floats, Ints, Words
 
 Scaling = Literal["margin", "slack"]

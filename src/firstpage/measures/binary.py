@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.errors import MeasureError
-from firstpage.kernels import gain, hits
-from firstpage.measures.base import Measure, cut, ratio
+from firstpage.kernels.measures import binary, graded
 from firstpage.measures.conventions import Convention
 from firstpage.measures.lists import ALL, Lists
+from firstpage.measures.measure import Measure, cut, ratio
 from firstpage.types import Floats, Ints
 
 
@@ -24,7 +24,7 @@ class _Binary(Measure):
 
     def _hits(self, lists: Lists, level: float, cutoffs: Ints) -> Floats:
         out = np.empty(len(lists))
-        hits.hits(lists.labels, lists.block, lists.offsets, level, cutoffs, out)
+        binary.hits(lists.labels, lists.block, lists.offsets, level, cutoffs, out)
         return out
 
 
@@ -86,7 +86,7 @@ class AP(_Binary):
     def values(self, lists: Lists, how: Convention) -> Floats:
         level = self._level(how)
         out = np.empty(len(lists))
-        hits.average_precision(
+        binary.average_precision(
             lists.labels, lists.block, lists.offsets, level, cut(self.cutoff),
             lists.relevant(level), out,
         )  # fmt: skip
@@ -99,7 +99,7 @@ class _FirstHit(_Binary):
 
     def _first(self, lists: Lists, how: Convention) -> tuple[Floats, Floats]:
         reciprocal, success = np.empty(len(lists)), np.empty(len(lists))
-        hits.first_hit(
+        binary.first_hit(
             lists.labels, lists.block, lists.offsets, self._level(how), cut(self.cutoff),
             reciprocal, success,
         )  # fmt: skip
@@ -141,7 +141,7 @@ class bpref(_Binary):
         level = self._level(how)
         relevant = lists.relevant(level)
         out = np.empty(len(lists))
-        hits.bpref(
+        binary.bpref(
             lists.labels, lists.block, lists.offsets, level, relevant, lists.judged - relevant, out
         )
         return out
@@ -157,7 +157,7 @@ class Judged(Measure):
     def values(self, lists: Lists, how: Convention) -> Floats:
         out = np.empty(len(lists))
         cutoffs = _everywhere(lists, self.cutoff)
-        hits.hits(lists.labels, lists.block, lists.offsets, -np.inf, cutoffs, out)
+        binary.hits(lists.labels, lists.block, lists.offsets, -np.inf, cutoffs, out)
         return ratio(out, np.minimum(lists.lengths, cutoffs).astype(np.float64))
 
 
@@ -176,7 +176,7 @@ class RBP(_Binary):
 
     def values(self, lists: Lists, how: Convention) -> Floats:
         out = np.empty(len(lists))
-        gain.rank_biased(
+        graded.rank_biased(
             lists.labels, lists.block, lists.offsets, self._level(how), float(self.p),
             cut(self.cutoff), out,
         )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
-from firstpage.kernels.resample import bootstrap_means
+from firstpage.kernels.measures.resampling import bootstrap_means
 from firstpage.measures.conventions import Convention, Queries, Ties
 from firstpage.measures.conventions import convention as named_convention
 from firstpage.measures.evaluate import (
@@ -22,7 +22,7 @@ from firstpage.measures.evaluate import (
     Evaluation,
     evaluate,
 )
-from firstpage.measures.parse import Named, listed
+from firstpage.measures.registry import Named, listed
 from firstpage.measures.significance import (
     Correction,
     Test,

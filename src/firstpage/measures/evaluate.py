@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.ids import Ids
-from firstpage.data.shards import Shards
-from firstpage.engine.places import working
+from firstpage.data.shards.shards import Shards
+from firstpage.engine.addresses import working
 from firstpage.errors import DataError, MeasureError
-from firstpage.kernels.resample import bootstrap_means
-from firstpage.measures.base import Measure
+from firstpage.kernels.measures.resampling import bootstrap_means
 from firstpage.measures.conventions import Convention, Queries, Ties
 from firstpage.measures.conventions import convention as named_convention
-from firstpage.measures.coverage import DEPTH
-from firstpage.measures.inputs import make_lists
+from firstpage.measures.inputs import DEPTH, make_lists
 from firstpage.measures.lists import Lists
-from firstpage.measures.parse import Named, by_text
-from firstpage.measures.spread import shard_values
+from firstpage.measures.measure import Measure
+from firstpage.measures.registry import Named, by_text
+from firstpage.measures.sharded import shard_values
 from firstpage.types import Floats
 
 DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")

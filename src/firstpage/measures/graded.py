@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.errors import MeasureError
-from firstpage.kernels import gain as kernel
-from firstpage.measures.base import Additive, Measure, cut, ratio
+from firstpage.kernels.measures import graded as kernel
 from firstpage.measures.conventions import Convention
 from firstpage.measures.lists import ALL, Lists
+from firstpage.measures.measure import Additive, Measure, cut, ratio
 from firstpage.types import Floats
 
 Gain = str | tuple[float, ...]

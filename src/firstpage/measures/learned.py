@@ -8,13 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.data.source import Source
-from firstpage.data.utility import Form, Utility
+from firstpage.data.preferences.utility import Form, Source, Utility
 from firstpage.errors import MeasureError
-from firstpage.kernels.weights import count_grades, weighed
-from firstpage.measures.base import Additive, Measure, ratio
+from firstpage.kernels.measures.graded import count_grades, weighed
 from firstpage.measures.conventions import Convention
 from firstpage.measures.lists import Lists
+from firstpage.measures.measure import Additive, Measure, ratio
 from firstpage.types import Floats, Ints
 
 

@@ -11,12 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
+from firstpage.data.groups import ranked, ranked_labels
 from firstpage.data.ids import Ids
-from firstpage.data.ranking import ranked, ranked_labels
 from firstpage.data.truth import random_keys
 from firstpage.errors import DataError, MeasureError
-from firstpage.kernels.hits import count_relevant
-from firstpage.kernels.order import (
+from firstpage.kernels.measures.binary import count_relevant
+from firstpage.kernels.measures.ties import (
     number_ties,
     order_ties_by_id,
     order_ties_by_key,

@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.errors import MeasureError
-from firstpage.kernels import pairs as kernel
-from firstpage.measures.base import Measure, cut, ratio
+from firstpage.kernels.measures import order as kernel
 from firstpage.measures.conventions import Convention
 from firstpage.measures.graded import discounts
 from firstpage.measures.lists import ALL, Lists
+from firstpage.measures.measure import Measure, cut, ratio
 from firstpage.types import Floats
 
 

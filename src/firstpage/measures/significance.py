@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from firstpage.errors import MeasureError
-from firstpage.kernels.resample import flip_all_signs, flip_signs, tukey_ranges
+from firstpage.kernels.measures.resampling import flip_all_signs, flip_signs, tukey_ranges
 from firstpage.types import Floats
 
 EXACT_UP_TO = 20  # queries; beyond, sign patterns are sampled

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.errors import MeasureError
-from firstpage.measures.base import Measure, cut
 from firstpage.measures.conventions import Convention
 from firstpage.measures.graded import NDCG, err
 from firstpage.measures.lists import ALL, Lists
+from firstpage.measures.measure import Measure, cut
 from firstpage.types import Floats, Ints
 
 

@@ -13,21 +13,21 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.pairwise import Pairs, PairwiseExponential
-from firstpage.measures.base import Measure
 from firstpage.measures.graded import NDCG
-from firstpage.measures.parse import measure as parse_measure
+from firstpage.measures.measure import Measure
+from firstpage.measures.registry import measure as parse_measure
 from firstpage.names import number
-from firstpage.rankers.base import Ranker
-from firstpage.rankers.boost_pieces import spread_state
-from firstpage.rankers.checkpoint import Checkpoint
-from firstpage.rankers.fitting import Fitted, Job, fitted, watcher_of
-from firstpage.rankers.spread import Spread
-from firstpage.rankers.training import Training, heavy_queries
-from firstpage.solvers.boost_parts import ListPart, PairPart, Part
-from firstpage.solvers.boosting import Boosted, Rules, State, _State, boost
-from firstpage.solvers.judges import Judge
-from firstpage.solvers.pools import Pool
-from firstpage.solvers.weak import weak
+from firstpage.rankers.fit.checkpoint import Checkpoint
+from firstpage.rankers.fit.fit import Fitted, Job, fitted, watcher_of
+from firstpage.rankers.fit.training_data import Training, heavy_queries
+from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.sharded.boosting import spread_state
+from firstpage.rankers.sharded.data import Spread
+from firstpage.solvers.boosting.boosting import Boosted, Rules, State, _State, boost
+from firstpage.solvers.boosting.pools import Pool
+from firstpage.solvers.boosting.query_measure import Judge
+from firstpage.solvers.boosting.statistics import ListPart, PairPart, Part
+from firstpage.solvers.boosting.weak_rankers import weak
 from firstpage.types import Floats
 
 Parts = Sequence[tuple[float, Part]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from firstpage.engine.base import Engine
-from firstpage.losses.base import Loss
-from firstpage.rankers.base import Ranker
-from firstpage.rankers.fitting import Fitted, Job, Parts, fit_parts
-from firstpage.rankers.spread import check_trees
-from firstpage.scorers.parts import scorer as scorer_of
-from firstpage.solvers.parts import solver as solver_of
+from firstpage.engine.engine import Engine
+from firstpage.losses.loss import Loss
+from firstpage.rankers.fit.fit import Fitted, Job, Parts, fit_parts
+from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.sharded.data import check_trees
+from firstpage.scorers.registry import scorer as scorer_of
+from firstpage.solvers.registry import solver as solver_of
 
 
 @dataclass(eq=False, repr=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.rankers.cascade import Cascade
-from firstpage.rankers.files import Model, read_model
+from firstpage.rankers.model_files import Model, read_model
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring

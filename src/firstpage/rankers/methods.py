@@ -7,11 +7,11 @@ from typing import Any
 
 from firstpage.errors import DataError
 from firstpage.names import PartError, lookup, parameters, plain, split
-from firstpage.rankers.base import Ranker
 from firstpage.rankers.boosted import AdaRank, FocusedBoost, RankBoost
-from firstpage.rankers.lambdamart import LambdaMART
+from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
 from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
+from firstpage.rankers.trees.lambdamart import LambdaMART
 
 _ALL: tuple[type[Ranker], ...] = (
     Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,

@@ -8,9 +8,9 @@ from typing import Any
 from firstpage.data.columns import ColumnMatch
 from firstpage.data.dataset import Dataset
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
-from firstpage.scorers.base import Scoring
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.scorer import Scoring
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import TreesScoring
 from firstpage.types import Floats

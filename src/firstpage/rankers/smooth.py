@@ -10,20 +10,20 @@ import numpy as np
 from firstpage.data.truth import Truth
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError
-from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
 from firstpage.names import number
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fitting import Fitted, Job, Parts
-from firstpage.rankers.least_squares import fit_least_squares
+from firstpage.rankers.fit.fit import Fitted, Job, Parts
+from firstpage.rankers.fit.least_squares import fit_least_squares
 from firstpage.scorers.linear import WIDE, Linear, LinearScoring
-from firstpage.scorers.parts import scorer
+from firstpage.scorers.registry import scorer
 from firstpage.solvers.lbfgs import LBFGS
-from firstpage.solvers.parts import solver
+from firstpage.solvers.registry import solver
 
 
 @dataclass(eq=False, repr=False)

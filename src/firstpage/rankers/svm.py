@@ -10,23 +10,22 @@ import numpy as np
 
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.losses.base import Loss
 from firstpage.losses.focused import focused_svm
 from firstpage.losses.listwise import relevance
+from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search, StructuralHinge
 from firstpage.names import number
-from firstpage.rankers.base import Ranker
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fitting import Fitted, Job, Parts, fit_parts
-from firstpage.rankers.least_squares import ridge
-from firstpage.rankers.moments import spread_ridge
-from firstpage.rankers.spread import Spread
+from firstpage.rankers.fit.fit import Fitted, Job, Parts, fit_parts
+from firstpage.rankers.fit.least_squares import ridge, spread_ridge
+from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.sharded.data import Spread
 from firstpage.scorers.linear import WIDE, Linear
-from firstpage.scorers.parts import scorer as scorer_of
-from firstpage.solvers.cutting_plane import CuttingPlane
-from firstpage.solvers.parts import solver as solver_of
-from firstpage.solvers.rounds import Rounds
+from firstpage.scorers.registry import scorer as scorer_of
+from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
+from firstpage.solvers.cutting_plane.refreezing import Rounds
+from firstpage.solvers.registry import solver as solver_of
 from firstpage.types import Floats
 
 DEGENERATE = (

@@ -7,10 +7,10 @@ from math import ceil, floor, isfinite
 
 import numpy as np
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.certificates.verdicts import Outcome, Verdict, Witness
 from firstpage.dcglearn.coherence import Coherence
-from firstpage.report.curves import curves
+from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
 from firstpage.report.table import Table
 

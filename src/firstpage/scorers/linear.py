@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.kernels import linear as kernel
-from firstpage.scorers.base import Run, Slices
+from firstpage.kernels.scoring import linear as kernel
+from firstpage.scorers.scorer import Run, Slices
 from firstpage.types import Floats
 
 WIDE = 2000  # features; the square of more would be large

@@ -12,7 +12,7 @@ import numpy as np
 from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError, need
 from firstpage.names import number
-from firstpage.scorers.base import Run, Slices
+from firstpage.scorers.scorer import Run, Slices
 from firstpage.types import Array, Floats
 
 ROWS = 1 << 16  # scored at a time

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from firstpage.data.ranking import ranked
+from firstpage.data.groups import ranked
 from firstpage.errors import DataError
 from firstpage.serving import arrow_body, json_body, npy_body
 from firstpage.serving.asked import Asked, check_finite

@@ -21,7 +21,7 @@ from firstpage.serving.limits import Limits, Refusal, too_many_bytes
 from firstpage.serving.metrics import MEDIA, Metrics
 from firstpage.serving.replies import Headers, Receive, Reply, Scope, Send, media_of, send_reply
 from firstpage.serving.served import Served
-from firstpage.transport.bodies import BodyReader, BodyTooLarge, BodyTooSlow
+from firstpage.transport.limits import BodyReader, BodyTooLarge, BodyTooSlow
 
 log = logging.getLogger("firstpage.serving")
 LARGE = 1 << 20  # bytes of a body from which on it is worked on beside the loop

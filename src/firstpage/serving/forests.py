@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.exporting.forest import Forest
-from firstpage.exporting.grown import read_forest
-from firstpage.kernels.forests import forest_scores
+from firstpage.interop.export.forest import Forest
+from firstpage.interop.export.grown import read_forest
+from firstpage.kernels.scoring.forests import forest_scores
 from firstpage.scorers.trees import TreesScoring
 from firstpage.types import Array, Floats, Ints
 

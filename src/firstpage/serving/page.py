@@ -15,7 +15,7 @@ from firstpage.serving.description import HTML
 from firstpage.serving.holder import Holder
 from firstpage.serving.replies import Reply, Scope
 from firstpage.serving.served import Served
-from firstpage.transport.sockets import shown
+from firstpage.transport.server import shown
 
 NAMED = 12  # features up to which the example calls them by name
 HOST = re.compile(rb"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")

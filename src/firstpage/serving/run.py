@@ -17,9 +17,8 @@ from firstpage.serving import arrow_body
 from firstpage.serving.app import Serving
 from firstpage.serving.holder import Holder, printable
 from firstpage.serving.limits import Limits
-from firstpage.transport.connections import ConnectionLimits
-from firstpage.transport.server import server_for
-from firstpage.transport.sockets import listen, shown
+from firstpage.transport.limits import ConnectionLimits
+from firstpage.transport.server import listen, server_for, shown
 
 if TYPE_CHECKING:
     import uvicorn

@@ -16,9 +16,9 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
-from firstpage.kernels.native import LIGHT
+from firstpage.kernels.compiler.decorators import LIGHT
 from firstpage.rankers.cascade import Cascade
-from firstpage.rankers.files import Model, read_model
+from firstpage.rankers.model_files import Model, read_model
 from firstpage.rankers.scorings import scores_of
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.names import number
-from firstpage.solvers.coordinates import Coordinates
 from firstpage.solvers.objective import Objective
+from firstpage.solvers.preconditioner import Coordinates
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Floats
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
-from firstpage.losses.base import Loss, safe_inverse
 from firstpage.losses.levels import query_sums
-from firstpage.scorers.base import Fitting
+from firstpage.losses.loss import Loss, safe_inverse
+from firstpage.scorers.scorer import Fitting
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from firstpage import __version__
 from firstpage.errors import FirstpageError
 from firstpage.web import frames
+from firstpage.web.analysis.choosing import wish
 from firstpage.web.api import (
     accounts,
     admin,
@@ -25,14 +26,13 @@ from firstpage.web.api import (
     reference,
     team,
 )
-from firstpage.web.findings.choosing import wish
-from firstpage.web.gate import Gate
 from firstpage.web.guard import Guard
 from firstpage.web.refusals import headers_of, status_of
 from firstpage.web.security import ServeSettings, set_login_cookie, store_of
+from firstpage.web.sign_in import Gate
 from firstpage.web.store import assigning, logins, people
 from firstpage.web.store.connect import Store
-from firstpage.web.store.desk import Desk, Repeated
+from firstpage.web.store.judging import Desk, Repeated
 from firstpage.web.store.projects import every_project, members
 from firstpage.web.store.state import Conflict
 

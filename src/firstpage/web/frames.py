@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import RowMapping
 
 from firstpage.web.api.bodies import Id
-from firstpage.web.clean import cleaned
+from firstpage.web.sanitize import cleaned
 from firstpage.web.security import CurrentPerson, store_of
 from firstpage.web.store import projects, tasks, texts
 from firstpage.web.store.connect import Tx

@@ -12,16 +12,16 @@ from sqlalchemy import RowMapping
 
 from firstpage.errors import DataError
 from firstpage.labeling.assessors import Assessor, QueryText, Text, Unreadable, Verdict
-from firstpage.web.findings.choosing import following, wish
+from firstpage.web.analysis.choosing import following, wish
 from firstpage.web.store import projects, tasks, texts, training
 from firstpage.web.store.connect import Store, Tx, iso
-from firstpage.web.store.desk import Desk, Given
-from firstpage.web.store.graded import without_grade
+from firstpage.web.store.judging import Desk, Given
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 from firstpage.web.store.state import State
 from firstpage.web.store.tasks import TaskRow
+from firstpage.web.store.texts import without_grade
 
 Watch = Callable[[str, int], None]  # the query, answers given so far
 CLOSED = {"draft": "not open yet", "closed": "closed"}

@@ -5,8 +5,7 @@ The API and the pages share this.
 
 from __future__ import annotations
 
-from firstpage.web.entry import WrongLogin
-from firstpage.web.gate import Crowded
+from firstpage.web.sign_in import Crowded, WrongLogin
 from firstpage.web.store.attempts import TooMany
 from firstpage.web.store.connect import Busy
 from firstpage.web.store.state import NotThere

@@ -16,13 +16,12 @@ from fastapi import Depends, Header, HTTPException, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from firstpage.web import devices, entry
-from firstpage.web.entry import Entered
-from firstpage.web.gate import Gate
+from firstpage.web import sign_in
+from firstpage.web.sign_in import Entered, Gate
 from firstpage.web.store import attempts, logins, projects
 from firstpage.web.store.attempts import Source
 from firstpage.web.store.connect import Store
-from firstpage.web.store.desk import Desk
+from firstpage.web.store.judging import Desk
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member
@@ -192,7 +191,7 @@ def let_in(request: Request, response: Response, entered: Entered) -> None:
     if entered.token is not None:
         set_login_cookie(request, response, entered.token)
     if entered.device is not None:
-        _set_cookie(request, response, *entered.device, devices.DAYS)
+        _set_cookie(request, response, *entered.device, sign_in.DAYS)
 
 
 def _set_cookie(request: Request, response: Response, name: str, value: str, days: int) -> None:
@@ -225,7 +224,7 @@ def session_of(request: Request, login: Login) -> Source:
 async def device_of(request: Request, login: str) -> Source:
     """Return the source of a sign-in: a device that the account knows, or the network."""
     return await run_in_threadpool(
-        entry.source, store_of(request), login, address_of(request), request.cookies
+        sign_in.source, store_of(request), login, address_of(request), request.cookies
     )
 
 

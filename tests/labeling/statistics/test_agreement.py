@@ -15,13 +15,11 @@ from sklearn.metrics import cohen_kappa_score
 from firstpage.errors import DataError
 from firstpage.labeling.statistics.agreement import (
     Agreement,
+    by_assessor,
+    by_query,
     caution,
     chi_squared,
     compare_methods,
-)
-from firstpage.labeling.statistics.overlaps import (
-    by_assessor,
-    by_query,
     pair_overlaps,
     result_overlaps,
     total,

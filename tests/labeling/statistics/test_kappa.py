@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.errors import DataError
+from firstpage.labeling.statistics.agreement import by_assessor, pair_overlaps
+from firstpage.labeling.statistics.agreement import total as all_of
 from firstpage.labeling.statistics.consistency import Triads, position_bias, triads
 from firstpage.labeling.statistics.intervals import Share
 from firstpage.labeling.statistics.kappa import (
@@ -24,10 +26,8 @@ from firstpage.labeling.statistics.kappa import (
     pair_ratings,
     relation_ratings,
 )
-from firstpage.labeling.statistics.overlaps import by_assessor, pair_overlaps
-from firstpage.labeling.statistics.overlaps import total as all_of
-from firstpage.labeling.statistics.people import simulated_results
 from firstpage.labeling.statistics.records import Record
+from firstpage.papers.niu2012.assessors import simulated_results
 
 _ = math.nan
 # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability": four observers, twelve units.

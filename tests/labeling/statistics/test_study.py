@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.statistics.agreement import Agreement
+from firstpage.labeling.statistics.agreement import Agreement, result_overlaps, total
 from firstpage.labeling.statistics.contrast import contrast
-from firstpage.labeling.statistics.overlaps import result_overlaps, total
-from firstpage.labeling.statistics.people import Crowd, simulated_results
 from firstpage.labeling.statistics.records import Record
 from firstpage.labeling.statistics.study import StudyTable, study
+from firstpage.papers.niu2012.assessors import Crowd, simulated_results
 from firstpage.report.table import Table
 
 

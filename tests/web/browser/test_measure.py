@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from firstpage.data.utility import read_utility
+from firstpage.data.preferences.utility import read_utility
 from firstpage.web.store import tasks
 from tests.web.browser.hands import answer, ready
 from tests.web.browser.live import Live

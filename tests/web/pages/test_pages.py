@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from firstpage.web.pages import static
+from firstpage.web.pages import rendering
+from firstpage.web.pages.rendering import here
 from firstpage.web.pages.setup import slug_of
-from firstpage.web.pages.shell import here
 from firstpage.web.store import invitations, projects
 from tests.web.site import PASSWORD, Client, Site
 
@@ -133,13 +133,13 @@ def test_short_names_come_from_titles() -> None:
 @pytest.mark.slow
 def test_scripts_may_be_kept_and_pages_may_not(site: Site) -> None:
     client = site.client()
-    found = client.get(f"{static.address()}/judge.js")
+    found = client.get(f"{rendering.address()}/judge.js")
     assert found.status_code == 200
     assert "immutable" in found.headers["cache-control"]
     assert found.headers["content-type"].startswith("text/javascript")
     page = client.get("/login")
     assert page.headers["cache-control"] == "no-store"
-    assert static.address() in page.text
+    assert rendering.address() in page.text
 
 
 @pytest.mark.slow

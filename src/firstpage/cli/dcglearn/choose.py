@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options, shared
-from firstpage.cli.dcglearn import needs
+from firstpage.cli.dcglearn import inputs
 
 if TYPE_CHECKING:
-    from firstpage.data.preferences import Preferences
+    from firstpage.data.preferences.preferences import Preferences
 
 
 @click.command("choose")
 @click.argument("pool", type=options.FILE)
 @click.option("--measure", type=options.FILE, help="A measure learned so far.")
 @click.option("--prefs", type=options.FILE, help="The preferences so far, to learn from first.")
-@needs.rankings
+@inputs.rankings
 @click.option(
     "--strategy", default="simple-margin", show_default=True,
     type=click.Choice(["simple-margin", "diverse", "committee", "random"]), help="What to ask for.",
@@ -45,10 +45,10 @@ def command(
     options.only_with("--prefs", prefs is not None, "places")
     if (measure is None) == (prefs is None):
         raise click.UsageError("give what is known once: --measure or --prefs.")
-    from firstpage.data.preference_files import chosen_rows, write_rows
+    from firstpage.data.preferences.files import chosen_rows, write_rows
     from firstpage.dcglearn.active import choose
 
-    pairs = needs.read(pool, qrels, runs, grades, pool=True)
+    pairs = inputs.read(pool, qrels, runs, grades, pool=True)
     known, advice = _known(measure, prefs, (qrels, runs, grades), seed, pairs, places)
     rows = choose(known, pairs, count, strategy, seed)
     chosen = chosen_rows(pool, rows)
@@ -74,14 +74,14 @@ def _known(
     pairs: Preferences, places: int,
 ) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
     if measure is not None:
-        from firstpage.data.utility import read_utility
+        from firstpage.data.preferences.utility import read_utility
 
         return read_utility(measure), None
     from firstpage.dcglearn.advice import advice
     from firstpage.dcglearn.learn import DCGLearn
 
     assert prefs is not None
-    given = needs.read(prefs, *where)
+    given = inputs.read(prefs, *where)
     grades = tuple(sorted({*given.grades, *pairs.grades}))
     learner = DCGLearn(places, grades=grades, seed=seed).fit(given)
     return learner, advice(learner).to_dict()

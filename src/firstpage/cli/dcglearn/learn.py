@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from firstpage.cli import options, outputs, shared
-from firstpage.cli.dcglearn import needs
+from firstpage.cli.dcglearn import inputs
 from firstpage.errors import DataError, FirstpageWarning
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("learn")
 @click.argument("prefs", type=options.FILE)
-@needs.rankings
+@inputs.rankings
 @click.option(
     "--K", "places", default=10, show_default=True, type=click.IntRange(1), help="Places."
 )
@@ -77,9 +77,9 @@ def command(
     options.only_with("a file of preferences, not with a folder", not many, "rounds", "tests")
     found: Any
     if many:
-        found, learner = needs.folder(prefs, qrels, runs, grades, learner)
+        found, learner = inputs.folder(prefs, qrels, runs, grades, learner)
     else:
-        found = needs.read(prefs, qrels, runs, grades)
+        found = inputs.read(prefs, qrels, runs, grades)
     with shared.counting("choosing C") as tick:
         learner.fit(found, tick=tick, engine=engine)
     about = learner.about() if many else _about(learner, rounds, tests, form)

@@ -24,7 +24,7 @@ def command(
     output: Path | None,
 ) -> None:  # fmt: skip
     """Show the gains and discounts of MEASURE, a file that `dcglearn learn` wrote."""
-    from firstpage.data.utility import read_utility
+    from firstpage.data.preferences.utility import read_utility
     from firstpage.report.measure import utility_page, utility_text
 
     outputs.check_page(output, "-o")

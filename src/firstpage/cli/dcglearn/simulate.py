@@ -27,7 +27,7 @@ def command(data: str, pairs: int, noise: float, runs: int, seed: int, as_json: 
     Rankings are random orders of the grades 5 5 4 4 3 3 2 2 1 1; C is chosen on 800 validation
     pairs with the same noise; accuracy is on 4,000 clean test pairs.
     """
-    from firstpage.dcglearn.simulate import simulate
+    from firstpage.dcglearn.simulation import simulate
 
     with shared.counting(f"Data {data}") as tick:
         found = simulate(int(data), pairs, noise, runs, seed, tick).to_dict()

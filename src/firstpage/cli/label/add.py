@@ -42,7 +42,7 @@ def command(
     from firstpage.cli.label.stores import opened
 
     with opened(project) as store, store.write() as tx:
-        from firstpage.web.store.choose import the_project
+        from firstpage.web.store.projects import the_project
 
         chosen = the_project(tx, name)
         links = add_people(tx, chosen, assessors, leads)

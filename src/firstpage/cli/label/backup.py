@@ -34,7 +34,7 @@ def restore_command(backup: Path, project: str) -> None:
     """Read BACKUP into PROJECT, a new folder or an empty database."""
     if not backup.is_file():
         raise click.UsageError(f"{backup}: is no file.")
-    from firstpage.cli.label.needs import web
+    from firstpage.cli.label.stores import web
 
     web()
     from firstpage.cli.label.stores import opened

@@ -32,12 +32,12 @@ def command(project: str, what: str, format_: str | None, name: str | None, outp
     """Write what PROJECT (a folder or a database URL) holds."""
     chosen = _format(what, format_, output)
     from firstpage.cli.label.stores import opened
-    from firstpage.data.files import write_bytes
+    from firstpage.data.io.files import write_bytes
     from firstpage.web.exports.make import export
     from firstpage.web.exports.notes import notes
 
     with opened(project) as store, store.read() as tx:
-        from firstpage.web.store.choose import the_project
+        from firstpage.web.store.projects import the_project
 
         written, found = 0, the_project(tx, name)
         with write_bytes(output) as out:
@@ -52,7 +52,7 @@ def command(project: str, what: str, format_: str | None, name: str | None, outp
 
 def _format(what: str, given: str | None, output: Path) -> str:
     """The format that is named, or that the output's name says; an ending of none is refused."""
-    from firstpage.data.files import suffix_of
+    from firstpage.data.io.files import suffix_of
 
     named = given or suffix_of(output)[0].lstrip(".") or WHAT[what][0]
     if named in WHAT[what]:

@@ -66,7 +66,7 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
         from firstpage.errors import DataError
         from firstpage.web.machines import judge
         from firstpage.web.store import people, projects
-        from firstpage.web.store.choose import the_project
+        from firstpage.web.store.projects import the_project
 
         with store.read() as tx:
             chosen, person = the_project(tx, name), people.by_login(tx, login)

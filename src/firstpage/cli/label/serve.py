@@ -43,7 +43,7 @@ def command(
         raise click.UsageError("--open has no accounts, so it listens on this machine only.")
     if alone and (proxy or hosts):
         raise click.UsageError("--open is for this machine alone; leave out --proxy, --allow-host.")
-    from firstpage.cli.label.needs import web
+    from firstpage.cli.label.stores import web
 
     web()
     from firstpage.web.security import ServeSettings

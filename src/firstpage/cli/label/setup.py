@@ -89,7 +89,7 @@ def _files(command: Any) -> Any:
 @click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the links.")
 def command(project: str, url: str, **given: Any) -> None:
     """Make a project in PROJECT: a folder (made if absent) or a database URL."""
-    from firstpage.cli.label.needs import web
+    from firstpage.cli.label.stores import web
 
     web()
     from firstpage.cli.label.stores import opened
@@ -200,7 +200,7 @@ def _guidelines(path: Path | None) -> str:
     """The text of a file, as both databases keep it."""
     if path is None:
         return ""
-    from firstpage.data.files import read_all
+    from firstpage.data.io.files import read_all
     from firstpage.errors import DataError
 
     data = read_all(path)
@@ -220,7 +220,7 @@ def _guidelines(path: Path | None) -> str:
 
 
 def _sources(given: dict[str, Any], files: ExitStack) -> Sources:
-    from firstpage.data.files import check_readable
+    from firstpage.data.io.files import check_readable
     from firstpage.errors import DataError
     from firstpage.web.imports.bundle import File, Sources
     from firstpage.web.imports.pictures import Pictures, from_folder

@@ -14,8 +14,8 @@ from firstpage.cli import options, shared
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
-    from firstpage.labeling.simulate import Simulation, Watch
-    from firstpage.labeling.votes import Votes
+    from firstpage.labeling.simulation.simulate import Simulation, Watch
+    from firstpage.labeling.simulation.votes import Votes
 
 RUNS, RUNS_OF_VOTES = 2000, 30
 
@@ -60,7 +60,7 @@ def command(
     On made-up queries of --n documents, or on recorded votes of real people: each question is
     answered by one of those who judged that pair.
     """
-    from firstpage.labeling.strategies.names import strategy
+    from firstpage.labeling.strategies.registry import strategy
 
     _check_votes(votes)
     chosen = strategies or ("adaptive",)
@@ -79,7 +79,7 @@ def command(
     else:
         print(_table(found, recorded).text())
     if html is not None:
-        from firstpage.report.labelling import simulation_page
+        from firstpage.report.labeling import simulation_page
 
         shared.deliver(simulation_page(found, _table(found, recorded)), html)
 
@@ -87,7 +87,7 @@ def command(
 def _votes(path: Path | None) -> list[Votes] | None:
     if path is None:
         return None
-    from firstpage.labeling.votes import read_votes
+    from firstpage.labeling.simulation.votes import read_votes
 
     found = read_votes(path)
     pairs = sum(comb(len(query.documents), 2) for query in found)
@@ -111,9 +111,9 @@ def _simulated(
     name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], given: dict[str, Any],
     watch: Watch | None,
 ) -> list[Simulation]:  # fmt: skip
-    from firstpage.labeling.simulate import World, simulate
-    from firstpage.labeling.strategies.names import strategy
+    from firstpage.labeling.simulation.simulate import World, simulate
     from firstpage.labeling.strategies.refined import Refined
+    from firstpage.labeling.strategies.registry import strategy
 
     how = Refined(strategy(name), given["refine"]) if given["refine"] else strategy(name)
     world = World(given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"])

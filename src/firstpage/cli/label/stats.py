@@ -52,7 +52,7 @@ def command(
         record = {**found.to_dict(), "assessors": [p.to_dict() for p in people]}
         shared.deliver(json.dumps(record, indent=2), output)
     elif output is not None and output.suffix.lower() in (".html", ".htm"):
-        from firstpage.report.labelling import study_page
+        from firstpage.report.labeling import study_page
 
         shared.deliver(study_page(project or str(records), found, people), output)
     else:
@@ -63,8 +63,8 @@ def _of_project(project: str, name: str | None, symmetrise: bool) -> Studied:
     from firstpage.cli.label.stores import opened
 
     with opened(project) as store, store.read() as tx:
-        from firstpage.web.findings.figures import skipped_questions, studied
-        from firstpage.web.store.choose import the_project
+        from firstpage.web.analysis.figures import skipped_questions, studied
+        from firstpage.web.store.projects import the_project
 
         chosen = the_project(tx, name)
         skipped = skipped_questions(tx, chosen)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firstpage.cli.label.needs import web
-from firstpage.errors import DataError
+from firstpage.errors import DataError, need
 
 if TYPE_CHECKING:
     from firstpage.web.store.connect import Store
+
+
+PACKAGES = ("fastapi", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2")
+
+
+def web() -> None:
+    """One line that says what to install, where something is missing."""
+    for package in PACKAGES:
+        if find_spec(package) is None:
+            raise need(package, "web", "The labelling application")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.ranked import Ranked, ideal
 from firstpage.dcglearn.reading import Scale, steps_of

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.utility import Utility
+from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.certificates import proofs
 from firstpage.dcglearn.certificates.problem import Case, Vary, case_of
 from firstpage.dcglearn.certificates.proofs import BOXES, Point, Radius, State

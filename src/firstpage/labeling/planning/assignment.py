@@ -12,7 +12,7 @@ from itertools import pairwise
 from random import Random
 
 from firstpage.errors import DataError
-from firstpage.labeling.planning.levelling import levelled
+from firstpage.labeling.planning.leveling import levelled
 from firstpage.labeling.planning.tasks import Assignment, Task, listed, problems
 
 __all__ = ["Assignment", "Task", "levelled", "make_assignment", "problems"]

@@ -9,11 +9,11 @@ from statistics import fmean, median, stdev
 from typing import Any, Literal
 
 from firstpage.errors import DataError
-from firstpage.labeling.events import DEFAULT_STRATEGY
-from firstpage.labeling.left import expected_questions
+from firstpage.labeling.session.events import DEFAULT_STRATEGY
+from firstpage.labeling.session.remaining import expected_questions
 from firstpage.labeling.statistics.intervals import defined
 from firstpage.labeling.statistics.records import Record, judged
-from firstpage.labeling.strategies.names import STRATEGY_OF
+from firstpage.labeling.strategies.registry import STRATEGY_OF
 
 SECONDS: Mapping[str, float] = {"pairs": 5.51, "grades": 13.87, "lists": 30.0}
 """Seconds a judgment in Table 1 of the paper; of two lists nobody has published any."""

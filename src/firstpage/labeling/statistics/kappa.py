@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firstpage.errors import DataError
+from firstpage.labeling.statistics.agreement import pair_answers
 from firstpage.labeling.statistics.intervals import Interval, bootstrap
-from firstpage.labeling.statistics.overlaps import pair_answers
 from firstpage.labeling.statistics.records import Labels, Record, Results, judged
 from firstpage.labeling.statistics.relations import common, relations
 from firstpage.types import Array, Floats, Ints

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.labeling.statistics.agreement import Agreement
+from firstpage.labeling.statistics.agreement import (
+    Agreement,
+    by_assessor,
+    by_query,
+    pair_answers,
+    pair_overlaps,
+    result_overlaps,
+)
 from firstpage.labeling.statistics.consistency import (
     PositionBias,
     SelfConsistency,
@@ -21,13 +28,6 @@ from firstpage.labeling.statistics.consistency import (
     triads,
 )
 from firstpage.labeling.statistics.intervals import Share, defined
-from firstpage.labeling.statistics.overlaps import (
-    by_assessor,
-    by_query,
-    pair_answers,
-    pair_overlaps,
-    result_overlaps,
-)
 from firstpage.labeling.statistics.records import Labels, Record, Results, judged
 from firstpage.labeling.statistics.relations import common, label_values
 

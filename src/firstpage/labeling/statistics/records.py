@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from firstpage.data.files import open_bytes
+from firstpage.data.io.files import open_bytes
 from firstpage.errors import DataError, at
 
 TOOLS = ("pairs", "grades", "lists")

@@ -10,8 +10,13 @@ from firstpage.labeling.statistics.agreement import (
     SIGNS,
     Agreement,
     ChiSquared,
+    Overlap,
+    by_query,
     caution,
     compare_methods,
+    pair_overlaps,
+    result_overlaps,
+    total,
 )
 from firstpage.labeling.statistics.consistency import (
     PositionBias,
@@ -25,13 +30,6 @@ from firstpage.labeling.statistics.contrast import FIGURES, contrast, estimate
 from firstpage.labeling.statistics.effort import Effort, effort_by
 from firstpage.labeling.statistics.intervals import Interval, shown
 from firstpage.labeling.statistics.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings
-from firstpage.labeling.statistics.overlaps import (
-    Overlap,
-    by_query,
-    pair_overlaps,
-    result_overlaps,
-    total,
-)
 from firstpage.labeling.statistics.records import Record, Results
 
 METHODS = {"pairs": "top-k labelling", "grades": "graded", "lists": "lists"}

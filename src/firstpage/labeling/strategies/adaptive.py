@@ -12,9 +12,10 @@ import numpy as np
 
 from firstpage import names
 from firstpage.errors import DataError
-from firstpage.labeling.choice import Pair, next_pair
-from firstpage.labeling.standing import standing, surer_than
-from firstpage.labeling.strategies.base import (
+from firstpage.labeling.belief.choice import Pair, next_pair
+from firstpage.labeling.belief.posterior_ranks import standing, surer_than
+from firstpage.labeling.belief.utilities import TRUST, Rivals, Utilities
+from firstpage.labeling.strategies.strategy import (
     Answer,
     Asked,
     Compare,
@@ -23,7 +24,6 @@ from firstpage.labeling.strategies.base import (
     TopK,
     tied_runs,
 )
-from firstpage.labeling.utilities import TRUST, Rivals, Utilities
 from firstpage.types import Floats, Ints
 
 GENEROUS = 1.5  # default budget, in questions of a knock-out with answers that never err

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from firstpage.labeling.knowledge import Comparisons, Knowledge, Memory
-from firstpage.labeling.runs import Steps
-from firstpage.labeling.strategies.base import Answer, Asked, Compare, Question, Task, TopK
+from firstpage.labeling.strategies.knowledge import Comparisons, Knowledge, Memory
+from firstpage.labeling.strategies.run import Steps
 from firstpage.labeling.strategies.sorting import Sorting
+from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Question, Task, TopK
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from firstpage import names
-from firstpage.labeling.strategies.base import Grade, Questions, Task, TopK
+from firstpage.labeling.strategies.strategy import Grade, Questions, Task, TopK
 
 GRADES = ("bad", "fair", "good", "excellent", "perfect")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from firstpage import names
 from firstpage.labeling.strategies.adaptive import Adaptive
-from firstpage.labeling.strategies.base import (
+from firstpage.labeling.strategies.strategy import (
     Answer,
     Asked,
     Question,

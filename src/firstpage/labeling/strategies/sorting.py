@@ -12,14 +12,8 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 
 from firstpage.errors import DataError
-from firstpage.labeling.knowledge import Comparisons, Knowledge, Memory, thrifty
-from firstpage.labeling.strategies.base import (
-    Compare,
-    Questions,
-    Task,
-    TopK,
-    tied_runs,
-)
+from firstpage.labeling.strategies.knowledge import Comparisons, Knowledge, Memory, thrifty
+from firstpage.labeling.strategies.strategy import Compare, Questions, Task, TopK, tied_runs
 
 Entry = tuple[int, int, int]  # of a knock-out: documents at or below it, its turn, the document
 MEMORIES = (None, "pairs", "closure")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 
-from firstpage.web import entry
+from firstpage.web import sign_in
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.security import (
@@ -40,7 +40,7 @@ async def log_in(
     """A cookie, and the token that every change must carry in `X-CSRF-Token`."""
     source = await device_of(request, body.login)
     entered = await gate_of(request).run(
-        source, entry.log_in, store_of(request), body.login, body.password, source, before
+        source, sign_in.log_in, store_of(request), body.login, body.password, source, before
     )
     let_in(request, response, entered)
     assert entered.login is not None
@@ -68,7 +68,7 @@ async def change_password(
     """Another password; one's other sessions end."""
     source = session_of(request, login)
     entered = await gate_of(request).run(
-        source, entry.change_password, store_of(request), login, body.old, body.new, source
+        source, sign_in.change_password, store_of(request), login, body.old, body.new, source
     )
     let_in(request, response, entered)
 
@@ -82,7 +82,7 @@ async def accept(
         same_csrf(request, login)
     entered = await gate_of(request).run(
         session_of(request, login) if login else network_of(request),
-        entry.accept, store_of(request), body.token, login=body.login, name=body.name,
+        sign_in.accept, store_of(request), body.token, login=body.login, name=body.name,
         password=body.password, person=login.person if login else None,
     )  # fmt: skip
     let_in(request, response, entered)
@@ -93,7 +93,7 @@ async def accept(
 async def reset(request: Request, response: Response, body: bodies.ResetBody) -> None:
     """Set a new password by a link that the lead handed out."""
     entered = await gate_of(request).run(
-        network_of(request), entry.reset, store_of(request), body.token, body.password
+        network_of(request), sign_in.reset, store_of(request), body.token, body.password
     )
     let_in(request, response, entered)
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from firstpage.web.admission import AdmissionRoute
+from firstpage.web.analysis import choosing, figures, measure, progress, truth
 from firstpage.web.exports import make
 from firstpage.web.exports.notes import notes
-from firstpage.web.findings import choosing, figures, measure, progress, truth
 from firstpage.web.security import Lead, store_of
 
 router = APIRouter(tags=["findings"], prefix="/projects/{slug}", route_class=AdmissionRoute)

@@ -10,12 +10,12 @@ from uuid import uuid4
 from fastapi import APIRouter, Depends, HTTPException, Request
 
 from firstpage.web.admission import AdmissionRoute
+from firstpage.web.analysis.choosing import Choice, following
 from firstpage.web.api import bodies
 from firstpage.web.api.timing import answer_timing, span_timing
-from firstpage.web.findings.choosing import Choice, following
 from firstpage.web.security import Anyone, CurrentPerson, csrf_header, desk_of, store_of
 from firstpage.web.store import projects, tasks, training
-from firstpage.web.store.desk import Given
+from firstpage.web.store.judging import Given
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.state import Conflict, NotThere, State

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 
-from firstpage.data.lines import ReadLimits
+from firstpage.data.formats.row_reader import ReadLimits
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.imports import bundle

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 
 from firstpage.errors import DataError
-from firstpage.report.labelling import study_page
+from firstpage.report.labeling import study_page
+from firstpage.web.analysis.figures import studied
+from firstpage.web.analysis.truth import Truth, truths
 from firstpage.web.exports import log, measure, truth
-from firstpage.web.findings.figures import studied
-from firstpage.web.findings.truth import Truth, truths
 from firstpage.web.store import assigning, projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project

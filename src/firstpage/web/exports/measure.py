@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from firstpage.web.findings.compared import compared
-from firstpage.web.findings.measure import learned
+from firstpage.web.analysis.compared import compared
+from firstpage.web.analysis.measure import learned
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 

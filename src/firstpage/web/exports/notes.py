@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firstpage.web.findings.compared import compared, skipped_lists
-from firstpage.web.findings.measure import learned
-from firstpage.web.findings.truth import Truth, truths
+from firstpage.web.analysis.compared import compared, skipped_lists
+from firstpage.web.analysis.measure import learned
+from firstpage.web.analysis.truth import Truth, truths
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from firstpage.data.letor_writer import BLANKS, check_name
-from firstpage.web.findings.truth import Truth
+from firstpage.data.formats.letor_writer import BLANKS, check_name
+from firstpage.web.analysis.truth import Truth
 
 
 def letor(truths: Sequence[Truth]) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO
 
-from firstpage.data import lines
-from firstpage.data.lines import ReadLimits
+from firstpage.data.formats import row_reader
+from firstpage.data.formats.row_reader import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import known, rows, trec
 from firstpage.web.imports.known import Known
@@ -111,5 +111,5 @@ def _documents(
     return trec.put_together(found, wanted, have, texts.name), notes
 
 
-def _rows(file: File, limits: ReadLimits) -> Iterator[lines.Row]:
-    return lines.rows(file.name, file.stream, limits)
+def _rows(file: File, limits: ReadLimits) -> Iterator[row_reader.Row]:
+    return row_reader.rows(file.name, file.stream, limits)

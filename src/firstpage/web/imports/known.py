@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.data.lines import Row
+from firstpage.data.formats.row_reader import Row
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.grades import GRADES
 from firstpage.web.imports.pictures import Pictures

@@ -13,11 +13,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from firstpage.data.lines import Row
+from firstpage.data.formats.row_reader import Row
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
-from firstpage.web.store.graded import GRADE, IDS
-from firstpage.web.store.texts import KINDS, Document, Query
+from firstpage.web.store.texts import GRADE, IDS, KINDS, Document, Query
 
 QUERY = ("query", "qid", "query_id", "queryid", "topic")
 DOCUMENT = IDS

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import bindparam, func, select, update
 
 from firstpage.errors import DataError
-from firstpage.labeling.events import Setting
+from firstpage.labeling.session.events import Setting
 from firstpage.web.imports.bundle import Bundle
 from firstpage.web.imports.known import Known
-from firstpage.web.store import audit, graded, projects, texts
+from firstpage.web.store import audit, projects, texts
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
@@ -117,8 +117,8 @@ class Ready:
         count = select(func.count()).select_from(golds).where(golds.c.project == project.id)
         self.staging.move(tx, project.id, int(tx.value(count)))
         if self.grades.rows:
-            graded = update(documents).where(documents.c.id == bindparam("document"))
-            tx.connection.execute(graded.values(fields=bindparam("graded")), self.grades.rows)
+            texts = update(documents).where(documents.c.id == bindparam("document"))
+            tx.connection.execute(texts.values(fields=bindparam("graded")), self.grades.rows)
         audit.note(
             tx, NOTE, person=by.id if by else None, project=project.id, **vars(self.imported)
         )  # fmt: skip
@@ -261,7 +261,7 @@ def _grades(tx: Tx, project: Project | None, bundle: Bundle) -> Regraded:
     for row in texts.of_project(tx, project.id) if project and bundle.grades else ():
         known = bundle.grades.get(row["key"])
         for document in texts.documents_of(tx, row["id"]) if known else ():
-            fields, hits = graded.with_grades(document["fields"], known or {})
+            fields, hits = texts.with_grades(document["fields"], known or {})
             regraded.count += hits
             if hits and fields != document["fields"]:
                 regraded.rows.append({"document": document["id"], "graded": fields})
@@ -274,14 +274,14 @@ def _grades(tx: Tx, project: Project | None, bundle: Bundle) -> Regraded:
 
 
 def _hits(document: Document, known: Any) -> int:
-    return graded.with_grades(document.fields, known)[1] if known else 0
+    return texts.with_grades(document.fields, known)[1] if known else 0
 
 
 def _graded(query: Query, bundle: Bundle) -> Query:
     known = bundle.grades.get(query.key)
     if not known:
         return query
-    new = (replace(d, fields=graded.with_grades(d.fields, known)[0]) for d in query.documents)
+    new = (replace(d, fields=texts.with_grades(d.fields, known)[0]) for d in query.documents)
     return replace(query, documents=tuple(new))
 
 

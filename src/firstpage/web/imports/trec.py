@@ -9,7 +9,7 @@ from html import unescape
 from itertools import islice
 from typing import IO
 
-from firstpage.data.lines import LONGEST_LINE, ReadLimits, json_rows, lines
+from firstpage.data.formats.row_reader import LONGEST_LINE, ReadLimits, json_rows, lines
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import LONGEST_KEY, checked, document_from, grade_of

@@ -7,12 +7,11 @@ from fastapi.exception_handlers import http_exception_handler
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from firstpage.web.pages import admin, dashboard, doors, home, measure, people, setup, texts, work
-from firstpage.web.pages.shell import failed
-from firstpage.web.pages.static import Files, address
+from firstpage.web.pages import dashboard, measure, people, setup, sign_in, texts, work
+from firstpage.web.pages.rendering import Files, address, failed
 
 router = APIRouter(include_in_schema=False)
-for part in (doors, home, admin, work, texts, people, dashboard, measure, setup):
+for part in (sign_in, work, people, work, texts, people, dashboard, measure, setup):
     router.include_router(part.router)
 
 

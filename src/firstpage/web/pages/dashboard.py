@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from firstpage.report import draw
+from firstpage.web.analysis import figures, progress, truth
 from firstpage.web.api.bodies import Before
 from firstpage.web.exports import log
 from firstpage.web.exports.notes import truth_notes
-from firstpage.web.findings import figures, progress, truth
-from firstpage.web.pages.shell import PageRoute, render
+from firstpage.web.pages.rendering import PageRoute, render
 from firstpage.web.security import Lead, store_of
 from firstpage.web.store import audit, texts
 from firstpage.web.store.connect import Tx

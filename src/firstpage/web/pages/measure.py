@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
-from firstpage.report.gains import drawn
-from firstpage.web.findings.choosing import told
-from firstpage.web.findings.measure import learned
-from firstpage.web.pages.shell import PageRoute, render, sentence
+from firstpage.report.measure import drawn
+from firstpage.web.analysis.choosing import told
+from firstpage.web.analysis.measure import learned
+from firstpage.web.pages.rendering import PageRoute, render, sentence
 from firstpage.web.security import Lead, store_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -1,4 +1,4 @@
-"""Who is in a project: invitations, leaving, passwords, deletion of data."""
+"""For admins: all links of the server, and the changes that belong to no project."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from uuid import uuid4
 from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.datastructures import FormData
 
-from firstpage.labeling.strategies.names import STRATEGIES
-from firstpage.web.api.bodies import Id
+from firstpage.labeling.strategies.registry import STRATEGIES
+from firstpage.web.api.bodies import Before, Id
+from firstpage.web.pages.rendering import Form, PageRoute, field, go, render
 from firstpage.web.pages.setup import ready
-from firstpage.web.pages.shell import Form, PageRoute, field, go, render
-from firstpage.web.security import Lead, desk_of, store_of
-from firstpage.web.store import assigning, deletion, invitations, people, projects, rights, tasks
+from firstpage.web.security import Admin, Lead, desk_of, store_of
+from firstpage.web.store import (
+    assigning,
+    audit,
+    deletion,
+    invitations,
+    people,
+    projects,
+    rights,
+    tasks,
+)
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.invitations import Link
 from firstpage.web.store.people import Person
@@ -171,3 +180,29 @@ def _managed(tx: Tx, member: Member, person: int) -> Person:
     if whom.id == member.person.id or not rights.may_manage(tx, member.person, whom):
         raise HTTPException(404, NOBODY)
     return whom
+
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+PAGE = 100  # rows
+
+
+@router.get("/links")
+def links(request: Request, person: Admin) -> Response:
+    with store_of(request).read() as tx:
+        found = invitations.of_all(tx)
+    return render(request, "admin/links.html", open_links=[link for link in found if link.open])
+
+
+@router.post("/links/revoke")
+def revoke_any(request: Request, person: Admin, form: Form) -> Response:
+    with store_of(request).write() as tx:
+        done = invitations.revoke(tx, number_of(form, "link"), person)
+    return go("/links", "revoked" if done else None)
+
+
+@router.get("/audit")
+def changes(request: Request, person: Admin, before: Before = None) -> Response:
+    with store_of(request).read() as tx:
+        rows = audit.changes(tx, None, PAGE, before)
+    older = rows[-1]["id"] if len(rows) == PAGE else None
+    return render(request, "admin/audit.html", rows=rows, older=older)

@@ -9,9 +9,9 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from firstpage.errors import DataError
-from firstpage.labeling.strategies.names import STRATEGIES, STRATEGY_OF
+from firstpage.labeling.strategies.registry import STRATEGIES, STRATEGY_OF
 from firstpage.web.pages.measure import CHOICES
-from firstpage.web.pages.shell import Form, PageRoute, field, go, render, sentence
+from firstpage.web.pages.rendering import Form, PageRoute, field, go, render, sentence
 from firstpage.web.security import CurrentPerson, Lead, settings_of, store_of
 from firstpage.web.store import assigning, projects, texts
 from firstpage.web.store.connect import Tx

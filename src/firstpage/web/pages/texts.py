@@ -8,14 +8,14 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData, UploadFile
 
-from firstpage.data.lines import ReadLimits
+from firstpage.data.formats.row_reader import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle
 from firstpage.web.imports.bundle import Bundle
 from firstpage.web.imports.pictures import from_uploads
 from firstpage.web.imports.texts import add
+from firstpage.web.pages.rendering import Form, PageRoute, go, render, sentence
 from firstpage.web.pages.setup import ready
-from firstpage.web.pages.shell import Form, PageRoute, go, render, sentence
 from firstpage.web.security import Lead, settings_of, store_of
 from firstpage.web.store import texts
 from firstpage.web.store.projects import Member

@@ -10,13 +10,27 @@ from markupsafe import Markup
 
 from firstpage.web.api import judging
 from firstpage.web.api.bodies import MAX_INT, Id
-from firstpage.web.markdown import rendered
-from firstpage.web.pages.shell import PageRoute, go, render
+from firstpage.web.pages.rendering import PageRoute, go, render
+from firstpage.web.sanitize import rendered
 from firstpage.web.security import Anyone, CurrentPerson, desk_of, store_of
 from firstpage.web.store import projects, tasks, training
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.state import State
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/")
+def home(request: Request, person: CurrentPerson) -> Response:
+    """An assessor of one project goes straight to work."""
+    with store_of(request).read() as tx:
+        mine = projects.of_person(tx, person)
+    may_create = person.admin or any(m.leads for m in mine)
+    if len(mine) == 1 and not may_create:
+        return go(f"/p/{mine[0].project.slug}")
+    return render(request, "home.html", members=mine, may_create=may_create)
+
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 BEGUN = ("started", "skipped")

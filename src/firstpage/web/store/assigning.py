@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from sqlalchemy import delete, func, select
 
 from firstpage.errors import DataError
-from firstpage.labeling.events import Setting
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
@@ -21,6 +20,7 @@ from firstpage.labeling.planning.assignment import (
     make_assignment,
     problems,
 )
+from firstpage.labeling.session.events import Setting
 from firstpage.labeling.statistics.effort import Prediction, predicted_effort
 from firstpage.web.store import audit, projects, tasks, texts
 from firstpage.web.store.connect import Tx

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import RowMapping, bindparam, func, select
 from sqlalchemy.exc import IntegrityError
 
-from firstpage.labeling.events import Event, from_dict, to_dict
+from firstpage.labeling.session.events import Event, from_dict, to_dict
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import events, spans
 

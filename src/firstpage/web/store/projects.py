@@ -1,4 +1,4 @@
-"""Projects and who belongs to them."""
+"""The project that somebody means who names none."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
 from firstpage.errors import DataError
-from firstpage.labeling.events import DEFAULT_STRATEGY, Setting, setting_from
+from firstpage.labeling.session.events import DEFAULT_STRATEGY, Setting, setting_from
 from firstpage.labeling.strategies.grades import FiveGrade
-from firstpage.labeling.strategies.names import STRATEGY_OF, check_documents, strategy
+from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents, strategy
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import DEFAULTS, checked_options
@@ -296,3 +296,17 @@ def _project(row: RowMapping) -> Project:
         row["id"], row["slug"], row["title"], row["guidelines"], row["tool"],
         setting_from(row["setting"]), {**DEFAULTS, **row["options"]}, row["state"], row["created"],
     )  # fmt: skip
+
+
+def the_project(tx: Tx, slug: str | None = None) -> Project:
+    """The one of this short name, or the only one there is."""
+    have = [project.slug for project in every_project(tx)]
+    if slug is None and len(have) != 1:
+        listed = ", ".join(have) or "none yet"
+        raise DataError(
+            f"this store holds several projects or none ({listed}); choose one by --name."
+        )
+    found = by_slug(tx, slug or have[0])
+    if found is None:
+        raise DataError(f"there is no project {slug!r} here (there are: {', '.join(have)}).")
+    return found

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.labeling.extras import Gold
-from firstpage.labeling.session import Session
+from firstpage.labeling.session.control_questions import Gold
+from firstpage.labeling.session.session import Session
 from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.state import Doc, State, doc, state_of

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from firstpage.errors import FirstpageError
-from firstpage.labeling.session import Session, Shown
-from firstpage.web.store.graded import without_grade
+from firstpage.labeling.session.session import Session, Shown
 from firstpage.web.store.tasks import TaskRow
+from firstpage.web.store.texts import without_grade
 
 REHEARSAL = threading.Lock()
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, bindparam, func, null, select, update
 
-from firstpage.labeling.events import Setting, setting_from
-from firstpage.labeling.strategies.names import STRATEGY_OF
+from firstpage.labeling.session.events import Setting, setting_from
+from firstpage.labeling.strategies.registry import STRATEGY_OF
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project

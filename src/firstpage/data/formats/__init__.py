@@ -1,0 +1,1 @@
+"""Readers and writers of files: LETOR, TREC, tables, rows, scores."""

@@ -1,0 +1,141 @@
+"""Where the values of a growing feature matrix go: a dense array or CSR parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from firstpage.kernels.parsing.letor import scatter
+from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+ROOMY = 64 << 20  # below this many bytes a dense array is always fine
+
+
+def too_wide(rows: int, width: int, values: int) -> bool:
+    """Whether a dense array would waste: large, and over ten times the CSR array."""
+    dense = rows * width
+    return dense * 4 > ROOMY and dense > 20 * values
+
+
+class DenseSink:
+    """Rows of a C-ordered array that is enlarged in place, so that it never exists twice."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self.rows = 0
+        self.width = 0
+        self.values = 0
+        self._expected = 0
+        self._flat: Array = np.empty(0, dtype)
+
+    def expect(self, rows: int) -> None:
+        """A guess at the rows in all, to reserve once; a wrong guess costs only time."""
+        self._expected = rows + rows // 50
+
+    def add(self, row_ends: Ints, columns: Ints, values: Floats, width: int) -> int | None:
+        """Append rows; returns the number of a value that overflows the type, if any."""
+        if width > self.width:
+            self._widen(width)
+        self._reserve(self.rows + len(row_ends))
+        lost = scatter(self._flat, self.rows, self.width, row_ends, columns, values)
+        self.rows += len(row_ends)
+        self.values += len(values)
+        return lost if lost >= 0 else None
+
+    def shift(self) -> None:
+        """Put an empty column in front."""
+        if self.rows:
+            old = self._matrix()
+            self._flat = np.zeros(self.rows * (self.width + 1), self.dtype)
+            self._flat.reshape(self.rows, -1)[:, 1:] = old
+            self.width += 1
+
+    def _widen(self, width: int) -> None:
+        if self.rows:
+            old = self._matrix()
+            self._flat = np.zeros(self.rows * width, self.dtype)
+            self._flat.reshape(self.rows, width)[:, : self.width] = old
+        self.width = width
+
+    def _reserve(self, rows: int) -> None:
+        need = rows * self.width
+        if need > self._flat.size:
+            room = max(need, min(self._expected * self.width, 4 * need), need + need // 4)
+            # realloc moves pages, not bytes; nobody else holds a reference
+            self._flat.resize(room, refcheck=False)
+
+    def _matrix(self) -> Array:
+        return self._flat[: self.rows * self.width].reshape(self.rows, self.width)
+
+    def finish(self, n_features: int | None) -> Array:
+        if n_features is not None and n_features > self.width:
+            self._widen(n_features)
+        self._flat.resize(self.rows * self.width, refcheck=False)
+        return self._flat.reshape(self.rows, self.width)
+
+    def to_sparse(self) -> SparseSink:
+        """Go on as CSR with what there is."""
+        from scipy.sparse import csr_array
+
+        sink = SparseSink(self.dtype)
+        if self.rows:
+            old = csr_array(self._matrix())
+            ends, columns = old.indptr[1:].astype(np.int64), old.indices.astype(np.int64)
+            sink.add(ends, columns, old.data.astype(np.float64), self.width)
+        return sink
+
+
+class SparseSink:
+    """CSR parts, joined at the end."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self.rows = 0
+        self.width = 0
+        self.values = 0
+        self._ends: list[Ints] = []
+        self._columns: list[Array] = []
+        self._data: list[Array] = []
+
+    def add(self, row_ends: Ints, columns: Ints, values: Floats, width: int) -> int | None:
+        """Append rows; returns the number of a value that overflows the type, if any."""
+        with np.errstate(over="ignore"):
+            cast = values.astype(self.dtype)
+        lost = np.isinf(cast) & np.isfinite(values)
+        if lost.any():
+            return int(np.argmax(lost))
+        self._ends.append(row_ends + self.values)
+        self._columns.append(columns.astype(np.int32))
+        self._data.append(cast)
+        self.rows += len(row_ends)
+        self.values += len(values)
+        self.width = max(self.width, width)
+        return None
+
+    def shift(self) -> None:
+        """Put an empty column in front."""
+        if self.rows:
+            for columns in self._columns:
+                columns += 1
+            self.width += 1
+
+    def finish(self, n_features: int | None) -> csr_array:
+        from scipy.sparse import csr_array
+
+        def joined(parts: list[Array]) -> Array:
+            whole = np.concatenate(parts)
+            parts.clear()  # so that only one column at a time exists twice
+            return whole
+
+        ends = joined(self._ends)
+        indptr = np.concatenate([[0], ends])
+        if self.values < 2**31:
+            indptr = indptr.astype(np.int32)
+        shape = (self.rows, max(self.width, n_features or 0))
+        array = csr_array((joined(self._data), joined(self._columns), indptr), shape=shape)
+        array.sort_indices()
+        return array

@@ -1,0 +1,119 @@
+"""One door to all file formats: by what a file is called, and what its first line says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.formats.letor import read_letor, write_letor
+from firstpage.data.formats.tables import read_npz, read_table, write_npz, write_table
+from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+from firstpage.data.io.files import Progress, check_readable, open_bytes, suffix_of
+from firstpage.errors import DataError
+
+FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz")
+SUFFIXES = {
+    ".txt": "letor", ".letor": "letor", ".svm": "letor", ".svmlight": "letor", ".dat": "letor",
+    ".libsvm": "letor", ".qrels": "qrels", ".qrel": "qrels", ".run": "run", ".trec": "run",
+    ".res": "run", ".npz": "npz", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".parquet": "parquet", ".csv": "csv",
+}  # fmt: skip
+
+
+def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
+    """The format of a file.  Text files are told apart by their first line."""
+    file = Path(path)
+    named = SUFFIXES.get(suffix_of(file)[0])
+    if writing:
+        if named in ("npz", "arrow", "parquet", "csv") and suffix_of(file)[1]:
+            raise DataError(f"{file}: a {named} file is not compressed once more; drop the suffix.")
+        if named is None:
+            raise DataError(
+                f"{file}: its name does not say a format; end it in .txt (LETOR), .qrels, .run, "
+                ".parquet, .csv, .arrow or .npz, or name the format (--to)."
+            )
+        return named
+    check_readable(file)
+    if not file.is_file():
+        raise DataError(f"{file}: is a pipe, which is read once only; name its format (--from).")
+    if named in ("npz", "arrow", "parquet", "csv"):
+        return named
+    with open_bytes(file) as (stream, _):
+        words = _first_words(stream.read(1 << 16))
+    if len(words) >= 2 and words[1].startswith(b"qid:"):
+        return "letor"
+    if len(words) >= 5 and words[1].upper() == b"Q0":
+        return "run"
+    if len(words) == 4:
+        return "qrels"
+    if len(words) >= 5 and named is None:
+        return "run"
+    if named is None:
+        raise DataError(
+            f"{file}: neither its name nor its first line says a format; name one of "
+            f"{', '.join(FORMATS)} (--from)."
+        )
+    return named
+
+
+def _first_words(head: bytes) -> list[bytes]:
+    for line in head.splitlines():
+        words = line.split()
+        if words and not words[0].startswith(b"#"):
+            return words
+    return []
+
+
+def read(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    progress: Progress | None = None,
+    labelled: bool = True,
+    **options: Any,
+) -> Dataset | Qrels | Run:
+    """Read any file that Firstpage knows.
+
+    labelled  False: tables and npz files need no labels, to be ranked; LETOR text always has them
+    """
+    kind = _known(format) if format else format_of(path)
+    if kind == "letor":
+        return read_letor(path, progress=progress, **options)
+    if kind == "qrels":
+        return read_qrels(path)
+    if kind == "run":
+        return read_run(path)
+    if kind == "npz":
+        return read_npz(path, labelled)
+    return read_table(path, kind=kind, labelled=labelled, **options)
+
+
+def write(
+    data: Dataset | Qrels | Run, path: str | os.PathLike[str], format: str | None = None
+) -> None:
+    """Write in the format that the file's name, or `format`, says."""
+    kind = _known(format) if format else format_of(path, writing=True)
+    if kind == "run":
+        if not isinstance(data, Run):
+            raise DataError(
+                "a run needs scores, and these data hold labels; write qrels, or rank first."
+            )
+        return write_run(data, path)
+    if kind == "qrels":
+        if isinstance(data, Run):
+            raise DataError("a run holds scores, not judgments; it cannot be written as qrels.")
+        return write_qrels(data, path)
+    if not isinstance(data, Dataset):
+        raise DataError(f"{type(data).__name__} has no features, which {kind} files hold.")
+    if kind == "letor":
+        return write_letor(data, path)
+    if kind == "npz":
+        return write_npz(data, path)
+    return write_table(data, path, kind)
+
+
+def _known(name: str) -> str:
+    if name.lower() not in FORMATS:
+        raise DataError(f"there is no format {name!r}; there are {', '.join(FORMATS)}.")
+    return name.lower()

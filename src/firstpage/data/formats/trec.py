@@ -1,0 +1,293 @@
+"""TREC files: `qrels` (query, iteration, document, grade) and `run` (.., rank, score, tag)."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from firstpage.data.dataset import INTERLEAVED, Dataset
+from firstpage.data.formats.letor_writer import check_name
+from firstpage.data.groups import check_groups, group_rows
+from firstpage.data.ids import Ids, encoded
+from firstpage.data.io.files import read_all, write_bytes
+from firstpage.errors import DataError, FirstpageWarning, at
+from firstpage.kernels.parsing import trec as kernel
+from firstpage.kernels.parsing.numbers import powers, spelled_number
+from firstpage.types import Bytes, Floats, Ints
+
+QRELS_FIELDS = ("query", "iteration", "document", "grade")
+RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
+
+Self = TypeVar("Self", bound="Column")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One number for each named document of each query, grouped by query."""
+
+    queries: Ids
+    offsets: Ints
+    docids: Ids
+    values: Floats
+    name: str = ""
+    source: str = field(default="", repr=False)
+
+    what: ClassVar[str] = "value"
+
+    def __post_init__(self) -> None:
+        for name in ("offsets", "values"):
+            view = getattr(self, name).view()
+            view.setflags(write=False)
+            object.__setattr__(self, name, view)
+        if not len(self.docids) == len(self.values) == int(self.offsets[-1]):
+            raise DataError(
+                f"{self.source or self.name}: {len(self.docids)} documents, {len(self.values)} "
+                f"{self.what}s and {int(self.offsets[-1])} rows in queries; they must be equal."
+            )
+        check_groups(self.offsets, self.queries, len(self.values), self.source or self.what)
+        bad = np.isnan(self.values)
+        if bad.any():
+            row = int(np.argmax(bad))
+            query = self.queries[int(np.searchsorted(self.offsets, row, side="right")) - 1]
+            raise DataError(
+                f"{self.source or self.what}: the {self.what} of document {self.docids[row]!r} in "
+                f"query {query!r} is not a number (NaN)."
+            )
+
+    def __len__(self) -> int:
+        """The number of queries."""
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        label = self.name or self.source
+        return f"{type(self).__name__}({label}: {len(self)} queries, {len(self.values)} documents)"
+
+    @classmethod
+    def from_dict(
+        cls: type[Self], table: Mapping[str, Mapping[str, float]], name: str = ""
+    ) -> Self:
+        """From {query: {document: value}}, the form of pytrec_eval and ranx."""
+        if len({str(query) for query in table}) < len(table):
+            raise DataError("two keys read as the same query id, such as 1 and '1'.")
+        for query, docs in table.items():
+            if not isinstance(docs, Mapping):
+                raise DataError(f"query {query!r} must map documents to numbers; got {docs!r}.")
+        lengths = [len(docs) for docs in table.values()]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        docids = Ids.of(doc for docs in table.values() for doc in docs)
+        try:
+            values = np.array([v for docs in table.values() for v in docs.values()], np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"every {cls.what} must be a number ({error}).") from error
+        return cls(Ids.of(table), offsets, docids, values, name)
+
+    @classmethod
+    def from_arrays(cls: type[Self], qid: Any, docid: Any, values: Any, name: str = "") -> Self:
+        """From one query id, document id and value a row, in any order."""
+        numbers = np.array(values, np.float64)
+        queries, offsets, order = group_rows(qid, len(numbers))
+        ids = Ids.of(docid)
+        if len(ids) != len(numbers):
+            raise DataError(f"{len(ids)} document ids for {len(numbers)} {cls.what}s.")
+        if order is not None:
+            numbers, ids = numbers[order], ids[order]
+        return cls(queries, offsets, ids, numbers, name)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """{query: {document: value}}."""
+        names, values = list(self.docids), self.values.tolist()
+        ends = self.offsets.tolist()
+        return {
+            query: dict(zip(names[lo:hi], values[lo:hi], strict=True))
+            for query, lo, hi in zip(self.queries, ends, ends[1:], strict=False)
+        }
+
+
+class Qrels(Column):
+    """Relevance judgments: a grade for each judged document."""
+
+    what = "grade"
+
+    @property
+    def labels(self) -> Floats:
+        return self.values
+
+
+class Run(Column):
+    """What a system retrieved: a score for each document; `name` is its tag."""
+
+    what = "score"
+
+    @property
+    def scores(self) -> Floats:
+        return self.values
+
+
+def read_qrels(path: str | os.PathLike[str]) -> Qrels:
+    """Read `query iteration document grade` lines; plain or compressed."""
+    return _read(Qrels, Path(path), QRELS_FIELDS, value_field=3)
+
+
+def read_run(path: str | os.PathLike[str]) -> Run:
+    """Read `query Q0 document rank score tag` lines; the order comes from the scores alone."""
+    return _read(Run, Path(path), RUN_FIELDS, value_field=4)
+
+
+def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int) -> Self:
+    raw = read_all(path)
+    text = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
+    lines = int(np.count_nonzero(text == 10))
+    query, starts, ends, values = (np.empty(lines, t) for t in "qqqd")
+    hashes = np.empty(lines, np.uint64)
+    query_starts, query_ends = np.empty(lines, np.int64), np.empty(lines, np.int64)
+    table = np.full(max(16, 1 << (2 * lines - 1).bit_length()), -1, np.int64)
+    cell = np.zeros(1, np.uint64)
+    hards = np.empty(3 * lines, np.int64)
+    state = np.zeros(5, np.int64)
+    code = kernel.parse_trec(
+        text, len(text), value_field, int(cls is Qrels), *powers(), cell, cell.view(np.float64),
+        query, starts, ends, hashes, values, query_starts, query_ends, table, hards, state,
+    )  # fmt: skip
+    if code:
+        raise _error(path, text, code, state, fields, value_field)
+    rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])
+    if not rows:
+        raise DataError(f"{path}: there is no {cls.what} in it.")
+    for row, start, end in hards[: state[kernel.HARDS]].reshape(-1, 3).tolist():
+        value = spelled_number(bytes(text[start:end]))
+        if value is None:
+            state[kernel.TROUBLE] = start
+            raise _error(path, text, kernel.BAD_NUMBER, state, fields, value_field)
+        values[row] = value
+    _check_finite(path, text, values[:rows], starts, cls.what)
+    query = query[:rows]
+    docids = Ids(text, starts[:rows], ends[:rows], hashes[:rows])
+    values = values[:rows]
+    if not np.all(query[1:] >= query[:-1]):
+        warnings.warn(INTERLEAVED.format(what=path), FirstpageWarning, stacklevel=3)
+        order = np.argsort(query, kind="stable")
+        docids, values = docids[order], values[order]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=queries))])
+    names = Ids(text, query_starts[:queries].copy(), query_ends[:queries].copy())
+    tag = _tag(text) if cls is Run else ""
+    return cls(names, offsets.astype(np.int64), docids, values, tag, str(path))
+
+
+def _tag(text: Bytes) -> str:
+    """The sixth field of the first line that has one."""
+    for line in bytes(text[:4096]).split(b"\n"):
+        words = line.split()
+        if words:
+            return words[5].decode("utf-8", "replace") if len(words) > 5 else ""
+    return ""
+
+
+def _check_finite(path: Path, text: Bytes, values: Floats, starts: Ints, what: str) -> None:
+    bad = np.isnan(values)
+    if bad.any():
+        row = int(np.argmax(bad))
+        line = int(np.count_nonzero(text[: starts[row]] == 10)) + 1
+        raise DataError(f"{at(path, line)}: the {what} is not a number (NaN).")
+
+
+def _error(
+    path: Path, text: Bytes, code: int, state: Ints, fields: tuple[str, ...], value_field: int
+) -> DataError:
+    pos = int(state[kernel.TROUBLE])
+    before = bytes(text[:pos])
+    line, column = before.count(b"\n") + 1, pos - (before.rfind(b"\n") + 1) + 1
+    place = at(path, line, column)
+    if code == kernel.TOO_FEW:
+        found = int(state[kernel.FIELD])
+        return DataError(
+            f"{place}: the line has {found} field{'s' * (found != 1)} and must have "
+            f"{len(fields)}: {' '.join(fields)}."
+        )
+    if code == kernel.TOO_MANY:
+        return DataError(
+            f"{place}: the line has more than the {len(fields)} fields {' '.join(fields)}; "
+            "is this a run (--run), not judgments?"
+        )
+    word = bytes(text[pos : pos + 60]).split()[0].decode("utf-8", "replace")
+    return DataError(f"{place}: the {fields[value_field]} must be a number, and is {word!r}.")
+
+
+# --- writing
+
+
+def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
+    """Write judgments; a dataset needs document ids."""
+    table = qrels if isinstance(qrels, Column) else qrels_of(qrels)
+    ends = table.offsets.tolist()
+    _check_names(table)
+    with write_bytes(Path(path)) as out:
+        for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
+            rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
+            lines = "".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)
+            out.write(encoded(lines))
+
+
+def write_run(run: Run, path: str | os.PathLike[str]) -> None:
+    """Write a run, best score first; tied documents in the order of their names, downward."""
+    ends = run.offsets.tolist()
+    tag = run.name or "firstpage"
+    _check_names(run)
+    check_name(tag, "tag", "a TREC file")
+    with write_bytes(Path(path)) as out:
+        for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False):
+            rows = zip(run.values[lo:hi].tolist(), run.docids[slice(lo, hi)], strict=True)
+            lines = (
+                f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
+                for rank, (score, doc) in enumerate(sorted(rows, reverse=True), 1)
+            )
+            out.write(encoded("".join(lines)))
+
+
+def _check_names(table: Column) -> None:
+    for names, what in ((table.queries, "query id"), (table.docids, "document id")):
+        for name in names:
+            check_name(name, what, "a TREC file")
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def qrels_of(data: Dataset) -> Qrels:
+    """The labels of a dataset as judgments."""
+    return Qrels(data.queries, data.offsets, named_documents(data), data.y, "", data.source)
+
+
+def run_of(data: Dataset, scores: Iterable[float], name: str = "") -> Run:
+    """Scores for the documents of a dataset as a run."""
+    values = np.asarray(scores, np.float64)
+    return Run(data.queries, data.offsets, named_documents(data), values, name, data.source)
+
+
+def named_documents(data: Dataset) -> Ids:
+    """The document ids; documents without one are called by their place, `query-3`, with a
+    warning."""
+    bare = data.n_docs
+    if data.docids is not None:
+        bare = int((data.docids.ends == data.docids.starts).sum())
+    if not bare:
+        return data.docids  # type: ignore[return-value]
+    warnings.warn(
+        f"{data.source}: {bare} of {data.n_docs} documents have no id; they are called by their "
+        "query and place, such as 1-3.",
+        FirstpageWarning,
+        stacklevel=3,
+    )
+    names = data.docids if data.docids is not None else [""] * data.n_docs
+    place = np.arange(data.n_docs) - np.repeat(data.offsets[:-1], data.lengths) + 1
+    queries = data.queries.repeated(data.lengths)
+    return Ids.of(
+        name or f"{query}-{number}"
+        for name, query, number in zip(names, queries, place.tolist(), strict=True)
+    )

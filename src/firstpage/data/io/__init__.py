@@ -1,0 +1,1 @@
+"""Files as bytes and JSON, the cache of parsed files, and folders written atomically."""

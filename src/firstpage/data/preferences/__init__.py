@@ -1,0 +1,1 @@
+"""Preferences over rankings, their files, and utilities learned from them."""

@@ -1,0 +1,1 @@
+"""Data in shards of whole queries: read, written, checked."""

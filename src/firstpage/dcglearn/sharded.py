@@ -1,0 +1,155 @@
+"""Learning from files of preferences that are worked on where they are, and added up here.
+
+Files are added up in their order: how many machines there are, and which of them has which file,
+changes nothing, not even the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.preferences.files import PreferenceFiles
+from firstpage.dcglearn.checks import lost_grades, same_places
+from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.shard import ALL, How, OneFile, PairPart, Some, Survey, Told
+from firstpage.dcglearn.sums import KINDS, Grouped
+from firstpage.dcglearn.validation import NOTHING, Match, Path, Recipe, Tick, told_by
+from firstpage.engine.engine import Engine, Parts
+from firstpage.errors import DataError
+from firstpage.types import Bools, Floats
+
+
+class SpreadSums:
+    """What `Sums` is to the solver; pairs stay in the parts."""
+
+    def __init__(self, parts: Parts, how: How, which: Some) -> None:
+        self._parts, self._given = parts, (how, which)
+        self.margins, self.costs = np.array(how.margins), np.ones(KINDS)
+        self._grouped: Floats | None = None
+        self._sizes: list[int] = []
+
+    def _each(self, method: str, *args: Any, own: Sequence[Any] | None = None) -> list[Any]:
+        return self._parts.each(method, *self._given, *args, own=own)
+
+    def move_to(self, table: Floats) -> None:
+        self._point = table.copy()
+
+    def aim(self, direction: Floats) -> None:
+        self._way = direction.copy()
+
+    def regroup(self) -> int:
+        answers = self._each("regroup", self._grouped, self._point)
+        self._sums = Grouped.total([found for _, found in answers])
+        self._grouped = self._point
+        return sum(changed for changed, _ in answers)
+
+    def normal(self) -> tuple[Floats, Floats]:
+        return self._sums.normal(self.costs, self.margins)
+
+    def slope_at(self, t: float) -> tuple[float, float, float]:
+        found = self._each("slope", self._point, self._way, t, self.costs)
+        first, second, value = (float(sum(column)) for column in zip(*found, strict=True))
+        return first, second, value
+
+    def cost(self) -> tuple[float, float]:
+        found = self._each("cost", self._point, self.costs)
+        value, dual = (float(sum(column)) for column in zip(*found, strict=True))
+        return value, dual
+
+    def pull(self) -> Floats:
+        total: Floats = np.sum(self._each("pull", self._point, self.costs), axis=0)
+        return total
+
+    def lacking(self, room: float) -> Bools:
+        found = self._each("lacking", self._point, room)
+        self._sizes = [size for size, _ in found]
+        return np.concatenate([np.unpackbits(bits, count=n).astype(bool) for n, bits in found])
+
+    def picked(self, chosen: Bools) -> Pairs:
+        ends = np.cumsum(self._sizes)[:-1]
+        return Pairs.chained(self._each("picked", own=np.split(chosen, ends)))
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Pairs in files, looked through once."""
+
+    source: str
+    parts: Parts
+    recipe: Recipe
+    how: How
+    surveys: tuple[Survey, ...]
+    told: tuple[Told, ...]
+
+    def __len__(self) -> int:
+        return sum(s.pairs for s in self.surveys)
+
+    @property
+    def grades(self) -> tuple[int, ...]:
+        return self.how.grades
+
+    @property
+    def ties(self) -> int:
+        return sum(s.ties for s in self.surveys)
+
+    @property
+    def used(self) -> int:
+        return sum(t.pairs for t in self.told)
+
+    @property
+    def only_ties(self) -> bool:
+        return self.used == sum(t.ties for t in self.told)
+
+    @property
+    def alike(self) -> bool:
+        """Whether both rankings of every pair have the same grades, in whatever order."""
+        return all(t.alike for t in self.told)
+
+    def notes(self) -> Iterator[str]:
+        yield from lost_grades(self.grades, {g for s in self.surveys for g in s.seen})
+        yield from same_places(np.logical_and.reduce([t.same for t in self.told if t.pairs]))
+        if any(s.segments for s in self.surveys):
+            yield "segments are learned from pairs in memory only; over files there is one measure."
+
+    def sums(self, which: Some = ALL) -> SpreadSums:
+        return SpreadSums(self.parts, self.how, which)
+
+    def matches(self, tables: Sequence[Floats], which: Some = ALL) -> list[Match]:
+        flat = [np.ascontiguousarray(table, np.float64).ravel() for table in tables]
+        wide = np.max(self.parts.each("widest", self.how, which, flat), axis=0)
+        sums = self.parts.each("agreement", self.how, which, flat, (NOTHING * wide).tolist())
+        return [Match.of(row) for row in np.sum(sums, axis=0)]
+
+    def cross_validated(self, grid: Sequence[float], tick: Tick | None) -> Path:
+        """The folds are of queries, as a hash of their names falls: nobody knows all of them."""
+        strict = np.sum(self.parts.each("strict", self.how), axis=0)
+        folds = np.flatnonzero((strict > 0) & (strict < strict.sum())).tolist()
+        if len(folds) < 2:
+            raise DataError(
+                "cross-validation needs preferences, not only ties, in several queries."
+            )
+        rows = []
+        for done, fold in enumerate(folds, 1):
+            if tick is not None:
+                tick(done, len(folds) + 1)
+            path = self.recipe.along(self.sums(Some(fold)), grid)
+            held = partial(self.matches, which=Some(fold, held=True))
+            rows.append(told_by(self.recipe, path, held))
+        return Path(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
+
+
+def parts_of(files: PreferenceFiles, engine: Engine) -> Parts:
+    """A part for each file."""
+    specs = [OneFile(path.resolve(), number) for number, path in enumerate(files.paths)]
+    return engine.parts(PairPart, specs)
+
+
+def surveyed(parts: Parts) -> tuple[tuple[Survey, ...], tuple[int, ...]]:
+    """What is in each file, and the grades of all."""
+    found = tuple(parts.each("survey"))
+    return found, tuple(sorted({grade for survey in found for grade in survey.grades}))

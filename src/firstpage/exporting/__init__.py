@@ -1,1 +1,0 @@
-"""Models in other programs: search engines, ONNX runtimes, NumPy alone."""

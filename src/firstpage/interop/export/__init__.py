@@ -1,0 +1,1 @@
+"""Models for other programs: search engines, ONNX runtimes, NumPy alone."""

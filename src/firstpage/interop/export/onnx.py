@@ -1,0 +1,186 @@
+"""ONNX: one graph from a query's candidates to their scores, scaling inside.
+
+All is computed in float64, whatever the input, in the order of `predict`; scaled features are
+rounded to the type of the input, as `predict` does.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from firstpage.errors import DataError, need
+from firstpage.interop.export.forest import Forest
+from firstpage.interop.export.grown import forest_of
+from firstpage.interop.export.subject import Files, Subject, single_leaves
+
+HOW = """The input `features` has one row for each candidate of ONE query, the output `scores` one
+number each:
+
+    import onnxruntime
+    session = onnxruntime.InferenceSession('model.onnx')
+    scores = session.run(['scores'], {'features': X})[0]
+
+The names of the columns are in the metadata of the model (`features`). Numbers must be finite."""
+OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # read by ONNX Runtime from 1.14 on
+
+
+def export(subject: Subject, dtype: str = "float32") -> Files:
+    return Files("model.onnx", {"model.onnx": graph_of(subject, dtype, "documents")}, HOW)
+
+
+def graph_of(subject: Subject, dtype: str, rows: str | int) -> bytes:
+    """The file: an input of so many rows, or of any number that has a name."""
+    if dtype not in ("float32", "float64"):
+        raise DataError(f"dtype must be float32 or float64; got {dtype!r}.")
+    graph = _Graph(dtype == "float32")
+    at = graph.node("Cast", ["features"], to=graph.double) if graph.single else "features"
+    if subject.transform is not None:
+        at = _scaled(graph, at, subject)
+    _scores(graph, at, subject)
+    held: bytes = graph.model(subject, rows).SerializeToString()
+    return held
+
+
+class _Graph:
+    """Nodes and constants as they come."""
+
+    def __init__(self, single: bool) -> None:
+        try:
+            import onnx
+        except ImportError as error:
+            raise need("onnx", "onnx", "export to onnx") from error
+        self.onnx, self.single = onnx, single
+        self.double, self.float = onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, value: Any, dtype: Any = np.float64) -> str:
+        name = f"c{len(self.constants)}"
+        array = np.asarray(value, dtype)
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def node(self, kind: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
+        name = output or f"n{len(self.nodes)}"
+        made = self.onnx.helper.make_node(kind, inputs, [name], **attributes)
+        self.nodes.append(made)
+        return name
+
+    def model(self, subject: Subject, rows: str | int) -> Any:
+        helper = self.onnx.helper
+        kind, width = (self.float if self.single else self.double), len(subject.features.names)
+        graph = helper.make_graph(
+            self.nodes, "firstpage",
+            [helper.make_tensor_value_info("features", kind, [rows, width])],
+            [helper.make_tensor_value_info("scores", self.double, [rows])],
+            self.constants,
+        )  # fmt: skip
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", TREES_OPSET)]
+        made = helper.make_model(graph, opset_imports=opsets, producer_name="firstpage")
+        made.ir_version = FORMAT
+        names = json.dumps(list(subject.features.names))
+        helper.set_model_props(made, {"features": names, "ranker": subject.ranker})
+        self.onnx.checker.check_model(made)
+        return made
+
+
+def _scaled(graph: _Graph, at: str, subject: Subject) -> str:
+    """Scaled as in training, and rounded to the type of the input."""
+    transform = subject.transform
+    assert transform is not None
+    if transform.per == "global":
+        shift = graph.constant(transform.shift)
+        scale = graph.constant(transform.scale)
+        moved = graph.node("Sub", [at, shift])
+    elif transform.name == "minmax":
+        shift = graph.node("ReduceMin", [at], axes=[0], keepdims=1)
+        high = graph.node("ReduceMax", [at], axes=[0], keepdims=1)
+        moved = graph.node("Sub", [at, shift])
+        scale = _no_zero(graph, graph.node("Sub", [high, shift]))
+    else:
+        shift = graph.node("ReduceMean", [at], axes=[0], keepdims=1)
+        moved = graph.node("Sub", [at, shift])
+        square = graph.node("Mul", [moved, moved])
+        spread = graph.node("Sqrt", [graph.node("ReduceMean", [square], axes=[0], keepdims=1)])
+        scale = _no_zero(graph, spread)
+    found = graph.node("Div", [moved, scale])
+    if graph.single:
+        found = graph.node("Cast", [found], to=graph.float)
+        found = graph.node("Cast", [found], to=graph.double)
+    return found
+
+
+def _no_zero(graph: _Graph, spread: str) -> str:
+    """Divisors: a feature without spread is only shifted."""
+    positive = graph.node("Greater", [spread, graph.constant(0.0)])
+    return graph.node("Where", [positive, spread, graph.constant(1.0)])
+
+
+def _scores(graph: _Graph, at: str, subject: Subject) -> None:
+    scoring = subject.scoring
+    if subject.kind == "linear":
+        product = graph.node("MatMul", [at, graph.constant(scoring.weights)])
+        graph.node("Add", [product, graph.constant(scoring.intercept)], "scores")
+    elif subject.kind == "network":
+        moved = graph.node("Sub", [at, graph.constant(scoring.mean)])
+        scaled = graph.node("Div", [moved, graph.constant(scoring.deviation)])
+        inner = graph.node("MatMul", [scaled, graph.constant(scoring.W)])
+        hidden = graph.node("Relu", [graph.node("Add", [inner, graph.constant(scoring.b)])])
+        outer = graph.node("MatMul", [hidden, graph.constant(scoring.v)])
+        graph.node("Add", [outer, graph.constant(scoring.c)], "scores")
+    else:
+        forest = forest_of(scoring, subject.source)
+        single_leaves(forest, subject.source)  # the sum is handed out as float32
+        if forest.single and not graph.single:  # XGBoost looks at float32 numbers
+            rounded = graph.node("Cast", [at], to=graph.float)
+            at = graph.node("Cast", [rounded], to=graph.double)
+        summed = _summed(graph, _forest(graph, at, forest), forest)
+        wide = graph.node("Cast", [summed], to=graph.double)
+        graph.node("Squeeze", [wide, graph.constant([1], np.int64)], "scores")
+
+
+def _summed(graph: _Graph, found: str, forest: Forest) -> str:
+    """A column of sums.  The runtime adds trees up in float64; XGBoost in float32, one after the
+    other, and with hundreds of trees that shows: so they come one by one, and are added so."""
+    if not forest.single:
+        return found
+    sums = graph.node("CumSum", [found, graph.constant(1, np.int64)])
+    return graph.node("Gather", [sums, graph.constant([len(forest.trees) - 1], np.int64)], axis=1)
+
+
+def _forest(graph: _Graph, at: str, forest: Forest) -> str:
+    """The sum of all trees; where leaves are added in float32, a column a tree."""
+    helper, double = graph.onnx.helper, graph.double
+    columns: dict[str, list[Any]] = {
+        n: [] for n in (
+            "nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes",
+            "nodes_truenodeids", "nodes_falsenodeids", "target_treeids", "target_nodeids",
+        )
+    }  # fmt: skip
+    values, weights = [], []
+    for number, tree in enumerate(forest.trees):
+        leaf = tree.feature < 0
+        size = len(leaf)
+        columns["nodes_treeids"] += [number] * size
+        columns["nodes_nodeids"] += range(size)
+        columns["nodes_featureids"] += np.where(leaf, 0, tree.feature).tolist()
+        columns["nodes_modes"] += np.where(leaf, "LEAF", "BRANCH_LEQ").tolist()
+        columns["nodes_truenodeids"] += np.where(leaf, 0, tree.left).tolist()
+        columns["nodes_falsenodeids"] += np.where(leaf, 0, tree.right).tolist()
+        columns["target_treeids"] += [number] * int(leaf.sum())
+        columns["target_nodeids"] += np.flatnonzero(leaf).tolist()
+        values += tree.threshold.tolist()
+        weights += tree.value[leaf].tolist()
+    given = dict[str, Any](columns)
+    targets = given["target_treeids"] if forest.single else [0] * len(weights)
+    return graph.node(
+        "TreeEnsembleRegressor", [at], domain="ai.onnx.ml",
+        n_targets=len(forest.trees) if forest.single else 1,
+        aggregate_function="SUM", post_transform="NONE", target_ids=targets,
+        nodes_values_as_tensor=helper.make_tensor("v", double, [len(values)], values),
+        target_weights_as_tensor=helper.make_tensor("w", double, [len(weights)], weights),
+        **given,
+    )  # fmt: skip

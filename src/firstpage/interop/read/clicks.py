@@ -1,0 +1,144 @@
+"""Clicks as preferences: who was clicked beats those that were seen above it and not clicked.
+
+The rule is Joachims' "click > skip above" (KDD 2002).  People look at the first places most, and
+trust them: such pairs only ever say that a lower document beats a higher one, and pairs that were
+never shown in both orders say nothing of the other.  They are evidence relative to the order that
+was shown, not judgments.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from firstpage.data.ids import encoded
+from firstpage.data.io.files import write_bytes
+from firstpage.errors import DataError, FirstpageWarning, at
+from firstpage.interop.read.rows import json_lines, name_of, table
+
+COLUMNS = {
+    "query": ("query", "qid"), "document": ("docid", "doc_id", "document"),
+    "position": ("position", "rank"), "clicked": ("clicked", "click", "clicks"),
+}  # fmt: skip
+YES, NO = ("1", "true", "yes"), ("0", "false", "no", "")
+Pair = tuple[str, str, str]
+"""(query, better document, worse document)."""
+
+
+def read_clicks(path: str | os.PathLike[str]) -> list[Pair]:
+    """Skip-above pairs, one for each time that a click says so.
+
+    JSON lines {"query": .., "ranking": [documents], "clicks": [documents]}, one a list shown; or
+    CSV with the columns query, docid, position, clicked, where a list ends as the query changes or
+    the position goes back to where it began, or before.
+    """
+    file = Path(path)
+    read = _csv if file.name.lower().removesuffix(".gz").endswith(".csv") else _json
+    found: list[Pair] = []
+    for query, shown, clicked in read(file):
+        for place, document in enumerate(shown):
+            if document in clicked:
+                found += [(query, document, d) for d in shown[:place] if d not in clicked]
+    if not found:
+        raise DataError(f"{file}: no click has a skipped document above it.")
+    return found
+
+
+def write_pairs(pairs: list[Pair], path: str | os.PathLike[str]) -> None:
+    """As votes, topic,arg1,arg2,vote: `firstpage label simulate --votes` reads them."""
+    with write_bytes(Path(path)) as out:
+        out.write(b"topic,arg1,arg2,vote\n")
+        for pair in pairs:
+            out.write(encoded(",".join([*map(_quoted, pair), "a1"]) + "\n"))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
+
+
+def _json(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
+    for line, held in json_lines(file):
+        for row in held if isinstance(held, list) else [held]:
+            try:
+                query, shown = _filled(row["query"]), _documents(row["ranking"])
+                clicked = set(_documents(row["clicks"]))
+            except (KeyError, TypeError):
+                raise DataError(
+                    f"{at(file, line)}: must have query, ranking and clicks, the last two lists of "
+                    "documents, none of them empty."
+                ) from None
+            twice = next((d for d, times in Counter(shown).items() if times > 1), None)
+            if twice is not None:
+                raise DataError(f"{at(file, line)}: {twice!r} is twice in one list.")
+            if not clicked <= set(shown):
+                lost = min(clicked - set(shown))
+                raise DataError(f"{at(file, line)}: {lost!r} is clicked, and was not shown.")
+            yield query, shown, clicked
+
+
+def _documents(value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise TypeError
+    return [_filled(one) for one in value]
+
+
+def _filled(value: Any) -> str:
+    """A name that is not blank."""
+    name = name_of(value)
+    if not name.strip():
+        raise TypeError
+    return name
+
+
+def _csv(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
+    query, first, last, shown, clicked = "", 0, 0, list[str](), set[str]()
+    starts: set[int] = set()
+    for line, row in table(file, COLUMNS):
+        position, click = _row(row, at(file, line))
+        same = bool(shown) and row["query"] == query
+        if same and first < position <= last:
+            raise DataError(
+                f"{at(file, line)}: the position {position} comes after {last} in a list that "
+                f"began at {first}; sort the rows of each list by position."
+            )
+        if shown and not (same and position > last):
+            yield query, shown, clicked
+            shown, clicked = [], set()
+        if not shown:
+            first = position
+            starts.add(first)
+        query, last = row["query"], position
+        if row["document"] in shown:
+            raise DataError(f"{at(file, line)}: {row['document']!r} is twice in one list.")
+        shown.append(row["document"])
+        if click:
+            clicked.add(row["document"])
+    if shown:
+        yield query, shown, clicked
+    if len(starts) > 1:
+        warnings.warn(
+            f"{file}: lists begin at positions from {min(starts)} to {max(starts)}: were all rows "
+            "of a list kept, and sorted by position?",
+            FirstpageWarning,
+            stacklevel=3,
+        )
+
+
+def _row(row: dict[str, str], where: str) -> tuple[int, bool]:
+    """(position, clicked)"""
+    if not row["query"] or not row["document"]:
+        raise DataError(f"{where}: a query or a document is empty.")
+    try:
+        position = int(row["position"].replace("_", "?"))  # which Python would read over
+    except ValueError:
+        raise DataError(f"{where}: the position {row['position']!r} is no whole number.") from None
+    if position < 0:
+        raise DataError(f"{where}: the position {position} is below 0.")
+    said = row["clicked"].lower()
+    if said not in YES + NO:
+        raise DataError(f"{where}: clicked must be 0 or 1; got {row['clicked']!r}.")
+    return position, said in YES

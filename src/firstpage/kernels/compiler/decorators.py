@@ -1,0 +1,126 @@
+"""Compile a Python function once per machine; afterwards run it without loading Numba.
+
+Importing Numba and starting its compiler takes longer than a whole small
+`firstpage evaluate` should.  So a kernel is compiled by Numba the first time it is called with
+given array types, its machine code is kept in the cache folder, and every later process
+links that code through llvmlite alone, in milliseconds.  Small jobs for which there is no
+machine code yet are interpreted: their answer is there before a compiler would have started.
+
+Rules for the functions marked `@kernel` (called from Python) and `@part` (called from
+kernels): arguments are C-ordered arrays, ints and floats; they allocate nothing (the caller
+brings workspace), raise nothing (they return a code), and use global numbers only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from firstpage.kernels.compiler import object_cache
+from firstpage.kernels.compiler.functions import P, Part, R
+
+LIGHT = 60_000  # array elements that a kernel may go through before it is worth compiling
+_lock = threading.RLock()
+
+
+class Kernel(Part[P, R]):
+    """A compiled function, one machine-code version per combination of argument types.
+
+    `kernel.python(...)` runs the uncompiled original, for tests and for reading along.
+    """
+
+    def __init__(self, function: Callable[P, R], heavy: bool = False) -> None:
+        super().__init__(function)
+        self.heavy = heavy
+        self._versions: dict[tuple[str, ...], object_cache.Linked] = {}
+        self._interpreted = 0
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        assert not kwargs, "kernels take positional arguments only"
+        types = tuple([_type_of(a) for a in args])
+        run = self._versions.get(types)
+        if run is None:
+            with _lock:
+                found = object_cache.from_cache(self, types)
+                if found is None and self._is_light(args):
+                    return self._interpret(args)
+                run = self._link(types, found)
+        result: R = run(*args)
+        return result
+
+    def bind(self, *args: Any) -> Callable[[], object]:
+        """The call with these very arrays, to be made again and again.  Always compiled.
+
+        What the arrays hold may change between calls: a solver that goes over the same data
+        hundreds of times pays once for handing them over.
+        """
+        types = tuple([_type_of(a) for a in args])
+        with _lock:
+            run = self._versions.get(types) or self._link(
+                types, object_cache.from_cache(self, types)
+            )
+        return run.bind(args)
+
+    def _link(self, types: tuple[str, ...], found: object_cache.Code | None) -> object_cache.Linked:
+        self._versions[types] = object_cache.linked(
+            found or object_cache.compiled(self, types), types
+        )
+        return self._versions[types]
+
+    def _is_light(self, args: tuple[Any, ...]) -> bool:
+        """Whether interpreting is still cheaper than compiling, as far as one can know."""
+        if self.heavy:
+            return False
+        self._interpreted += sum(a.size for a in args if isinstance(a, np.ndarray))
+        return self._interpreted <= LIGHT
+
+    def _interpret(self, args: tuple[Any, ...]) -> R:
+        with np.errstate(all="ignore"):  # machine code does not warn either
+            return self.python(*args)  # type: ignore[call-arg]
+
+
+def kernel(function: Callable[P, R]) -> Kernel[P, R]:
+    """Mark a function as callable from Python, compiled at its first call."""
+    return Kernel(function)
+
+
+def heavy_kernel(function: Callable[P, R]) -> Kernel[P, R]:
+    """A kernel whose work its arrays do not show, such as resampling: never interpreted."""
+    return Kernel(function, heavy=True)
+
+
+def part(function: Callable[P, R]) -> Part[P, R]:
+    """Mark a function as callable from kernels."""
+    return Part(function)
+
+
+def vector_kernel(function: Callable[P, R]) -> Kernel[P, R]:
+    """A kernel whose sums may be taken in the order that the CPU's vectors like best.
+
+    The order is fixed when it is compiled, so results repeat to the last bit on one machine.  It is
+    never interpreted, which would take them in another one: a small job here and a large one there
+    must agree.
+    """
+    found = Kernel(function, heavy=True)
+    found.fastmath = frozenset({"reassoc", "contract"})
+    return found
+
+
+@cache
+def _names(dtype: np.dtype[Any], ndim: int) -> str:
+    return f"{dtype.name}:{ndim}"
+
+
+def _type_of(value: object) -> str:
+    """`float64:1` for a vector, `int` and `float` for numbers."""
+    if isinstance(value, np.ndarray):
+        assert value.flags.c_contiguous, "kernels take C-ordered arrays"
+        return _names(value.dtype, value.ndim)
+    if isinstance(value, (int, np.integer)):
+        return "int"
+    assert isinstance(value, (float, np.floating)), f"a kernel cannot take {type(value)}"
+    return "float"

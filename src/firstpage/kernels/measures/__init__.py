@@ -1,0 +1,1 @@
+"""Measures per query, resampling over queries, ties."""

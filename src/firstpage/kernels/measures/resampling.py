@@ -1,0 +1,110 @@
+"""Resampling over queries: sign flips, permutations of systems, bootstrap means."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.kernels.compiler.decorators import heavy_kernel
+from firstpage.kernels.random import STEP, below, mixed
+from firstpage.types import Floats, Ints
+
+ONE = np.uint64(1)
+
+
+@heavy_kernel
+def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int:
+    """How often |sum of randomly signed differences| reaches `limit`, in `rounds` tries.
+
+    One random word gives the signs of 64 queries.
+    """
+    state = np.uint64(seed)
+    reached = 0
+    n = differences.size
+    for _ in range(rounds):
+        total = 0.0
+        i = 0
+        while i < n:
+            state = state + STEP
+            bits = mixed(state)
+            for j in range(i, min(i + 64, n)):
+                if bits & ONE:
+                    total += differences[j]
+                else:
+                    total -= differences[j]
+                bits = bits >> ONE
+            i += 64
+        if abs(total) >= limit:
+            reached += 1
+    return reached
+
+
+@heavy_kernel
+def flip_all_signs(differences: Floats, limit: float) -> int:
+    """The same over all 2^(n-1) sign patterns up to a common sign (n <= 24), in Gray order.
+
+    Each pattern differs from the one before in one sign.
+    """
+    n = differences.size
+    total = 0.0
+    for i in range(n):
+        total += differences[i]
+    reached = 1 if abs(total) >= limit else 0
+    signs = np.uint64(0)
+    for step in range(1, 1 << (n - 1)):
+        low = 0
+        rest = step
+        while rest & 1 == 0:
+            rest >>= 1
+            low += 1
+        bit = ONE << np.uint64(low)
+        if signs & bit:
+            total += 2.0 * differences[low]
+        else:
+            total -= 2.0 * differences[low]
+        signs = signs ^ bit
+        if abs(total) >= limit:
+            reached += 1
+    return reached
+
+
+@heavy_kernel
+def tukey_ranges(values: Floats, systems: int, rounds: int, seed: int, out: Floats) -> None:
+    """Largest difference of system sums when each query's values are permuted among systems.
+
+    `values` holds the systems of query 0, then of query 1, and so on; it is permuted in place.
+    """
+    state = np.uint64(seed)
+    queries = values.size // systems
+    for r in range(rounds):
+        for q in range(queries):
+            for s in range(systems - 1, 0, -1):
+                state = state + STEP
+                other = below(mixed(state), s + 1)
+                a, b = q * systems + s, q * systems + other
+                values[a], values[b] = values[b], values[a]
+        low, high = np.inf, -np.inf
+        for s in range(systems):
+            total = 0.0
+            for q in range(queries):
+                total += values[q * systems + s]
+            low, high = min(low, total), max(high, total)
+        out[r] = high - low
+
+
+@heavy_kernel
+def bootstrap_means(values: Floats, seed: int, picks: Ints, out: Floats) -> None:
+    """Means of samples of the queries drawn with replacement: rows of `out`, one a round.
+
+    `values` has one row a measure; all measures see the same sample.
+    """
+    measures, n = values.shape
+    state = np.uint64(seed)
+    for r in range(out.shape[0]):
+        for i in range(n):
+            state = state + STEP
+            picks[i] = below(mixed(state), n)
+        for m in range(measures):
+            total = 0.0
+            for i in range(n):
+                total += values[m, picks[i]]
+            out[r, m] = total / n

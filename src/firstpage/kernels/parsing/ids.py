@@ -1,0 +1,121 @@
+"""Identifiers as byte ranges: hash them, copy them, look them up in each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.random import mixed
+from firstpage.types import Bytes, Ints, Words
+
+PRIME = np.uint64(0x100000001B3)
+BASIS = np.uint64(0xCBF29CE484222325)
+
+
+@part
+def hash_bytes(data: Bytes, start: int, end: int) -> np.uint64:
+    """FNV-1a, finished by a mixer so that its low bits are good for a table."""
+    h = BASIS
+    for i in range(start, end):
+        h = (h ^ np.uint64(data[i])) * PRIME
+    return mixed(h)
+
+
+@kernel
+def hash_ids(data: Bytes, starts: Ints, ends: Ints, out: Words) -> None:
+    for i in range(starts.size):
+        out[i] = hash_bytes(data, starts[i], ends[i])
+
+
+@kernel
+def gather(data: Bytes, starts: Ints, ends: Ints, out: Bytes) -> None:
+    """Copy the byte ranges one after the other."""
+    at = 0
+    for i in range(starts.size):
+        for j in range(starts[i], ends[i]):
+            out[at] = data[j]
+            at += 1
+
+
+@part
+def equal_ranges(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_end: int) -> bool:
+    if a_end - a_start != b_end - b_start:
+        return False
+    for i in range(a_end - a_start):
+        if a[a_start + i] != b[b_start + i]:
+            return False
+    return True
+
+
+@part
+def enter_right(
+    data: Bytes, starts: Ints, ends: Ints, hashes: Words, lo: int, hi: int, table: Ints, size: int
+) -> int:
+    """Put identifiers lo..hi into an empty table; returns one that is there already, or -1."""
+    for i in range(lo, hi):
+        slot = np.int64(hashes[i] & np.uint64(size - 1))
+        while table[slot] != -1:
+            other = table[slot]
+            if hashes[other] == hashes[i] and equal_ranges(
+                data, starts[i], ends[i], data, starts[other], ends[other]
+            ):
+                return i
+            slot = (slot + 1) & (size - 1)
+        table[slot] = i
+    return -1
+
+
+@kernel
+def join(
+    data: Bytes,
+    starts: Ints,
+    ends: Ints,
+    hashes: Words,
+    offsets: Ints,
+    to_data: Bytes,
+    to_starts: Ints,
+    to_ends: Ints,
+    to_hashes: Words,
+    to_offsets: Ints,
+    partner: Ints,
+    table: Ints,
+    found: Ints,
+) -> int:
+    """For each identifier its equal in the partner query's list, or -1, into `found`.
+
+    Query q on the left is looked up in query partner[q] on the right (-1: none).  Returns -1,
+    or the number of a left identifier that stands twice in its query; a repeated right one
+    is returned as -2 - number.  `table` is a power of two at least twice as long as any two
+    lists together, filled with -1.  Right identifiers stand in it as i, left ones as -2 - i.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        right_lo, right_hi = 0, 0
+        if partner[q] >= 0:
+            right_lo, right_hi = to_offsets[partner[q]], to_offsets[partner[q] + 1]
+        size = 16
+        while size < 2 * (hi - lo + right_hi - right_lo):
+            size *= 2
+        twice = enter_right(to_data, to_starts, to_ends, to_hashes, right_lo, right_hi, table, size)
+        if twice >= 0:
+            return -2 - twice
+        for i in range(lo, hi):
+            found[i] = -1
+            slot = np.int64(hashes[i] & np.uint64(size - 1))
+            while table[slot] != -1:
+                other = table[slot]
+                if other >= 0:
+                    if to_hashes[other] == hashes[i] and equal_ranges(
+                        data, starts[i], ends[i], to_data, to_starts[other], to_ends[other]
+                    ):
+                        found[i] = other
+                        break
+                elif hashes[-2 - other] == hashes[i] and equal_ranges(
+                    data, starts[i], ends[i], data, starts[-2 - other], ends[-2 - other]
+                ):
+                    return i
+                slot = (slot + 1) & (size - 1)
+            table[slot] = -2 - i  # so that a second one of this name meets it
+        for slot in range(size):
+            table[slot] = -1
+    return -1

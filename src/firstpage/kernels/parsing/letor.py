@@ -1,0 +1,222 @@
+"""Moving values between flat, dense and grouped forms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.parsing.ids import equal_ranges
+from firstpage.kernels.parsing.numbers import parse_number
+from firstpage.types import Array, Bytes, Floats, Ints, Words
+
+# What can be wrong with a line; `data.letor` says it in words.
+BAD_LABEL, NO_QID, EMPTY_QID, BAD_INDEX, BAD_VALUE, HUGE_INDEX = range(1, 7)
+# Slots of `state`: in and out.
+USED, LINES, ROWS, VALUES, QUERIES, HARDS, ID_BYTES, QID_BYTES, TROUBLE = range(9)
+GREATEST, LEAST, UNSORTED, STATE_SIZE = range(9, 13)
+INDEX_LIMIT = 2**31 - 1
+
+
+@part
+def is_space(c: int) -> bool:
+    """Blank inside a line: space, tab, vertical tab, form feed, carriage return."""
+    return c == 32 or c == 9 or c == 13 or c == 11 or c == 12
+
+
+@part
+def skip_space(buf: Bytes, pos: int) -> int:
+    while is_space(buf[pos]):
+        pos += 1
+    return pos
+
+
+@part
+def token_end(buf: Bytes, pos: int) -> int:
+    while not ends_token(buf[pos]):
+        pos += 1
+    return pos
+
+
+@part
+def word_end(buf: Bytes, pos: int) -> int:
+    """As `token_end`, inside a comment: a further # belongs to the word."""
+    while not is_space(buf[pos]) and buf[pos] != 10:
+        pos += 1
+    return pos
+
+
+@part
+def ends_token(c: int) -> bool:
+    return c == 10 or c == 35 or is_space(c)
+
+
+@part
+def is_docid(buf: Bytes, at: int) -> bool:
+    return buf[at + 1] == 111 and buf[at + 2] == 99 and buf[at + 3] == 105 and buf[at + 4] == 100
+
+
+@part
+def find_docid(buf: Bytes, pos: int) -> tuple[int, int]:
+    """Where the document's name stands in a comment: after `docid =`, else its first word."""
+    at = pos
+    while buf[at] != 10:
+        if buf[at] == 100 and is_docid(buf, at):
+            start = skip_space(buf, at + 5)
+            if buf[start] == 61 or buf[start] == 58:
+                start = skip_space(buf, start + 1)
+                return start, word_end(buf, start)
+        at += 1
+    start = skip_space(buf, pos)
+    return start, word_end(buf, start)
+
+
+@part
+def copy_bytes(buf: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
+    """Append a range to `out`; returns where the next one goes."""
+    for i in range(start, end):
+        out[at] = buf[i]
+        at += 1
+    return at
+
+
+@part
+def is_qid(buf: Bytes, pos: int) -> bool:
+    return buf[pos] == 113 and buf[pos + 1] == 105 and buf[pos + 2] == 100 and buf[pos + 3] == 58
+
+
+@kernel
+def parse_letor(
+    buf: Bytes,
+    size: int,
+    tens: Floats,
+    fives: Words,
+    bits: Words,
+    real: Floats,
+    labels: Floats,
+    row_ends: Ints,
+    indices: Ints,
+    values: Floats,
+    query_rows: Ints,
+    query_ends: Ints,
+    query_names: Bytes,
+    id_ends: Ints,
+    ids: Bytes,
+    hards: Ints,
+    state: Ints,
+) -> int:
+    """Read the whole lines in buf[:size]; returns 0 or the code of the first error.
+
+    The last byte is a line feed, which ends every loop below.  Row r has the values
+    row_ends[r-1]:row_ends[r].  A query is written down where its name differs from the row
+    before (the first row always counts).  `hards` gets triples (value number, or -1 - row for
+    a label; start; end) of numbers left to Python.
+    """
+    zero = np.int64(0)  # a bare 0 would have every part compiled once more, for constants
+    pos = rows = count = queries = hard = id_at = name_at = name_from = zero
+    greatest, least = state[GREATEST], state[LEAST]
+    state[UNSORTED] = 0
+    while pos < size:
+        state[USED] = pos
+        pos = skip_space(buf, pos)
+        if buf[pos] != 10 and buf[pos] != 35:
+            index, last = -1, -1  # index -1: the number that comes is the label
+            while True:
+                done, after, value = parse_number(buf, pos, tens, fives, bits, real)
+                if after == pos or not ends_token(buf[after]):
+                    state[TROUBLE] = pos
+                    return BAD_LABEL if index < 0 else BAD_VALUE
+                if not done:
+                    hards[hard] = count if index >= 0 else -1 - rows
+                    hards[hard + 1] = pos
+                    hards[hard + 2] = after
+                    hard += 3
+                if index >= 0:
+                    indices[count] = index
+                    values[count] = value
+                    count += 1
+                else:
+                    labels[rows] = value
+                    pos = skip_space(buf, after)
+                    after = token_end(buf, pos)
+                    if not is_qid(buf, pos):
+                        state[TROUBLE] = pos
+                        return NO_QID
+                    pos += 4
+                    if after == pos:
+                        state[TROUBLE] = pos
+                        return EMPTY_QID
+                    if rows == 0 or not equal_ranges(
+                        buf, pos, after, query_names, name_from, name_at
+                    ):
+                        name_from = name_at
+                        name_at = copy_bytes(buf, pos, after, query_names, name_at)
+                        query_rows[queries] = rows
+                        query_ends[queries] = name_at
+                        queries += 1
+                pos = after
+                while is_space(buf[pos]):
+                    pos += 1
+                if buf[pos] == 10 or buf[pos] == 35:
+                    break
+                index, after = 0, pos
+                while True:
+                    digit = np.int64(buf[after]) - 48
+                    if digit < 0 or digit > 9:
+                        break
+                    index = min(index * 10 + digit, INDEX_LIMIT + 1)
+                    after += 1
+                if after == pos or buf[after] != 58:
+                    state[TROUBLE] = pos
+                    return BAD_INDEX
+                if index > INDEX_LIMIT:
+                    state[TROUBLE] = pos
+                    return HUGE_INDEX
+                if index <= last:
+                    state[UNSORTED] = 1
+                last = max(last, index)
+                least = min(least, index)
+                pos = after + 1
+            greatest = max(greatest, last)
+            row_ends[rows] = count
+            if buf[pos] == 35:
+                pos, after = find_docid(buf, pos + 1)
+                id_at = copy_bytes(buf, pos, after, ids, id_at)
+            id_ends[rows] = id_at
+            rows += 1
+        while buf[pos] != 10:
+            pos += 1
+        pos += 1
+        state[LINES] += 1
+    state[USED] = size
+    state[ROWS] = rows
+    state[VALUES] = count
+    state[QUERIES] = queries
+    state[HARDS] = hard
+    state[ID_BYTES] = id_at
+    state[QID_BYTES] = name_at
+    state[GREATEST] = greatest
+    state[LEAST] = least
+    return 0
+
+
+@kernel
+def scatter(
+    flat: Array, first_row: int, width: int, row_ends: Ints, columns: Ints, values: Floats
+) -> int:
+    """Write sparse rows into rows first_row.. of a dense row-major array, zeros elsewhere.
+
+    Returns the number of a finite value that became infinite in the array's type, or -1.
+    """
+    at = 0
+    lost = -1
+    for r in range(row_ends.size):
+        base = (first_row + r) * width
+        for i in range(base, base + width):
+            flat[i] = 0
+        while at < row_ends[r]:
+            place = base + columns[at]
+            flat[place] = values[at]
+            if lost < 0 and np.isinf(flat[place]) and not np.isinf(values[at]):
+                lost = at
+            at += 1
+    return lost

@@ -1,0 +1,124 @@
+"""TREC qrels and run lines to columns: query numbers, document ranges, values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.parsing.ids import BASIS, PRIME, equal_ranges, hash_bytes
+from firstpage.kernels.parsing.letor import is_space
+from firstpage.kernels.parsing.numbers import parse_number
+from firstpage.kernels.random import mixed
+from firstpage.types import Bytes, Floats, Ints, Words
+
+TOO_FEW, BAD_NUMBER, TOO_MANY = 1, 2, 3
+# Slots of `state`.
+ROWS, QUERIES, HARDS, TROUBLE, FIELD = range(5)
+
+
+@part
+def find_query(
+    buf: Bytes, start: int, end: int, table: Ints, starts: Ints, ends: Ints
+) -> tuple[int, int]:
+    """(slot, number) of a query name in the hash table; number -1: a free slot."""
+    mask = table.size - 1
+    slot = np.int64(hash_bytes(buf, start, end) & np.uint64(mask))
+    while table[slot] >= 0:
+        q = table[slot]
+        if equal_ranges(buf, start, end, buf, starts[q], ends[q]):
+            return slot, q
+        slot = (slot + 1) & mask
+    return slot, -1
+
+
+@kernel
+def parse_trec(
+    buf: Bytes,
+    size: int,
+    value_field: int,
+    closed: int,
+    tens: Floats,
+    fives: Words,
+    bits: Words,
+    real: Floats,
+    query: Ints,
+    doc_starts: Ints,
+    doc_ends: Ints,
+    doc_hashes: Words,
+    values: Floats,
+    query_starts: Ints,
+    query_ends: Ints,
+    table: Ints,
+    hards: Ints,
+    state: Ints,
+) -> int:
+    """Read lines `query . document .. value ..`, the value in field `value_field` from 0.
+
+    If `closed`, nothing may stand behind the value.
+    The last byte is a line feed.  Queries are numbered by first appearance; `table` is a
+    power of two with more room than there can be queries, filled with -1.
+    """
+    pos = rows = queries = hard = np.int64(0)
+    last = np.int64(-1)
+    while pos < size:
+        while is_space(buf[pos]):
+            pos += 1
+        if buf[pos] != 10:
+            field = 0
+            while True:
+                start = pos
+                if field == value_field:
+                    done, pos, value = parse_number(buf, pos, tens, fives, bits, real)
+                    if pos == start or not (is_space(buf[pos]) or buf[pos] == 10):
+                        state[TROUBLE] = start
+                        return BAD_NUMBER
+                    if not done:
+                        hards[hard] = rows
+                        hards[hard + 1] = start
+                        hards[hard + 2] = pos
+                        hard += 3
+                    values[rows] = value
+                    break
+                if field == 2:
+                    h = BASIS
+                    while not is_space(buf[pos]) and buf[pos] != 10:
+                        h = (h ^ np.uint64(buf[pos])) * PRIME
+                        pos += 1
+                    doc_starts[rows] = start
+                    doc_ends[rows] = pos
+                    doc_hashes[rows] = mixed(h)
+                else:
+                    while not is_space(buf[pos]) and buf[pos] != 10:
+                        pos += 1
+                if field == 0 and not (
+                    last >= 0
+                    and equal_ranges(buf, start, pos, buf, query_starts[last], query_ends[last])
+                ):
+                    slot, last = find_query(buf, start, pos, table, query_starts, query_ends)
+                    if last < 0:
+                        last = queries
+                        table[slot] = last
+                        query_starts[last] = start
+                        query_ends[last] = pos
+                        queries += 1
+                field += 1
+                while is_space(buf[pos]):
+                    pos += 1
+                if buf[pos] == 10:
+                    state[TROUBLE] = pos
+                    state[FIELD] = field
+                    return TOO_FEW
+            query[rows] = last
+            rows += 1
+            while is_space(buf[pos]):
+                pos += 1
+            if closed and buf[pos] != 10:
+                state[TROUBLE] = pos
+                return TOO_MANY
+            while buf[pos] != 10:
+                pos += 1
+        pos += 1
+    state[ROWS] = rows
+    state[QUERIES] = queries
+    state[HARDS] = hard
+    return 0

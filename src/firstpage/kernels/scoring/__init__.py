@@ -1,0 +1,1 @@
+"""Scores of documents: linear, stumps, forests."""

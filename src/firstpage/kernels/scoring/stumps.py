@@ -1,0 +1,179 @@
+"""Threshold stumps, 1 where a feature is above a threshold: bins, edges, measures, scores.
+
+Features have the thresholds firsts[f]:firsts[f+1], rising; a stump's number is its threshold's.
+A document's bin is the number of thresholds below its value, so stump t of a feature is 1 where
+the bin is above t.  `bins` has one row a feature, one byte a document.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.kernels.compiler.decorators import kernel, part, vector_kernel
+from firstpage.types import Array, Bytes, Floats, Ints
+
+
+@part
+def below(thresholds: Floats, lo: int, hi: int, x: float) -> int:
+    """How many of thresholds[lo:hi] are below x, by halving without branches."""
+    at, size = lo, hi - lo
+    while size > 0:
+        half = (size + 1) >> 1
+        at += half * np.int64(thresholds[at + half - 1] < x)
+        size -= half
+    return at - lo
+
+
+@kernel
+def bin_columns(columns: Array, start: int, firsts: Ints, thresholds: Floats, bins: Bytes) -> None:
+    """The bins of documents from `start` on; one row of `columns`, as of `bins`, a feature.
+
+    Four documents side by side: each step of a search waits for the one before it.
+    """
+    for f in range(columns.shape[0]):
+        lo, hi = firsts[f], firsts[f + 1]
+        n = columns.shape[1]
+        fours = n - n % 4
+        for i in range(0, fours, 4):
+            x, y = columns[f, i], columns[f, i + 1]
+            z, w = columns[f, i + 2], columns[f, i + 3]
+            a, b, c, d, size = lo, lo, lo, lo, hi - lo
+            while size > 0:
+                half = (size + 1) >> 1
+                a += half * np.int64(thresholds[a + half - 1] < x)
+                b += half * np.int64(thresholds[b + half - 1] < y)
+                c += half * np.int64(thresholds[c + half - 1] < z)
+                d += half * np.int64(thresholds[d + half - 1] < w)
+                size -= half
+            bins[f, start + i] = a - lo
+            bins[f, start + i + 1] = b - lo
+            bins[f, start + i + 2] = c - lo
+            bins[f, start + i + 3] = d - lo
+        for i in range(fours, n):
+            bins[f, start + i] = below(thresholds, lo, hi, columns[f, i])
+
+
+@kernel
+def bin_sums(bins: Bytes, values: Floats, out: Floats) -> None:
+    """The sum of `values` over the documents of every bin of every feature.
+
+    Four features side by side: a sum in one need not wait for the last one in another.
+    """
+    for f in range(out.shape[0]):
+        for b in range(out.shape[1]):
+            out[f, b] = 0.0
+    n = values.size
+    fours = bins.shape[0] - bins.shape[0] % 4
+    for f in range(0, fours, 4):
+        for d in range(n):
+            v = values[d]
+            out[f, bins[f, d]] += v
+            out[f + 1, bins[f + 1, d]] += v
+            out[f + 2, bins[f + 2, d]] += v
+            out[f + 3, bins[f + 3, d]] += v
+    for f in range(fours, bins.shape[0]):
+        for d in range(n):
+            out[f, bins[f, d]] += values[d]
+
+
+@kernel
+def stump_edges(sums: Floats, firsts: Ints, out: Floats) -> None:
+    """The sum over the documents of each stump, from the sums of bins."""
+    for f in range(firsts.size - 1):
+        count = firsts[f + 1] - firsts[f]
+        total = 0.0
+        for t in range(count - 1, -1, -1):
+            total += sums[f, t + 1]
+            out[firsts[f] + t] = total
+
+
+@kernel
+def add_above(bins: Bytes, least: int, step: float, scores: Floats) -> None:
+    """Add a step to the scores of the documents whose bin is above `least`."""
+    for d in range(scores.size):
+        scores[d] += step if bins[d] > least else 0.0
+
+
+@kernel
+def add_scaled(column: Array, low: float, factor: float, scores: Floats) -> None:
+    """Add factor * (feature - low) to the scores."""
+    for i in range(scores.size):
+        scores[i] += factor * (column[i] - low)
+
+
+@vector_kernel
+def row_products(rows: Array, vector: Floats, out: Floats) -> None:
+    """The product of every row with a vector, added up in float64 whatever the rows' type."""
+    for i in range(rows.shape[0]):
+        total = 0.0
+        for j in range(rows.shape[1]):
+            total += rows[i, j] * vector[j]
+        out[i] = total
+
+
+@part
+def mean_or_zero(total: float, count: int) -> float:
+    return total / count if count > 0 else 0.0
+
+
+@kernel
+def two_blocks(
+    bins: Bytes,
+    gains: Floats,
+    offsets: Ints,
+    reach: Floats,
+    counts: Ints,
+    sums: Floats,
+    rising: Array,
+    falling: Array,
+) -> None:
+    """What lists score by the stumps of one feature: sums of gain * discount, ties shared.
+
+    A stump splits a list into two ties, so each block has its mean gain at each of its places.
+    reach[p] is the sum of the first p discounts.  One row a stump, one column a query: `rising`
+    where the stump's documents stand above the others, `falling` where below them.
+    """
+    stumps = rising.shape[0]
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        for b in range(stumps + 1):
+            counts[b] = 0
+            sums[b] = 0.0
+        whole = 0.0
+        for d in range(lo, hi):
+            counts[bins[d]] += 1
+            sums[bins[d]] += gains[d]
+            whole += gains[d]
+        n, above, held = hi - lo, 0, 0.0
+        for t in range(stumps - 1, -1, -1):
+            above += counts[t + 1]
+            held += sums[t + 1]
+            high, low = mean_or_zero(held, above), mean_or_zero(whole - held, n - above)
+            up, down = reach[above], reach[n - above]
+            rising[t, q] = high * up + low * (reach[n] - up)
+            falling[t, q] = low * down + high * (reach[n] - down)
+
+
+@kernel
+def step_scores(X: Array, columns: Ints, firsts: Ints, thresholds: Floats, levels: Floats,
+                out: Floats) -> None:  # fmt: skip
+    """The sum over columns of a step function: level b of a column where b thresholds are below.
+
+    A column has one level more than thresholds, so those of column c begin at firsts[c] + c.
+    """
+    for i in range(X.shape[0]):
+        total = 0.0
+        for c in range(columns.size):
+            b = below(thresholds, firsts[c], firsts[c + 1], X[i, columns[c]])
+            total += levels[firsts[c] + c + b]
+        out[i] = total
+
+
+@vector_kernel
+def feature_edges(columns: Array, low: Floats, values: Floats, out: Floats) -> None:
+    """The sum over documents of value * (feature - low); one row a feature."""
+    for f in range(columns.shape[0]):
+        total, least = 0.0, low[f]
+        for d in range(values.size):
+            total += values[d] * (columns[f, d] - least)
+        out[f] = total

@@ -1,0 +1,1 @@
+"""Pairwise votes of rankers, Kemeny's cost, and searches for orders of low cost."""

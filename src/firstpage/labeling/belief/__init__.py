@@ -1,0 +1,1 @@
+"""What answers say about documents: utilities, choice of questions, ranks, consensus."""

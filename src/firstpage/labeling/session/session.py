@@ -1,0 +1,352 @@
+"""One person labels one query: a strategy run over the log of what was answered.
+
+A session is its documents, its first setting and its events; everything else is replay.  So a
+session resumes after a crash, undoes as far as one likes, and changes strategy or k on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from firstpage.errors import DataError
+from firstpage.labeling.session.control_questions import Extras, Gold
+from firstpage.labeling.session.estimate import guess, with_confidence
+from firstpage.labeling.session.events import (
+    STRONGEST,
+    Event,
+    Judged,
+    Kind,
+    Revised,
+    Setting,
+    Switched,
+    Undone,
+)
+from firstpage.labeling.session.remaining import moment_of, needed, questions_left
+from firstpage.labeling.strategies.every import AnyOrder
+from firstpage.labeling.strategies.refined import Refined
+from firstpage.labeling.strategies.registry import strategy
+from firstpage.labeling.strategies.run import Run, begin
+from firstpage.labeling.strategies.strategy import (
+    Answer,
+    Asked,
+    Compare,
+    Grade,
+    Question,
+    Strategy,
+    Task,
+    TopK,
+)
+
+
+def sides(first: str, second: str, before: Sequence[Judged], seed: int) -> tuple[str, str]:
+    """Left and right: a document that was just shown keeps its side, else the seed decides.
+
+    A document that stays where it is need not be read again.
+    """
+    if before and before[-1].right is not None:
+        left, right = before[-1].left, before[-1].right
+        if first == left or second == right:
+            return first, second
+        if first == right or second == left:
+            return second, first
+    flip = np.random.default_rng([seed, len(before)]).random() < 0.5
+    return (second, first) if flip else (first, second)
+
+
+class OutOfStep(DataError):
+    """An answer to something else than what is open."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What an assessor sees; `right` is None where one document is graded."""
+
+    left: str
+    right: str | None
+    kind: Kind = "judgment"
+
+    def answered(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judged:
+        """The judgment of this question."""
+        return Judged(self.left, self.right, outcome, tuple(bad), self.kind, skipped)
+
+
+class Session:
+    """Questions and answers about one query.
+
+    `prior` and `features` belong to the documents, in their order.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[str],
+        setting: Setting | None = None,
+        events: Iterable[Event] = (),
+        *,
+        prior: Sequence[float] | None = None,
+        features: Any = None,
+        golds: Sequence[Gold] = (),
+    ) -> None:
+        self.documents = tuple(documents)
+        self._number = {name: i for i, name in enumerate(self.documents)}
+        if len(self._number) < len(self.documents):
+            twice = next(d for d in self.documents if self.documents.count(d) > 1)
+            raise DataError(f"document {twice!r} is there twice; give each document once.")
+        self.setting = self._first = setting or Setting()
+        self.events: list[Event] = []
+        self._standing: list[Judged] = []  # judgments that are not undone
+        self._since = 0  # how many of them came before the present setting
+        self._prior = None if prior is None else tuple(float(x) for x in prior)
+        self._features = features
+        self._extras = Extras(tuple(golds))
+        self._at_work: Run | None = None
+        strategy(self.setting.strategy)
+        self._task = self._task_after(())  # refuses what cannot be
+        self.replay(events)
+
+    @property
+    def judgments(self) -> tuple[Judged, ...]:
+        """Those that stand, in order."""
+        return tuple(self._standing)
+
+    @property
+    def _plain(self) -> list[Judged]:
+        """The judgments that the strategy asked for."""
+        return [e for e in self._standing if e.kind == "judgment"]
+
+    @property
+    def question(self) -> Shown | None:
+        """What is open; None when the query is done."""
+        return self._shown(self._run().open, self._standing)
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """The pairs that may be asked next, where any order will do; else none."""
+        run = self._run()
+        found = run.choices if isinstance(run, AnyOrder) else []
+        return [(self.documents[q.first], self.documents[q.second]) for q in found]
+
+    def turn(self, left: str, right: str) -> None:
+        """Ask this pair next, if it is one of the `choices`."""
+        self._turn(self._run(), left, right)
+
+    def _turn(self, run: Run, left: str, right: str | None) -> None:
+        pair = self._number.get(left), self._number.get(right or "")
+        if isinstance(run, AnyOrder) and pair[0] is not None and pair[1] is not None:
+            run.turn((pair[0], pair[1]))
+
+    def _shown(self, question: Question | None, log: Sequence[Judged]) -> Shown | None:
+        """A question of the strategy as it is shown after this log, or the extra one before it."""
+        if question is None:
+            return None
+        extra = self._extras.due(self.setting, log)
+        if extra is not None:
+            left, right, kind = extra
+            return Shown(left, right, kind)
+        if not isinstance(question, Compare):
+            return Shown(self.documents[question.document], None)
+        first, second = self.documents[question.first], self.documents[question.second]
+        return Shown(*sides(first, second, log, self.setting.seed))
+
+    @property
+    def left(self) -> tuple[int, int]:
+        """How many questions are left: nine times in ten the truth is in this range."""
+        if self._run().open is None:
+            return 0, 0
+        extra = self.setting.refine
+        if extra:
+            asked = [self._asked(e) for e in self._plain[len(self._task.past) :]]
+            used = needed(strategy(self.setting.strategy), self._task, asked)
+            if used is not None:
+                return (extra - len(asked) + used,) * 2
+        shown = [(e.left,) if e.right is None else (e.left, e.right) for e in self._plain]
+        low, high = questions_left(
+            self.setting.strategy, len(self.documents), self.setting.k, moment_of(shown)
+        )
+        return low + extra, high + extra
+
+    @property
+    def done(self) -> bool:
+        """No question is left."""
+        return self._run().open is None
+
+    @property
+    def found(self) -> TopK | None:
+        """The top k, once it is known; documents by number."""
+        run = self._run()
+        return run.found if run.open is None else None
+
+    @property
+    def result(self) -> TopK:
+        """The top k with its confidence; before it is known, the best guess from the answers."""
+        found = self.found
+        asked = [self._asked(e) for e in self._plain]
+        task = self._task_after(())
+        return guess(task, asked) if found is None else with_confidence(task, asked, found)
+
+    @property
+    def order(self) -> tuple[str, ...] | None:
+        """The top k by name, best first, once it is known."""
+        found = self.found
+        return None if found is None else tuple(self.documents[d] for d in found.order)
+
+    def answer(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judged:
+        """Answer what is open."""
+        shown = self.question
+        if shown is None:
+            raise OutOfStep("this query is done: there is nothing to answer.")
+        event = shown.answered(outcome, bad, skipped)
+        self.apply(event)
+        return event
+
+    def undo(self) -> None:
+        """Take back the last judgment that stands."""
+        self.apply(Undone())
+
+    def revise(self, at: int, outcome: int, bad: Iterable[str] = ()) -> None:
+        """Give the judgment at this place (of `judgments`) another answer."""
+        self.apply(Revised(at, outcome, tuple(bad)))
+
+    def switch(self, **changes: Any) -> None:
+        """Go on with another strategy, k or seed; what was answered stays known."""
+        self.apply(Switched(replace(self.setting, **changes)))
+
+    def apply(self, event: Event) -> None:
+        """Let one event happen; one that does not fit changes nothing."""
+        if isinstance(event, Judged):
+            self._fits(event)
+        self._take(event)
+        if isinstance(event, Judged) and event.kind == "judgment":
+            self._meet(self._run(), event)
+        self.events.append(event)
+
+    def replay(self, events: Iterable[Event]) -> None:
+        """Events from a log, which fitted when they happened; see `audit`."""
+        for event in events:
+            self._take(event)
+            self._at_work = None
+            self.events.append(event)
+
+    def audit(self) -> None:
+        """Go the whole way again; `OutOfStep` tells the first event that does not fit."""
+        again = Session(
+            self.documents, self._first, prior=self._prior, features=self._features,
+            golds=self._extras.golds,
+        )  # fmt: skip
+        for number, event in enumerate(self.events):
+            try:
+                again.apply(event)
+            except DataError as error:
+                raise OutOfStep(f"event {number} does not fit: {error}") from error
+
+    def peek(self, outcome: int) -> Shown | None:
+        """What would be open after this answer; changes nothing."""
+        run, shown = self._run(), self.question
+        if shown is None:
+            return None
+        event = shown.answered(outcome)
+        question = run.open
+        if event.kind == "judgment":
+            question = run.ahead(self._turned(event, question))
+        return self._shown(question, [*self._standing, event])
+
+    def _take(self, event: Event) -> None:
+        """What an event does to the judgments that stand."""
+        if isinstance(event, Judged):
+            self._standing.append(event)
+            return
+        if isinstance(event, Undone):
+            if not self._standing:
+                raise OutOfStep("there is nothing to undo.")
+            self._standing.pop()
+            self._since = min(self._since, len(self._standing))
+        elif isinstance(event, Revised):
+            self._revise(event)
+        else:
+            strategy(event.setting.strategy)
+            self.setting, self._since = event.setting, len(self._standing)
+        self._at_work = None
+
+    def _fits(self, event: Judged) -> None:
+        before = self.question
+        self._turn(self._run(), event.left, event.right)
+        shown = self.question
+        if shown is None or before is None:
+            raise OutOfStep("this query is done: there is nothing to answer.")
+        if (event.left, event.right, event.kind) != (shown.left, shown.right, shown.kind):
+            self._turn(self._run(), before.left, before.right)
+            raise OutOfStep(
+                f"the open question is {shown.left!r} against {shown.right!r} ({shown.kind}), "
+                f"not {event.left!r} against {event.right!r} ({event.kind})."
+            )
+        _check(event)
+
+    def _revise(self, event: Revised) -> None:
+        if not 0 <= event.at < len(self._standing):
+            raise OutOfStep(f"there is no judgment {event.at}; {len(self._standing)} stand.")
+        changed = replace(
+            self._standing[event.at], outcome=event.outcome, bad=event.bad, skipped=False
+        )
+        _check(changed)
+        self._standing[event.at] = changed
+        self._since = len(self._standing)
+
+    def _run(self) -> Run:
+        """The strategy where the judgments lead."""
+        if self._at_work is not None:
+            return self._at_work
+        how = chosen(self.setting)
+        if getattr(how, "memoryless", False):
+            self._since = len(self._standing)  # saves finding every question again
+        before, after = self._standing[: self._since], self._standing[self._since :]
+        self._task = self._task_after(self._asked(e) for e in before if e.kind == "judgment")
+        run = begin(how, self._task)
+        for event in after:
+            if event.kind == "judgment":
+                self._meet(run, event)
+        self._at_work = run
+        return run
+
+    def _task_after(self, past: Iterable[Asked]) -> Task:
+        return Task(
+            len(self.documents), self.setting.k, self.setting.seed,
+            self._prior, self._features, tuple(past),
+        )  # fmt: skip
+
+    def _meet(self, run: Run, event: Judged) -> None:
+        """A judgment comes to the strategy."""
+        self._turn(run, event.left, event.right)
+        run.answer(self._turned(event, run.open))
+
+    def _turned(self, event: Judged, question: Question | None) -> Answer:
+        """An answer as of the document that the strategy named first."""
+        asked, answer = self._asked(event)
+        if question is None or set(asked.documents) != set(question.documents):
+            raise OutOfStep(f"{event.left!r} against {event.right!r} was not asked then.")
+        return answer if asked == question else replace(answer, outcome=-answer.outcome)
+
+    def _asked(self, event: Judged) -> Asked:
+        """A judgment by the numbers of its documents."""
+        left = self._number[event.left]
+        bad = frozenset(self._number[name] for name in event.bad)
+        if event.right is None:
+            return Grade(left), Answer(event.outcome, bad, event.skipped)
+        sign = (event.outcome > 0) - (event.outcome < 0)
+        return Compare(left, self._number[event.right]), Answer(sign, bad, event.skipped)
+
+
+def chosen(setting: Setting) -> Strategy:
+    """The strategy that a setting means."""
+    base = strategy(setting.strategy)
+    return Refined(base, setting.refine) if setting.refine else base
+
+
+def _check(event: Judged) -> None:
+    if event.right is not None and abs(event.outcome) > STRONGEST:
+        raise DataError(f"the outcome of a comparison is -2 to 2; got {event.outcome!r}.")
+    for name in event.bad:
+        if name not in (event.left, event.right):
+            raise DataError(f"{name!r} cannot be called bad: it is not shown.")

@@ -1,0 +1,1 @@
+"""Strategies tried on simulated assessors and recorded votes."""

@@ -1,0 +1,1 @@
+"""The papers: experiments, printed values and theorems of each, run again."""

@@ -1,0 +1,95 @@
+"""Test values of rankers that are trained on the top k of full orders, for many k.
+
+Trained, chosen and tested on labels n - place: the measures take them at any length, since gains
+are reckoned as shares of the greatest.  The paper steps along gradients with five rates for at
+most 500 steps; here the convex losses are brought to their optimum, with the penalty chosen
+instead, and validation data say how many rounds of RankBoost are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.measures.evaluate import evaluate
+from firstpage.papers.study.letor_protocol import fold as _fold
+from firstpage.papers.study.letor_protocol import rows_of, seed_of
+from firstpage.papers.study.study import Row
+from firstpage.rankers.methods import made
+from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.selection.tuning import tune
+from firstpage.types import Floats
+
+MEASURES = ("NDCG@5", "NDCG@10")
+FULL = "full"
+ROUNDS = 300
+# Early stopping would end it by chance; all rounds are made, and the best number of them is kept.
+RULES: Mapping[str, Mapping[str, Any]] = {"RankBoost": {"rounds": ROUNDS, "patience": ROUNDS}}
+Depth = int | str  # k, or FULL
+Grid = Mapping[str, Sequence[Any]]
+Values = dict[str, Floats]  # by measure, one a query
+
+
+def listed(
+    rng: np.random.Generator, data: str, model: str, ks: Sequence[Depth],
+    grid: Grid, fold: int, folder: str,
+) -> list[Row]:  # fmt: skip
+    """Figures 1 and 2: one fold of a folder whose labels are full orders, larger is nearer the
+    top."""
+    train, vali, test = _ordered(folder, fold, 0)
+    return [
+        row
+        for k in ks
+        for row in rows_of(
+            tested(trained(model, k, grid, train, vali), test), _labels(data, model, k)
+        )
+    ]
+
+
+def graded(
+    rng: np.random.Generator, data: str, model: str, ks: Sequence[Depth],
+    grid: Grid, normalize: str | None, fold: int, folder: str,
+) -> list[Row]:  # fmt: skip
+    """One fold of graded data, equal grades in a random order; tested on this order, and on the
+    grades."""
+    train, vali, test = _ordered(folder, fold, seed_of(rng))
+    rows = list[Row]()
+    for k in ks:
+        ranker = trained(model, k, grid, train, vali, normalize)
+        found = tested(ranker, test)
+        found["NDCG@10, grades"] = tested(ranker, _fold(folder, fold).test)["NDCG@10"]
+        rows += rows_of(found, _labels(data, model, k))
+    return rows
+
+
+def trained(
+    model: str, k: Depth, grid: Grid, train: Dataset, vali: Dataset,
+    normalize: str | None = None,
+) -> Ranker:  # fmt: skip
+    """On the top-k truth, with the parameters that are best on validation data."""
+    depth = None if k == FULL else k
+    ranker = made(model, k=depth, normalize=normalize, threads=1, **RULES.get(model, {}))
+    if grid:
+        return tune(ranker, train, vali, grid).best
+    return ranker.fit(train, valid=vali)
+
+
+def tested(ranker: Ranker, test: Dataset) -> Values:
+    found = evaluate(ranker.predict(test), test, measures=list(MEASURES))
+    return {m: found.per_query(m) for m in MEASURES}
+
+
+def _labels(data: str, model: str, k: Depth) -> dict[str, Any]:
+    return {"data": data, "model": model, "k": k}
+
+
+def _ordered(folder: str, number: int, seed: int) -> tuple[Dataset, Dataset, Dataset]:
+    """Training, validation and test data as full orders; equal labels as the seed has it."""
+    of = _fold(folder, number)
+    train, vali, test = (
+        each.with_labels(each.truth.full_order(seed)) for each in (of.train, of.vali, of.test)
+    )
+    return train, vali, test

@@ -1,0 +1,118 @@
+"""Five simulated people who label as in section 4.1: pairs until the top ten stands, or grades.
+
+Each sees a document's utility with noise of their own, and answers by what they see: the heap's
+result is then the order of the ten that look best to them.  The numbers of `Crowd` are such that
+two of them agree on top-k labels as the paper's five did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from firstpage.errors import DataError
+from firstpage.labeling.planning.assignment import make_assignment
+from firstpage.labeling.planning.tasks import Assignment
+from firstpage.labeling.simulation.simulate import Respond, drive
+from firstpage.labeling.statistics.records import Labels
+from firstpage.labeling.statistics.relations import top_labels
+from firstpage.labeling.strategies.registry import strategy
+from firstpage.labeling.strategies.strategy import Answer, Compare, Question, Task
+from firstpage.types import Floats
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How people see: `noise` is the sd of a utility (itself of sd 1), `jitter` that of the lines.
+
+    `lines` between grades are quantiles of a query's utilities.
+    """
+
+    noise: float = 0.5
+    jitter: float = 0.35
+    lines: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
+
+    def __post_init__(self) -> None:
+        if self.noise < 0 or self.jitter < 0:
+            raise DataError("noise and jitter must be numbers from 0 on.")
+        if list(self.lines) != sorted(self.lines) or not all(0 <= x <= 1 for x in self.lines):
+            raise DataError(f"lines must ascend between 0 and 1; got {self.lines}.")
+
+    def seen(self, utility: Floats, rng: np.random.Generator) -> Floats:
+        """One person's view of the documents."""
+        return utility + self.noise * rng.standard_normal(len(utility))
+
+    def grades(self, utility: Floats, rng: np.random.Generator) -> Floats:
+        """One person's grades, 0 the worst; the lines move together."""
+        lines = np.quantile(utility, self.lines) + self.jitter * rng.standard_normal()
+        return np.digitize(self.seen(utility, rng), lines).astype(np.float64)
+
+
+def simulated_results(
+    queries: int = 50, documents: int = 50, k: int = 10, assessors: int = 2, *,
+    crowd: Crowd | None = None, tools: Sequence[str] = ("pairs", "grades"), seed: int = 0,
+) -> dict[tuple[str, str, str], Labels]:  # fmt: skip
+    """Final results of every assessor on every query: top-k labels ("pairs") and grades."""
+    odd = set(tools) - {"pairs", "grades"}
+    if odd:
+        raise DataError(f"tools must be pairs and grades; got {min(odd)!r}.")
+    view = Crowd() if crowd is None else crowd
+    rng = np.random.default_rng(seed)
+    found: dict[tuple[str, str, str], Labels] = {}
+    names = [f"d{i:0{len(str(documents - 1))}}" for i in range(documents)]
+    for q in range(queries):
+        utility = rng.standard_normal(documents)
+        for a in range(assessors):
+            if "pairs" in tools:
+                best = np.argsort(-view.seen(utility, rng))[:k]
+                found[f"q{q}", f"u{a}", "pairs"] = top_labels([names[i] for i in best], names, k)
+            if "grades" in tools:
+                grades = view.grades(utility, rng).tolist()
+                found[f"q{q}", f"u{a}", "grades"] = dict(zip(names, grades, strict=True))
+    return found
+
+
+QUERIES, DOCUMENTS, K, FOLDS = 50, 50, 10, 5
+PEOPLE = ("U1", "U2", "U3", "U4", "U5")
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """What two people found of a query, one by each tool."""
+
+    top: tuple[int, ...]  # documents, the best first
+    grades: Floats
+    asked: int
+
+
+def plan(queries: Sequence[str], replicates: int, seed: int) -> Assignment:
+    """U_i does fold i with pairs and fold i + 1 with grades; a second time shifted by two."""
+    return make_assignment(queries, PEOPLE, folds=FOLDS, replicates=replicates, seed=seed)
+
+
+def assignment(queries: Sequence[str], replicates: int, seed: int) -> dict[str, str]:
+    """The fold of each query, by the name of who labels its top."""
+    found = plan(queries, replicates, seed)
+    return {t.query: t.assessor for t in found.tasks if t.tool == "pairs" and t.replicate == 0}
+
+
+def labelled(crowd: Crowd, utility: Floats, rng: np.random.Generator) -> Labelled:
+    """A query judged by one person with pairs, and by another one with grades."""
+    top, asked = by_pairs(crowd.seen(utility, rng), "heap", int(rng.integers(2**31)))
+    return Labelled(top, crowd.grades(utility, rng), asked)
+
+
+def by_pairs(view: Floats, how: str, seed: int, k: int = K) -> tuple[tuple[int, ...], int]:
+    """The top k that a strategy finds with a person of this view, and how many pairs it asks."""
+    end = drive(strategy(how), Task(len(view), k, seed), _sure(view))[0]
+    return end.found.order, end.asked
+
+
+def _sure(view: Floats) -> Respond:
+    def respond(question: Question) -> Answer:
+        assert isinstance(question, Compare)
+        return Answer(int(np.sign(view[question.first] - view[question.second])))
+
+    return respond

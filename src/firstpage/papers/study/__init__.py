@@ -1,0 +1,1 @@
+"""What the studies share: runner, claims, pages."""

@@ -1,0 +1,1 @@
+"""What the theorems share: probability spaces over orders, sensitivity, consistency."""

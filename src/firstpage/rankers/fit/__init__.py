@@ -1,0 +1,1 @@
+"""From what a user gives to `fit` to fitted weights."""

@@ -1,0 +1,258 @@
+"""Fit a loss through a scorer by a solver: the one place where the parts meet."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.truth import Truth
+from firstpage.engine.threads import quiet_blas
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.losses.loss import Loss
+from firstpage.measures.measure import Measure
+from firstpage.rankers.fit.checkpoint import Checkpoint, minimized
+from firstpage.rankers.fit.progress import PATIENCE, Step, Watcher
+from firstpage.rankers.fit.record import fingerprint, fit_record, versions
+from firstpage.rankers.fit.training_data import Training
+from firstpage.rankers.sharded.data import IN_MEMORY, Spread
+from firstpage.scorers.mlp import MLP, torch_threads
+from firstpage.scorers.registry import scorer as scorer_of
+from firstpage.scorers.scorer import Scoring
+from firstpage.solvers.objective import Objective
+from firstpage.solvers.preconditioner import Coordinates
+from firstpage.solvers.registry import check_parts, suited
+from firstpage.solvers.registry import solver as solver_of
+from firstpage.solvers.score_space import found_at
+from firstpage.solvers.watch import Found
+from firstpage.types import Floats
+
+NOTHING = (
+    "all scores are alike: no query of the training data has preferences that this ranker reads, "
+    "or no feature tells its documents apart."
+)
+FAINT = (
+    "with features of this size so large a C leaves the penalty to rounding; C = {:.2g} was taken. "
+    "Scale the features (normalize=..), or choose a smaller C."
+)
+
+
+class Diverged(DataError):
+    """A descent went to infinity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What to learn from and how to go about it, checked."""
+
+    training: Training | Spread
+    truth: Truth  # empty where the documents are in shards, and their truth with them
+    valid: Dataset | None
+    measure: Measure
+    patience: int | None
+    seed: int
+    threads: int | None
+    start: Floats | None
+    callback: Callable[[Step], object] | None
+    verbose: bool
+    memory: Any = None  # what an earlier fit on the same data left
+    checkpoint: Checkpoint | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a ranker is composed of."""
+
+    loss: Loss
+    scorer: Any
+    solver: Any
+    l2: float
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What fitting found: a model, and the training record that model files carry."""
+
+    model: Scoring
+    record: dict[str, Any]
+    memory: Any = None
+
+    @property
+    def params(self) -> Floats | None:
+        """What a fit can go on from."""
+        return getattr(self.model, "params", None)
+
+
+def in_memory(job: Job, who: str, instead: str = "a ranker with linear weights") -> Training:
+    """The training data, of those who cannot do with shards."""
+    if isinstance(job.training, Spread):
+        raise DataError(IN_MEMORY.format(who, instead))
+    return job.training
+
+
+def fit_parts(job: Job, parts: Parts) -> Fitted:
+    """By a solver, or tree by tree."""
+    scorer = scorer_of(parts.scorer)
+    if scorer.additive and isinstance(job.training, Spread):
+        from firstpage.rankers.sharded.lightgbm import fit_cluster_trees
+
+        return fit_cluster_trees(job, scorer, parts.loss, {})
+    if scorer.additive:
+        from firstpage.rankers.trees.fit import fit_trees
+
+        return fit_trees(job, parts.loss, scorer)
+    limit = torch_threads(job.threads) if isinstance(scorer, MLP) else nullcontext()
+    with limit, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
+        return fit_solver(job, parts, scorer)
+
+
+def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
+    """Minimise the mean loss over the scorer's parameters."""
+    fitting = job.training.fitting(scorer)
+    solver = solver_of(parts.solver, suited(parts.loss, fitting, job.seed), job.seed)
+    check_parts(solver, parts.loss, fitting)
+    objective = job.training.objective(
+        parts.loss, scorer, fitting, job.truth, parts.l2, job.threads, solver.batch
+    )
+    objective = _placed(objective, scorer, solver, job)
+    watcher = watcher_of(job, fitting.predict, solver.path)
+    start = _start(job, parts.loss, fitting, objective)
+    interrupted, converged, degenerate, gap, memory = False, False, False, None, None
+    try:
+        found = minimized(job.checkpoint, job.memory, solver, objective, start, watcher)
+        params, value, iterations, converged = (
+            found.params, found.value, found.iterations, found.converged,
+        )  # fmt: skip
+        if not np.isfinite(params).all() or not np.isfinite(value):
+            if watcher.best is None or not watcher.keep:
+                raise Diverged(f"training {found.reason}, or scale the features (normalize=..).")
+            value, iterations = watcher.best.loss, watcher.best.iteration
+        gap, memory, degenerate = found.gap, found.memory, found.degenerate
+        if found.l2 is not None and found.l2 > 1.001 * parts.l2:
+            warnings.warn(FAINT.format(1 / found.l2), FirstpageWarning, stacklevel=4)
+        if found.exhausted:
+            warnings.warn(_unfinished(solver, found), FirstpageWarning, stacklevel=4)
+    except KeyboardInterrupt:
+        if watcher.last_params is None:
+            raise
+        interrupted, params = True, watcher.last_params
+        value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
+    if watcher.best is not None and (watcher.keep or interrupted):
+        params = watcher.best_params
+        if gap is not None:
+            chosen = found_at(found, objective, params)
+            value, gap = chosen.value, chosen.gap
+    if not degenerate and _all_alike(objective, fitting, params, job, iterations):
+        warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
+    done = fitted(
+        job, watcher, fitting.scoring(params), iterations, value, converged, interrupted, gap
+    )
+    if degenerate:
+        done.record["degenerate"] = True
+    return replace(done, memory=memory)
+
+
+def warn_if_constant(job: Job) -> bool:
+    """Warn where no feature differs between documents of a query: nothing can be learned."""
+    constant = not job.training.varies()
+    if constant:
+        warnings.warn(NOTHING, FirstpageWarning, stacklevel=5)
+    return constant
+
+
+def _placed(objective: Any, scorer: Any, solver: Any, job: Job) -> Any:
+    """The objective where the scorer wants it: here, or on a device."""
+    if scorer.device == "cpu":
+        return objective
+    if not isinstance(objective, Objective):
+        raise DataError("shards are worked through by CPUs; leave device= out, or fit in memory.")
+    if getattr(solver, "linear", False) or (solver.batch and objective.scorer.parallel):
+        raise DataError(
+            f"on a device linear scores are fitted by 'lbfgs' or 'gd', not by "
+            f"{type(solver).__name__}. Leave device= out, or choose another solver."
+        )
+    from firstpage.solvers.gpu.objective import device_objective
+
+    return device_objective(objective, job.truth, scorer.device)
+
+
+def _all_alike(objective: Any, fitting: Any, params: Floats, job: Job, iterations: int) -> bool:
+    """Whether all documents of a query have the same score: nothing was learnt.
+
+    Weights of features that tell nothing apart may be rounding instead of 0; a solver is done with
+    such in no time.
+    """
+    if not params.any() or not job.training.varies():
+        return True
+    if iterations > 3 or not fitting.parallel:
+        return False
+    wide, greatest = job.training.spread(objective, fitting, params)
+    return wide <= 1e-9 * greatest
+
+
+def _unfinished(solver: Any, found: Found) -> str:
+    if found.gap is None:
+        return (
+            f"the solver used all {found.iterations} iterations before the objective stood still; "
+            "raise max_iter, as in solver='lbfgs(max_iter=1000)'."
+        )
+    return (
+        f"after {found.iterations} iterations the objective is only known to be within "
+        f"{100 * found.gap:.2g} % of the optimum ({100 * solver.tol:.2g} % were asked for). Scale "
+        "the features (normalize=..), choose another C, or raise max_iter, as in "
+        "solver='cutting plane(max_iter=5000)'."
+    )
+
+
+def _start(job: Job, loss: Loss, fitting: Any, objective: Any) -> Floats:
+    if job.start is not None:
+        if len(job.start) != fitting.size:
+            raise DataError(
+                f"warm_start: the model so far has {len(job.start)} parameters, and now "
+                f"{fitting.size} are needed."
+            )
+        return job.start
+    start: Floats = fitting.start(job.seed)
+    if not loss.traits.convex and not start.any():
+        # Such losses (cosine) have no value at 0, but a direction to leave it by.
+        T = Coordinates(objective.conditioner(), fitting.size)
+        way = T.inward(objective(start)[1])
+        if not way.any():
+            way = np.random.default_rng(job.seed).normal(size=fitting.size)
+        start = T.outward(-way / np.linalg.norm(way))
+    return start
+
+
+def watcher_of(job: Job, score: Any, path: bool) -> Watcher:
+    keep = job.valid is not None and (path or job.patience is not None)
+    return Watcher(
+        job.measure, job.valid, score, keep, job.patience or PATIENCE, job.callback, job.verbose
+    )
+
+
+def fitted(
+    job: Job,
+    watcher: Watcher,
+    model: Scoring,
+    iterations: int,
+    value: float,
+    converged: bool,
+    interrupted: bool,
+    gap: float | None = None,
+) -> Fitted:
+    """Return the model with the record of its training."""
+    best = watcher.best if watcher.keep or interrupted else None
+    record = {
+        "data": job.training.fingerprint(),
+        "validation": None if job.valid is None else fingerprint(job.valid),
+        "measure": str(job.measure),
+        **fit_record(iterations, value, converged, interrupted, best, watcher.history, gap),
+        "seed": job.seed,
+        "versions": dict(versions()),
+    }
+    return Fitted(model, record)

@@ -1,0 +1,87 @@
+"""What users hand to a ranker, checked: Datasets as they are, arrays and frames by scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from firstpage.data.columns import ColumnMatch, match_columns
+from firstpage.data.dataset import Dataset
+from firstpage.data.shards.shards import Shards
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.rankers.fit.training_data import check_finite, grouped, labels_of
+
+MANY = 1000  # rows from which on a missing qid is worth a word
+
+
+class Given(BaseEstimator):  # type: ignore[misc]
+    """An estimator that remembers the features it was given."""
+
+    n_features_in_: int
+
+    def _dataset(self, X: Any, y: Any, qid: Any, reset: bool, labelled: bool = True) -> Dataset:
+        """What came, checked: Datasets here, arrays and frames through scikit-learn."""
+        if isinstance(X, Dataset):
+            if y is not None or qid is not None:
+                raise DataError("a Dataset has labels and query ids of its own; drop y and qid.")
+            if labelled and not X.n_docs:
+                raise DataError(f"{X.source} has no documents to learn from.")
+            if labelled and not np.isfinite(X.y).all():
+                raise DataError(f"{X.source} has documents without a label; learning needs all.")
+            if reset:
+                self._remember_features(X)
+            data = X if reset else self._columns(X).apply(X)
+            check_finite(data)
+            return data
+        if y is None and labelled:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        checked = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
+            ensure_all_finite=False, ensure_min_features=0,
+        )  # fmt: skip
+        if not isinstance(checked, np.ndarray):
+            from scipy.sparse import csr_array
+
+            checked = csr_array(checked)
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        labels = labels_of(y, checked.shape[0]) if labelled else np.zeros(checked.shape[0])
+        if labelled and qid is None and len(labels) > MANY:
+            warnings.warn(
+                f"qid is not given: all {len(labels)} documents are taken for one query.",
+                FirstpageWarning,
+                stacklevel=3,
+            )
+        data = grouped(checked, labels, qid, names)
+        check_finite(data)
+        return data
+
+    def _remember_features(self, data: Any) -> None:
+        """Take the features of training data, or of a model file, for those of the ranker."""
+        self.n_features_in_ = data.n_features
+        if data.feature_names is not None:
+            self.feature_names_in_ = np.array(data.feature_names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _columns(self, data: Dataset | Shards) -> ColumnMatch:
+        """Which columns of the data are the features of training; other data are refused."""
+        known = getattr(self, "feature_names_in_", None)
+        names = None if known is None else known.tolist()
+        return match_columns(data, names, self.n_features_in_, f"this {type(self).__name__}")
+
+    def _validation(self, valid: Any) -> Dataset:
+        if isinstance(valid, Dataset):
+            if not valid.n_docs:
+                raise DataError("the validation data have no documents.")
+            return self._dataset(valid, None, None, reset=False)
+        if not isinstance(valid, (tuple, list)) or not 2 <= len(valid) <= 3:
+            raise DataError("valid must be a Dataset, or a tuple (X, y, qid).")
+        X, y, qid = (*valid, None)[:3]
+        return self._dataset(X, y, qid, reset=False)

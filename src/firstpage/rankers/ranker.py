@@ -1,0 +1,356 @@
+"""What all rankers share: scikit-learn's interface, checking, fitting, scoring."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.groups import ranked
+from firstpage.data.ids import Ids
+from firstpage.data.shards.shards import Shards
+from firstpage.data.transforms import TRANSFORMS, MinMax, Per, Standardize
+from firstpage.data.truth import Truth
+from firstpage.engine.addresses import working
+from firstpage.engine.engine import Engine
+from firstpage.engine.threads import Local
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.measures.evaluate import evaluate
+from firstpage.measures.registry import measure as parse_measure
+from firstpage.names import lookup, number
+from firstpage.rankers.fit.checkpoint import Checkpoint, belongs
+from firstpage.rankers.fit.fit import Fitted, Job
+from firstpage.rankers.fit.inputs import Given
+from firstpage.rankers.fit.progress import Step
+from firstpage.rankers.fit.record import ATTRIBUTES, fitted_attributes
+from firstpage.rankers.fit.training_data import (
+    Training,
+    check_has_features,
+    grouped,
+    labels_of,
+    restored,
+    warn_if_same,
+    with_copies,
+    with_weights,
+    without_empty,
+    without_flat,
+)
+from firstpage.rankers.scorings import Stage, scores_of
+from firstpage.rankers.sharded.data import IN_MEMORY, Spread
+from firstpage.rankers.sharded.scores import scores_of_shards
+from firstpage.scorers.scorer import Scoring
+from firstpage.types import Floats, Ints
+
+Ties = Literal["share", "random"]
+NO_TRUTH = Truth(np.empty(0), np.zeros(1, np.int64), Ids.of([]))
+NORMALIZERS: dict[str, tuple[str, Per]] = {
+    "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
+    "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
+    "global standard": ("standardize", "global"),
+}  # fmt: skip
+
+
+@dataclass(eq=False, repr=False)
+class Ranker(Given):
+    """Base of all rankers: scikit-learn's interface, checking, fitting, scoring.
+
+    Parameters are the fields of a dataclass, whose `__init__` stores them and does nothing else.
+
+    k          train for the first k places alone; None: for the whole order
+    ties       what equal labels do at the k-th place: "share" it, or break by a "random" order
+    normalize  scale features query by query, "minmax" or "standard", or by the numbers of all
+               training documents, "global minmax" or "global standard"; kept in the model
+    measure    what `score` and validation measure
+    patience   with validation data: keep the best iteration, stop after so many without a better.
+               None: so for descents, networks, trees and boosting; others go on to the optimum
+    threads    at most so many, in fitting, validation and prediction; None: all cores.  Results do
+               not depend on it
+    """
+
+    _paper = ""  # where it comes from
+    _about = ""  # one line
+    _grid: ClassVar[dict[str, list[Any]]] = {}  # what the papers try
+    _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
+    _by_query: ClassVar[bool] = False  # whether a score depends on the query's other documents
+    _copies: ClassVar[bool] = False  # whether a document can be weighed but by copying it
+    _spreads: ClassVar[bool] = False  # whether it learns from shards as well
+
+    k: int | None = None
+    _: KW_ONLY
+    ties: Ties = "share"
+    normalize: str | None = None
+    measure: str = "NDCG@10"
+    patience: int | None = None
+    seed: int = 0
+    threads: int | None = None
+    warm_start: bool = False
+    verbose: bool = False
+
+    # --- what subclasses say
+
+    def _learn(self, job: Job) -> Fitted:
+        """Find the model; every subclass has its own way."""
+        raise AssertionError(f"{type(self).__name__} does not learn")
+
+    def _follow(self, other: Ranker) -> None:
+        """Before a fit: begin with what `other`, fitted on the same data, has found out."""
+
+    def _check_place(self, place: Engine) -> None:
+        """Before shards are looked through: whether it can learn there."""
+
+    def _truth(self, truth: Truth) -> Truth:
+        """The truth to train on; a random order breaks ties only if asked to."""
+        return truth.top_k(self.k, self.seed) if self._breaks_ties() and self.k else truth
+
+    def _breaks_ties(self) -> bool:
+        if self.ties not in ("share", "random"):
+            raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
+        return self.ties == "random"
+
+    # --- scikit-learn's interface
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        valid: Any = None,
+        callback: Callable[[Step], object] | None = None,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> Self:
+        """Learn from documents X with labels y of queries qid, from a Dataset, or from Shards.
+
+        sample_weight  one a query, or one a document (see docs/train.md)
+        valid          validation data: a Dataset, or (X, y, qid)
+        callback       called with a `Step` after every iteration; returning True stops
+        engine         for Shards, where to work: "threads", "dask://host:port" or a Dask Client
+        checkpoint     a file: where the fit stands is kept there until it is done, and a fit that
+                       finds it goes on from there
+        """
+        before = dict(self.__dict__)
+        then = valid, callback, checkpoint
+        try:
+            if isinstance(X, Shards):
+                return self._fit_shards(X, y, qid, sample_weight, engine, *then)
+            if engine is not None:
+                raise DataError("engine goes with Shards (fp.read_shards); X is in memory.")
+            return self._fit(X, y, qid, sample_weight, *then)
+        except BaseException:  # a fit that fails leaves what was learnt before as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any, *then: Any) -> Self:
+        self._check_parameters()
+        data = self._dataset(X, y, qid, reset=True)
+        check_has_features(data)
+        training = with_weights(data, sample_weight)
+        if self._copies:
+            training = with_copies(training, type(self).__name__)
+        training = without_empty(training)
+        if self._prefers:
+            training = without_flat(training)
+        if self.normalize not in (None, "none"):
+            self.transform_ = self._normalizer().fit(training.data)
+            training = replace(training, data=self.transform_.apply(training.data))
+        elif hasattr(self, "transform_"):
+            del self.transform_
+        self._learn_job(training, self._truth(training.data.truth), *then)
+        return self
+
+    def _fit_shards(
+        self, shards: Shards, y: Any, qid: Any, sample_weight: Any, engine: Any, *then: Any
+    ) -> Self:
+        self._check_parameters()
+        name = type(self).__name__
+        if not self._spreads:
+            raise DataError(IN_MEMORY.format(name, "a ranker with linear weights"))
+        if any(given is not None for given in (y, qid, sample_weight)):
+            raise DataError("Shards have labels and queries of their own, which all weigh alike.")
+        check_has_features(shards)
+        self._remember_features(shards)
+        if hasattr(self, "transform_"):
+            del self.transform_
+        with working(engine, self.threads) as place:
+            self._check_place(place)
+            if self.normalize not in (None, "none"):
+                self.transform_ = self._normalizer().fit(shards)
+            training = Spread.of(
+                shards, place, getattr(self, "transform_", None), clone(self)._truth, self._prefers
+            )
+            try:
+                self._learn_job(training, NO_TRUTH, *then)
+            finally:
+                training.close()
+        return self
+
+    def _learn_job(
+        self, training: Training | Spread, truth: Truth, valid: Any, callback: Any, checkpoint: Any
+    ) -> None:
+        """Learn; whatever breaks it off leaves a checkpoint, if one is asked for."""
+        job = self._job(training, truth, valid, callback)
+        if checkpoint is None:
+            self._keep(self._learn(job))
+            return
+        weights = [getattr(training, name, None) for name in ("weights", "query_weights")]
+        mine = belongs(self, training.fingerprint(), weights, job.valid, job.start)
+        kept = Checkpoint(checkpoint, mine)
+        with kept:
+            self._keep(self._learn(replace(job, checkpoint=kept)))
+            if not self.interrupted_:
+                kept.done()
+
+    def _job(self, training: Training | Spread, truth: Truth, valid: Any, callback: Any) -> Job:
+        checked = None if valid is None else self._prepared(self._validation(valid))
+        if checked is not None and isinstance(training, Training):
+            warn_if_same(training.data, checked)
+        return Job(
+            training=training,
+            truth=truth,
+            valid=checked,
+            measure=parse_measure(self.measure),
+            patience=self.patience,
+            seed=int(self.seed),
+            threads=self.threads,
+            start=getattr(self, "params_", None) if self.warm_start else None,
+            callback=callback,
+            verbose=bool(self.verbose),
+            memory=self.__dict__.pop("_inherited", None),
+        )
+
+    def predict(self, X: Any, *, qid: Any = None, engine: Any = None) -> Floats:
+        """One score a document, higher is better.
+
+        Models that scale features query by query need `qid` (a Dataset brings its own).  Shards
+        are scored where `engine` says, as in `fit`.
+        """
+        check_is_fitted(self, "model_")
+        if isinstance(X, Shards):
+            with working(engine, self.threads) as place:
+                return scores_of_shards(self.stage_for(X), X, place)
+        scaled = hasattr(self, "transform_") and self.transform_.per == "query"
+        if scaled and qid is None and not isinstance(X, Dataset):
+            raise DataError(
+                "this model scales features query by query; give predict(X, qid=..) as well."
+            )
+        grouped_by = qid if scaled or self._by_query else None
+        data = self._dataset(X, None, grouped_by, reset=False, labelled=False)
+        if data.n_features != self.model_.n_features:
+            raise DataError(
+                f"X has {data.n_features} features, and the model {self.model_.n_features}."
+            )
+        scores = scores_of(self.model_, self._prepared(data), self.threads)
+        return restored(scores, self._order(X, data))
+
+    def stage_for(self, data: Dataset | Shards) -> Stage:
+        """Return what scores these data, or parts of them; data of other features are refused."""
+        check_is_fitted(self, "model_")
+        transform = getattr(self, "transform_", None)
+        return Stage(type(self).__name__, self.model_, transform, self._columns(data))
+
+    def rank(self, X: Any, *, qid: Any = None) -> Ints:
+        """Row numbers, query after query in order of appearance, the best document first."""
+        if isinstance(X, Shards):
+            raise DataError("rank takes one shard at a time: rank(shards[0]), ..")
+        scores = self.predict(X, qid=qid)
+        if isinstance(X, Dataset):
+            return ranked(scores, X.offsets)[0]
+        data = grouped(np.zeros((len(scores), 1)), scores, qid, None)
+        order = ranked(np.asarray(data.y), data.offsets)[0]
+        return order if data.row_order is None else data.row_order[order]
+
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """The mean of `measure` over queries, so that greater is better; weighted if asked to."""
+        if isinstance(X, Shards):
+            asked = parse_measure(self.measure)
+            place = Local(self.threads)
+            found = float(evaluate(self, X, measures=asked, engine=place).values[0].mean())
+            return -found if asked.lower_is_better else found
+        scores = self.predict(X, qid=qid)
+        if isinstance(X, Dataset):
+            data = X
+        else:
+            rows = len(scores)
+            data = grouped(np.zeros((rows, 1)), labels_of(y, rows), qid, None)
+            scores = scores if data.row_order is None else scores[data.row_order]
+        which = parse_measure(self.measure)
+        values = evaluate(scores, data, measures=which).values[0]
+        weights = with_weights(data, sample_weight).query_weights
+        mean = float(np.average(values, weights=weights))
+        return -mean if which.lower_is_better else mean
+
+    def save(self, path: Any) -> None:
+        """Write the model as JSON (`firstpage.load` reads it)."""
+        from firstpage.rankers.model_files import save
+
+        check_is_fitted(self, "model_")
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- in between
+
+    def _check_parameters(self) -> None:
+        for name in ("k", "patience", "threads"):
+            if getattr(self, name) is not None:
+                number(self, name, 1, whole=True)
+        number(self, "seed", 0, whole=True)
+        for name in ("warm_start", "verbose", "average"):
+            if not isinstance(getattr(self, name, False), (bool, np.bool_)):
+                raise DataError(f"{name} must be true or false; got {getattr(self, name)!r}.")
+        self._breaks_ties()
+        parse_measure(self.measure)
+
+    def _normalizer(self) -> MinMax | Standardize:
+        name, per = lookup(str(self.normalize), NORMALIZERS, "normalisation")
+        found: Any = TRANSFORMS[name]
+        return found(per)  # type: ignore[no-any-return]
+
+    def _prepared(self, data: Dataset) -> Dataset:
+        return self.transform_.apply(data) if hasattr(self, "transform_") else data
+
+    def _order(self, X: Any, data: Dataset) -> Ints | None:
+        return None if isinstance(X, Dataset) else data.row_order
+
+    def _keep(self, found: Fitted) -> None:
+        """Take over what a fit found."""
+        self._set_fitted(found.model, found.record)
+        self._memory = found.memory
+        if self.interrupted_:
+            warnings.warn(
+                f"training was interrupted; the best model so far is kept (iteration "
+                f"{self.best_iteration_ or self.n_iter_}).",
+                FirstpageWarning,
+                stacklevel=3,
+            )
+
+    def _set_fitted(self, model: Scoring, record: dict[str, Any]) -> None:
+        """Set the fitted attributes, of a fit and of a model file alike."""
+        for name in (*ATTRIBUTES, "coef_", "intercept_"):
+            self.__dict__.pop(name, None)
+        self.model_, self.training_ = model, record
+        self.params_: Floats | None = getattr(model, "params", None)
+        if model.coefficients is not None:
+            self.coef_, self.intercept_ = model.coefficients
+        self.__dict__.update(fitted_attributes(record))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ATTRIBUTES and "model_" in self.__dict__:
+            raise AttributeError(
+                f"{name} is not in the model file, which an older Firstpage or another program "
+                "wrote; fit again to have it."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

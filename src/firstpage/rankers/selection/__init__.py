@@ -1,0 +1,1 @@
+"""Choose parameters and rankers on validation data and over folds."""

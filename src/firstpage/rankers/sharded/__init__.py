@@ -1,0 +1,1 @@
+"""Training and scoring over shards, in threads or on a Dask cluster."""

@@ -1,0 +1,1 @@
+"""Boosted trees: our losses in LightGBM and XGBoost, and LambdaMART."""

@@ -1,0 +1,64 @@
+"""Fit trees, one by one, to the slopes of a loss."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from firstpage.engine.threads import resolve
+from firstpage.errors import FirstpageWarning
+from firstpage.losses.loss import Loss
+from firstpage.rankers.fit.fit import Fitted, Job, fitted, in_memory, warn_if_constant, watcher_of
+from firstpage.rankers.trees.objective import Slopes
+from firstpage.scorers.trees import NO_SPLIT, Grown
+from firstpage.types import Floats
+
+
+def fit_trees(job: Job, loss: Loss, scorer: Any) -> Fitted:
+    """Grow trees along slopes and curvatures of the summed loss."""
+    training = in_memory(job, "scorer='trees'", "scorer='linear'")
+    slopes = Slopes(loss, job.truth, training.weights, training.query_weights)
+    valid = None if job.valid is None else job.valid.X
+    threads = resolve(job.threads)
+
+    def grow(grown: Grown) -> tuple[Any, int]:
+        found: tuple[Any, int] = scorer.grow(
+            training.data.X, slopes, valid, grown, job.seed, threads
+        )
+        return found
+
+    return fit_boosted(
+        job, scorer, grow, lambda: float(slopes.values @ slopes.shares / slopes.shares.sum())
+    )
+
+
+def fit_boosted(
+    job: Job,
+    scorer: Any,
+    grow: Callable[[Grown], tuple[Any, int]],
+    loss: Callable[[], float],
+) -> Fitted:
+    """Watch trees grow, and keep as many as measure best."""
+    constant = warn_if_constant(job)
+    boosters: list[Any] = []
+    scores: list[Any] = []
+    watcher = watcher_of(job, lambda params, X: scores[0], True)
+
+    def grown(number: int, booster: Any, valid: Floats | None) -> bool:
+        boosters[:], scores[:] = [booster], [valid]
+        return watcher(number, loss(), number)
+
+    interrupted = False
+    try:
+        booster, count = grow(grown)
+    except KeyboardInterrupt:
+        if not boosters:
+            raise
+        interrupted, booster, count = True, boosters[0], len(watcher.history)
+    if not constant and not scorer.splits(booster):
+        warnings.warn(f"all scores are alike: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
+    kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
+    model = scorer.scoring(booster, kept, job.training.n_features)
+    value = watcher.history[-1].loss
+    return fitted(job, watcher, model, count, value, not interrupted, interrupted)

@@ -1,0 +1,127 @@
+"""A loss as an objective of boosted trees, called by the library that grows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.ids import Ids
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.losses.loss import Loss
+from firstpage.rankers.fit.training_data import labels_of
+from firstpage.types import Floats, Ints
+
+
+class Slopes:
+    """Of the summed loss.
+
+    A leaf steps by its slopes over its curvatures.  For a relevant document of small probability p
+    that would be 1 / p, a hundred units of score, though the curvature it rests on holds for about
+    one: trees grown so learn noise.  So curvature is never taken below the size of the slope, and
+    no leaf steps further than 1 (times the rate).  Losses of constant curvature need no such care.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        truth: Truth,
+        weights: Floats | None = None,
+        query_weights: Floats | None = None,
+    ) -> None:
+        target = loss.target(truth, weights)
+        rows = len(truth.labels)
+        self.scores, self.values = np.empty(rows), np.empty(len(truth))
+        self.grad, self.curve = np.empty(rows), np.empty(rows)
+        self.shares = np.ones(len(truth)) if query_weights is None else query_weights
+        self._each = None if query_weights is None else np.repeat(query_weights, truth.lengths)
+        self._exact = loss.traits.quadratic
+        self._first = target.bind(0, len(truth), self.scores, self.values, self.grad)
+        self._second = target.bind_curvature(0, len(truth), self.scores, self.curve)
+
+    def __call__(self, scores: Floats) -> tuple[Floats, Floats]:
+        self.scores[:] = scores
+        self._first()
+        self._second()
+        grad, curve = self.grad.copy(), self.curve.copy()
+        if not self._exact:
+            np.maximum(curve, np.abs(grad), out=curve)
+        if self._each is not None:
+            grad, curve = grad * self._each, curve * self._each
+        return grad, curve
+
+
+NO_GROUPS = (
+    "the training data have no query groups. LightGBM: Dataset(.., group=sizes) or "
+    "LGBMRanker.fit(.., group=sizes); XGBoost: DMatrix(.., qid=qid)."
+)
+
+
+class Objective:
+    """A loss for boosted trees.  Called by the library, after every tree, with scores and data.
+
+    Both libraries' training functions call it as (scores, data), LightGBM's estimators as
+    (labels, scores, weights, groups).  Returns slope and curvature, one a document.  Weights of
+    documents are averaged into one of their query.
+    """
+
+    def __init__(self, name: str, loss: Loss, order: Any) -> None:
+        self.name, self.loss, self._order = name, loss, order
+        self._key: tuple[bytes, ...] | None = None
+        self._slopes: Slopes | None = None
+
+    def __call__(
+        self, first: Any, second: Any, weight: Any = None, group: Any = None
+    ) -> tuple[Floats, Floats]:
+        if hasattr(second, "get_label"):
+            labels, weight, offsets = second.get_label(), second.get_weight(), offsets_of(second)
+            scores = first
+        else:
+            if group is None:
+                raise DataError(NO_GROUPS)
+            labels, scores = first, second
+            offsets = np.concatenate([[0], np.cumsum(group)]).astype(np.int64)
+        return self._prepared(labels, weight, offsets)(np.asarray(scores, np.float64).ravel())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies read their data anew: what is prepared points at arrays of this one."""
+        return {**self.__dict__, "_key": None, "_slopes": None}
+
+    def _prepared(self, labels: Any, weight: Any, offsets: Ints) -> Slopes:
+        """Truth is read once, not once a tree."""
+        y = labels_of(labels, int(offsets[-1]))
+        heavy = np.empty(0) if weight is None else np.asarray(weight, np.float64)
+        key = (y.tobytes(), heavy.tobytes(), offsets.tobytes())
+        if self._slopes is None or key != self._key:
+            queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
+            truth: Truth = self._order(Truth(y, offsets, queries))
+            shares = None
+            if len(heavy) == len(offsets) - 1 and len(heavy) != len(y):
+                shares = heavy
+            elif len(heavy):
+                counts = np.maximum(np.diff(offsets), 1)
+                shares = np.add.reduceat(np.append(heavy, 0.0), offsets[:-1]) / counts
+            self._slopes, self._key = Slopes(self.loss, truth, None, shares), key
+        return self._slopes
+
+    def __repr__(self) -> str:
+        return f"objective({self.name!r}: {self.loss})"
+
+
+def as_it_is(truth: Truth) -> Truth:
+    return truth
+
+
+def offsets_of(data: Any) -> Ints:
+    """The group boundaries of a LightGBM Dataset or an XGBoost DMatrix."""
+    if hasattr(data, "get_uint_info"):
+        ends = np.asarray(data.get_uint_info("group_ptr"), np.int64)
+    else:
+        group = data.get_group()
+        if group is None:
+            raise DataError(NO_GROUPS)
+        ends = np.concatenate([[0], np.cumsum(group)]).astype(np.int64)
+    if len(ends) < 2:
+        raise DataError(NO_GROUPS)
+    return ends

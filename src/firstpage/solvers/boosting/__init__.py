@@ -1,0 +1,1 @@
+"""Boosting over weak rankers."""

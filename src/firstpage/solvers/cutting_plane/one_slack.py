@@ -1,0 +1,163 @@
+"""One-slack cutting planes with a line search, for losses that are convex and have corners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from firstpage.names import number
+from firstpage.solvers.cutting_plane.planes import Planes, check_penalty
+from firstpage.solvers.objective import Objective, relative_gap
+from firstpage.solvers.score_space import Line, Point, Space
+from firstpage.solvers.watch import Found, Keep, Watch, never
+from firstpage.types import Floats
+
+AHEAD = 0.05  # of the way from the best point to the model's least, where a plane touches too
+LOOKS = 10  # of a line search at most
+FLAT = 0.02  # a slope along the line that has fallen to this share is good enough
+RISE = 0.02  # of what is below the value at 0: with a small C the objective hardly moves
+FAINT = 1e-10  # a penalty that counts so little beside the loss is raised: it drowns in rounding
+STILL = 30  # iterations without any progress: the numbers have no more to give
+
+
+@dataclass(frozen=True)
+class CuttingPlane:
+    """The least of a penalty plus planes below the loss, a plane more in every iteration.
+
+    Joachims, Finley and Yu (2009), with the line search of Franc and Sonnenburg (2008): what is
+    kept is the best point on the way to the model's least, not that point itself, and the next
+    planes touch there and a little ahead.  The model is a bound below: one knows how far the end
+    may be.
+
+    tol       stop when no parameters can be better by more than this share of the objective
+    max_iter  iterations at most
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 1000
+    needs: ClassVar[tuple[str, ...]] = ("convex",)
+    linear: ClassVar[bool] = True
+    path: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True  # whether it tells more than its parameters, to go on from
+    batch: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        number(self, "tol", above=0)
+        number(self, "max_iter", 1, whole=True)
+
+    def minimize(
+        self, objective: Objective, start: Floats, watch: Watch = never, memory: Any = None,
+        keep: Keep | None = None,
+    ) -> Found:  # fmt: skip
+        """memory: planes of another penalty, which hold here too, and the best point; or what was
+        kept of this fit."""
+        check_penalty(objective)
+        space: Space = objective.space()
+        planes = Planes(objective.size)
+        if isinstance(memory, dict):
+            planes, start = Planes.of(memory["slopes"], memory["heights"]), memory["params"]
+        elif memory is not None:
+            planes, start = memory
+        nothing = np.zeros(objective.size)
+        origin = best = space.at(nothing)
+        steep = _cut(planes, space, best)
+        space.l2 = max(space.l2, FAINT * steep**2 / origin.loss if origin.loss > 0 else 0.0)
+        if start.any():
+            given = space.at(np.array(start, np.float64))
+            _cut(planes, space, given)
+            best = given if given.value < best.value else best
+        below, still = 0.0, 0
+        for iteration in range(1, self.max_iter + 1):
+            params, bound = planes.least(space.l2)
+            line = space.line(best, params)
+            before, least = (best.value, below), line.end
+            below = max(below, bound)
+            best = _search(line, space.l2)
+            if keep is not None:
+                keep(partial(_state, planes, best))
+            stopped = watch(iteration, best.value, best.params)
+            if stopped or self._done(best.value, below, origin.value):
+                break
+            moved = max(before[0] - best.value, below - before[1])
+            still = 0 if moved > 1e-10 * origin.value else still + 1
+            if still >= STILL:
+                break
+            _cut(planes, space, best if best.value < before[0] else least)  # that always cuts
+            _cut(planes, space, space.between(best, least, AHEAD))
+        return self._found(space, best, below, iteration, stopped, planes)
+
+    def _done(self, value: float, below: float, origin: float) -> bool:
+        gap = value - below
+        near = gap <= self.tol * value and gap <= RISE * (origin - below)
+        return near or gap <= 1e-9 * origin
+
+    def _found(
+        self, space: Space, best: Point, below: float, iteration: int, stopped: bool,
+        planes: Planes,
+    ) -> Found:  # fmt: skip
+        """The best point looked at once more, by its own scores."""
+        last = space.at(best.params)
+        value = last.value + space.unsure()
+        gap = relative_gap(value, below)
+        converged = last.value - below <= 1.1 * self.tol * last.value or value <= 0.0
+        reason = f"within {100 * gap:.2g} % of the optimum"
+        exhausted = not converged and not stopped
+        return Found(
+            best.params, last.value, iteration, "stopped early" if stopped else reason,
+            converged and not stopped, exhausted, gap, memory=(planes, best.params),
+            l2=space.l2,
+        )  # fmt: skip
+
+
+def _state(planes: Planes, best: Point) -> dict[str, Any]:
+    return {"params": best.params, "slopes": planes.slopes, "heights": planes.heights}
+
+
+def _cut(planes: Planes, space: Space, point: Point) -> float:
+    """The plane that touches the loss at a point; how steep it is."""
+    slope, loss = space.plane(point)
+    planes.add(slope, loss - float(slope @ point.params))
+    return float(np.linalg.norm(slope))
+
+
+def _search(line: Line, l2: float) -> Point:
+    """The best point on a line from the best so far through the model's least.
+
+    The slope along the line only rises: it is driven to about 0 by false position.
+    """
+    best, least = line.start, line.end
+    way = least.params - best.params
+
+    def along(point: Point, loss: float) -> float:
+        return loss + l2 * float(point.params @ way)
+
+    low, high, found = 0.0, 1.0, best
+    below, above = along(best, line.slopes[0]), along(least, line.slopes[1])
+    steep = max(abs(below), abs(above))
+    if least.value <= found.value * (1 + 1e-14):  # with a tiny C they differ by rounding alone
+        found = least
+    for look in range(LOOKS):
+        if above < 0:  # the way goes on downward
+            low, below, high = high, above, 2 * high
+            step = high
+        elif high - low < 1e-4 * high:
+            break
+        elif below < 0 and look % 3 != 2:
+            step = low - below * (high - low) / (above - below)
+            step = min(max(step, low + 0.02 * (high - low)), high - 0.02 * (high - low))
+        else:
+            step = (low + high) / 2
+        point, loss = line.look(step)
+        slope = along(point, loss)
+        if point.value < found.value:
+            found = point
+        if abs(slope) <= FLAT * steep:
+            break
+        if slope > 0 or step == high:
+            high, above = step, slope
+        else:
+            low, below = step, slope
+    return found

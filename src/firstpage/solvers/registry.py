@@ -1,0 +1,54 @@
+"""Solvers by name, and whether they suit a loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firstpage.losses.loss import IncompatibleParts, Loss
+from firstpage.names import PartError, build
+from firstpage.scorers.scorer import Fitting
+from firstpage.solvers.cutting_plane.n_slack import NSlack
+from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
+from firstpage.solvers.descent import SGD, Adam, GradientDescent
+from firstpage.solvers.lbfgs import LBFGS
+
+SOLVERS: dict[str, Any] = {
+    "lbfgs": LBFGS,
+    "gd": GradientDescent,
+    "gradient descent": GradientDescent,
+    "sgd": SGD,
+    "adam": Adam,
+    "cutting plane": CuttingPlane,
+    "n-slack": NSlack,
+}
+
+
+def solver(given: Any, default: Any, seed: int) -> Any:
+    """A solver from a text such as "sgd(rate=0.01)"; "auto" is `default`."""
+    if not isinstance(given, str):
+        if not hasattr(given, "minimize"):
+            raise PartError(f"solver must be a text such as 'lbfgs', or a solver; got {given!r}.")
+        return given
+    return default if given == "auto" else build(given, SOLVERS, "solver", seed=seed)
+
+
+def suited(loss: Loss, scorer: Fitting, seed: int) -> Any:
+    """The solver for those who do not choose."""
+    if not scorer.parallel:
+        return Adam(seed=seed)
+    return LBFGS() if loss.traits.smooth else CuttingPlane()
+
+
+def check_parts(solver: Any, loss: Loss, scorer: Fitting) -> None:
+    """Refuse, before any work, parts that lack what the solver relies on."""
+    if getattr(solver, "linear", False) and not scorer.parallel:
+        raise IncompatibleParts(
+            f"{type(solver).__name__} needs linear scores. Choose scorer='linear', or a descent "
+            "such as solver='adam'."
+        )
+    lacking = [trait for trait in solver.needs if not getattr(loss.traits, trait)]
+    if lacking:
+        raise IncompatibleParts(
+            f"{type(solver).__name__} needs a {' and '.join(lacking)} loss, and "
+            f"{type(loss).__name__} is not. Choose another loss or solver."
+        )

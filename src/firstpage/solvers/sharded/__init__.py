@@ -1,0 +1,1 @@
+"""The same objectives and boosting statistics, summed over shards."""

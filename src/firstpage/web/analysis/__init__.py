@@ -1,0 +1,1 @@
+"""What judgments say: progress, effort, agreement, truth, the learned measure."""

@@ -1,1 +1,0 @@
-"""What judgments say: progress, effort, agreement, truth."""
