@@ -104,7 +104,7 @@ def test_a_flood_of_sign_ins_stalls_nobody(both: Site, monkeypatch: pytest.Monke
             reply = ada.post(f"/api/v1/tasks/{task}/answers", json=body(state))
             assert reply.status_code == 200, reply.text
             state = reply.json()
-        coming = crowd.submit(sign_in, lead, "lena")
+        coming = crowd.submit(post_login, lead, "lena")
         time.sleep(0.1)
         held.release.set()
         replies = [future.result() for future in flood]
