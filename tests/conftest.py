@@ -24,9 +24,13 @@ for variable, value in {
 # Tests write and remove tens of thousands of small files, and databases that wait for the disk:
 # all of it goes to memory, where there is room.
 MEMORY = Path("/dev/shm")
-if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
-    if shutil.disk_usage(MEMORY).free > 6 << 30:
-        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+NEEDED = 6 << 30  # bytes
+if (
+    "TMPDIR" not in os.environ
+    and os.access(MEMORY, os.W_OK)
+    and shutil.disk_usage(MEMORY).free > NEEDED
+):
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 from firstpage import kernels  # noqa: E402
 from firstpage.engine.threads import available  # noqa: E402

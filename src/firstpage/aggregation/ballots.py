@@ -11,7 +11,7 @@ import numpy as np
 
 from firstpage.aggregation.pool import BaseOrder, pooled
 from firstpage.data.formats.trec import Run
-from firstpage.data.groups import check_groups, ranked
+from firstpage.data.groups import check_groups, offsets_from_lengths, ranked
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.voting.votes import ABSENT
@@ -198,7 +198,7 @@ def cut(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Int
         depth = shortest if depth is None else min(depth, shortest)
     if depth is None or depth >= len(documents):
         return ends, documents
-    heads = np.concatenate([[0], np.cumsum(np.minimum(lengths, depth))]).astype(np.int64)
+    heads = offsets_from_lengths(np.minimum(lengths, depth))
     place = np.arange(len(documents)) - np.repeat(ends[:-1], lengths)
     return heads, documents[place < depth]
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from firstpage.data.formats.trec import Column, Run
-from firstpage.data.groups import ranked
+from firstpage.data.groups import offsets_from_lengths, ranked
 from firstpage.data.ids import Ids
 from firstpage.data.joins import join_documents, partners
 from firstpage.errors import DataError
@@ -91,7 +91,7 @@ def _union(columns: Sequence[Column]) -> tuple[Column, list[Ints]]:
         queries = Ids.chained(union.queries, column.queries[np.flatnonzero(new_query)].compact())
         docids = Ids.chained(union.docids, column.docids[new].compact())[order]
         counts = np.bincount(owner, minlength=len(queries))
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offsets = offsets_from_lengths(counts)
         union = Column(queries, offsets, docids, np.zeros(len(owner)))
     return union, rows
 

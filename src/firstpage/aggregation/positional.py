@@ -9,6 +9,7 @@ import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.method import Method, all_votes, by_points
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.kernels.voting.votes import ABSENT, count_duels
 from firstpage.names import number
 from firstpage.types import Floats, Ints
@@ -35,7 +36,7 @@ def borda_points(ballots: Ballots, weights: Floats) -> Floats:
     points = np.zeros(ballots.places.shape[1])
     for places, weight in zip(ballots.places, weights, strict=True):
         listed = places != ABSENT
-        counts = np.concatenate([[0], np.cumsum(listed)])[ballots.offsets]
+        counts = offsets_from_lengths(listed)[ballots.offsets]
         length = np.repeat(np.diff(counts), ballots.lengths)
         if ballots.missing == "silent":
             points += weight * np.where(listed, length - 1 - 2 * places, 0)

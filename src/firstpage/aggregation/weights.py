@@ -11,7 +11,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import rows_of
+from firstpage.data.groups import offsets_from_lengths, rows_of
 from firstpage.data.joins import partners
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
@@ -112,7 +112,7 @@ def _restricted(column: AnyColumn, chosen: Bools) -> AnyColumn:
     picked = np.flatnonzero(chosen)
     rows = rows_of(column.offsets, picked)
     lengths = np.diff(column.offsets)[picked]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    offsets = offsets_from_lengths(lengths)
     return replace(
         column, queries=column.queries[picked], offsets=offsets, docids=column.docids[rows],
         values=column.values[rows],

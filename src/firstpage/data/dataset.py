@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.data.groups import check_groups, group_rows, rows_of
+from firstpage.data.groups import check_groups, group_rows, offsets_from_lengths, rows_of
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
@@ -180,7 +180,7 @@ class Dataset:
             self,
             X=self.X[rows],
             y=self.y[rows],
-            offsets=np.concatenate([[0], np.cumsum(self.lengths[queries])]).astype(np.int64),
+            offsets=offsets_from_lengths(self.lengths[queries]),
             queries=self.queries[queries],
             docids=None if self.docids is None else self.docids[rows],
             row_order=None,
@@ -280,7 +280,7 @@ def stacked(blocks: Sequence[Dataset]) -> Dataset:
             order = np.argsort(number, kind="stable")
             X, y = X[order], y[order]
             docids = None if docids is None else docids[order]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    offsets = offsets_from_lengths(lengths)
     return Dataset(X, y, offsets, queries, docids, first.feature_names, first.source)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels import sorting as kernel
-from firstpage.types import Floats, Ints, Words
+from firstpage.types import Bools, Floats, Ints, Words
 
 
 def _workspace(offsets: Ints) -> tuple[Words, Words, Ints]:
@@ -36,6 +36,14 @@ def ranked_labels(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floats
     return out, block, longest
 
 
+def offsets_from_lengths(lengths: Iterable[int] | Ints | Bools) -> Ints:
+    """Return where each group begins and the last one ends, from the sizes of the groups."""
+    sizes = lengths if isinstance(lengths, np.ndarray) else np.fromiter(lengths, np.int64)
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
 def group_rows(qid: Ids | Iterable[object], rows: int) -> tuple[Ids, Ints, Ints | None]:
     """(query ids, offsets, permutation): queries in order of first appearance.
 
@@ -48,7 +56,7 @@ def group_rows(qid: Ids | Iterable[object], rows: int) -> tuple[Ids, Ints, Ints 
             f"qid has {len(number)} entries for {rows} documents; give one query id a document."
         )
     counts = np.bincount(number, minlength=len(names))
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = offsets_from_lengths(counts)
     together = bool(np.all(np.diff(number) >= 0)) if rows else True
     return names, offsets, None if together else np.argsort(number, kind="stable")
 

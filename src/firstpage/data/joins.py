@@ -6,6 +6,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
@@ -81,7 +82,7 @@ def intersect(graded: Dataset, ordered: Dataset) -> tuple[Dataset, Truth]:
     if not rows:
         raise DataError(f"{graded.source} and {ordered.source} share no document of any query.")
     picked = np.array(rows, np.int64)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = offsets_from_lengths(counts)
     queries, docids = graded.queries[np.array(kept, np.int64)], graded.docids[picked]
     data = Dataset(
         graded.X[picked], graded.y[picked], offsets, queries, docids,

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.types import Array, Floats, Ints
@@ -136,7 +137,7 @@ class Synthetic:
             labels.append(self._labels(X, rng))
             names += [f"q{number + 1}d{i + 1}" for i in range(len(X))]
         lengths = [len(X) for X in features]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = offsets_from_lengths(lengths)
         return Dataset(
             np.concatenate(features), np.concatenate(labels), offsets,
             Ids.of(n + 1 for n in numbers), Ids.of(names), None, "synthetic",

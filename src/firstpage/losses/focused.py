@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.levels import Levels, expected_places, levels
@@ -123,7 +124,7 @@ class TopList(Loss):
 
     def _permutations(self, truth: Truth, found: Levels, strict: Bools) -> Permutations:
         sizes = np.where(strict, np.minimum(truth.lengths, self.k), 0)
-        firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        firsts = offsets_from_lengths(sizes)
         place = np.arange(len(found.order)) - np.repeat(truth.offsets[:-1], truth.lengths)
         top = place < np.repeat(sizes, truth.lengths)
         psi = (self.k - place[top]).astype(np.float64)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.truth import Truth
 from firstpage.types import Array, Floats, Ints
 
@@ -92,7 +93,7 @@ def levels(truth: Truth, weights: Floats | None = None, k: int | None = None) ->
     total = np.add.reduceat(weight, starts) if len(starts) else np.empty(0)
     reached = np.concatenate([[0.0], np.cumsum(total)])
     above = reached[:-1] - np.repeat(reached[firsts[:-1]], sizes)
-    heavy = np.concatenate([[0], np.cumsum(total > 0)])  # levels, counted: exact
+    heavy = offsets_from_lengths(total > 0)  # levels, counted: exact
     below = np.repeat(heavy[firsts[1:]], sizes) - heavy[1:]
     share = np.ones(len(total))
     if k is not None:

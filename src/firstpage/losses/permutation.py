@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.losses import permutations as kernel
@@ -65,7 +66,7 @@ class Permutations:
         )
         tables = [reach_table(p) for p in numbers]
         sizes = [len(t) for t, _ in tables]
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.starts = offsets_from_lengths(sizes)
         self.reach = np.concatenate([np.empty(0), *(t for t, _ in tables)])
         self._entropies = np.array([h for _, h in tables])
 

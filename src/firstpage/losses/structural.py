@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.losses import structural as kernel
@@ -162,7 +163,7 @@ class Structural:
     ) -> None:
         self._loss, self._levels, self._docs = loss, found, docs
         counts = query_sums(inside.astype(np.float64), found.offsets).astype(np.int64)
-        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._starts = offsets_from_lengths(counts)
         self._a = loss.read.places(max(int(counts.max(initial=0)), 1))
         place, depth = np.arange(len(labels)) - np.repeat(self._starts[:-1], counts), len(self._a)
         self._own: Floats = np.where(place < depth, self._a[np.minimum(place, depth - 1)], 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import group_rows
+from firstpage.data.groups import group_rows, offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.joins import join_documents, partners
 from firstpage.data.truth import Truth
@@ -208,18 +208,22 @@ def from_dicts(
         [doc for query in queries for doc in run.get(query, {})] if how.ties == "docid" else None
     )
     lists = _joined(
-        (_column(scores, "scores"), _ends(len(run.get(q, {})) for q in queries), names),
-        (_column(pool, "grades"), _ends(len(qrels[q]) for q in queries), Ids.of(queries)),
+        (
+            _column(scores, "scores"),
+            offsets_from_lengths(len(run.get(q, {})) for q in queries),
+            names,
+        ),
+        (
+            _column(pool, "grades"),
+            offsets_from_lengths(len(qrels[q]) for q in queries),
+            Ids.of(queries),
+        ),
         np.array(origin, np.int64),
         how,
         k,
     )
     missing = [query for query in qrels if query not in run]
     return lists, Coverage(missing, len(qrels), [q for q in run if q not in qrels], len(run))
-
-
-def _ends(lengths: Iterable[int]) -> Ints:
-    return np.concatenate([[0], np.cumsum(list(lengths))]).astype(np.int64)
 
 
 def _are_plain(run: Any, qrels: Any) -> bool:
@@ -248,7 +252,7 @@ def _joined(
         kept = labels >= 0
         new_row = np.where(kept, np.cumsum(kept) - 1, -1)
         origin = np.append(new_row, -1)[origin]
-        pool_offsets = np.concatenate([[0], np.cumsum(kept)])[pool_offsets].astype(np.int64)
+        pool_offsets = offsets_from_lengths(kept)[pool_offsets].astype(np.int64)
         labels = labels[kept]
     ids = None if docids is None else Ids.of(docids)
     ranked = np.append(labels, np.nan)[origin]  # -1 takes the NaN

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from firstpage.data.groups import ranked, ranked_labels
+from firstpage.data.groups import offsets_from_lengths, ranked, ranked_labels
 from firstpage.data.ids import Ids
 from firstpage.data.truth import random_keys
 from firstpage.errors import DataError, MeasureError
@@ -88,7 +88,7 @@ class Lists:
             _, best = ranked(self.pool, self.pool_offsets)
             return best, self.pool_offsets
         room = np.minimum(np.diff(self.pool_offsets), depth)
-        offsets = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+        offsets = offsets_from_lengths(room)
         best = np.empty(int(offsets[-1]))
         top_labels(self.pool, self.pool_offsets, offsets, best)
         return best, offsets
@@ -186,7 +186,7 @@ def _cut(
     place = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
     keep = place < how.depth
     lengths = np.minimum(np.diff(offsets), how.depth)
-    return order[keep], keys[keep], np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return order[keep], keys[keep], offsets_from_lengths(lengths)
 
 
 def _check_scores(scores: Floats, offsets: Ints, queries: Ids) -> None:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures import order as kernel
 from firstpage.measures.conventions import Convention
@@ -186,7 +187,7 @@ class RBO(Measure):
         level = how.rel if self.rel is None else self.rel
         best, offsets = lists.ideal(ALL)
         kept = best >= level
-        counts = np.concatenate([[0], np.cumsum(kept)])[offsets]
+        counts = offsets_from_lengths(kept)[offsets]
         size = int(lists.lengths.max(initial=0)) + 2
         logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
         out = np.empty(len(lists))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
 from firstpage.kernels.scoring import linear as kernel
 from firstpage.scorers.scorer import Run, Slices
@@ -75,7 +76,7 @@ class LinearFitting:
         rows = [self.X[int(ends[0]) : int(ends[-1])] for ends in parts]
         sample = np.concatenate([r if self.dense else r.toarray() for r in rows])
         lengths = np.concatenate([np.diff(ends) for ends in parts])
-        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        ends = offsets_from_lengths(lengths)
         centered = np.empty_like(sample)
         kernel.center_rows(sample, weights, ends, np.empty(self.size), centered)
         inside = np.einsum("ij,ij->j", centered, centered).astype(np.float64)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.serving.asked import Asked, offsets_of, short, wishes_of_address
+from firstpage.data.groups import offsets_from_lengths
+from firstpage.serving.asked import Asked, short, wishes_of_address
 from firstpage.serving.limits import Limits, Refusal, check_candidates, check_queries
 from firstpage.types import Array, Floats, Ints
 
@@ -41,7 +42,7 @@ def read(
         where = "the table" if queries is None else f"query {short(queries[number])}"
         check_candidates(length, limits, where)
     X = _features(table, names)
-    return Asked(X, offsets_of(lengths), ids, queries, wishes_of_address(given))
+    return Asked(X, offsets_from_lengths(lengths), ids, queries, wishes_of_address(given))
 
 
 def written(asked: Asked, scores: Floats, ranks: Ints) -> bytes:

@@ -53,10 +53,6 @@ class Asked:
         return int((lengths if top is None else np.minimum(lengths, top)).sum())
 
 
-def offsets_of(lengths: Sequence[int]) -> Ints:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-
-
 def wishes_of(given: Mapping[str, Any]) -> Wishes:
     """From a JSON object; `explain` may be true, and is 10 features then."""
     explain, top = given.get("explain", 0), given.get("top")

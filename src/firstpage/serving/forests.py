@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
 from firstpage.interop.export.forest import Forest
 from firstpage.interop.export.grown import read_forest
@@ -67,7 +68,7 @@ def flat_of(scoring: TreesScoring) -> Flat | None:
 
 def _flat(forest: Forest, depths: list[int]) -> Flat:
     sizes = [len(tree.feature) for tree in forest.trees]
-    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    roots = offsets_from_lengths(sizes)[:-1]
     feature, threshold, left, right, value = (
         np.concatenate([getattr(tree, name) for tree in forest.trees])
         for name in ("feature", "threshold", "left", "right", "value")

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.serving.asked import Asked, offsets_of, short, wishes_of
+from firstpage.data.groups import offsets_from_lengths
+from firstpage.serving.asked import Asked, short, wishes_of
 from firstpage.serving.limits import Limits, Refusal, check_candidates, check_queries
 from firstpage.types import Floats
 
@@ -34,7 +35,7 @@ def read_rank(body: bytes, names: tuple[str, ...], limits: Limits) -> Asked:
     if not isinstance(held, dict):
         raise Refusal(422, "the body must be a JSON object with 'candidates'.")
     ids, X = _query(held, names, limits, "the query")
-    return Asked(X, offsets_of([len(X)]), ids, [held.get("query")], wishes_of(held))
+    return Asked(X, offsets_from_lengths([len(X)]), ids, [held.get("query")], wishes_of(held))
 
 
 def read_batch(body: bytes, names: tuple[str, ...], limits: Limits) -> Asked:
@@ -55,7 +56,9 @@ def read_batch(body: bytes, names: tuple[str, ...], limits: Limits) -> Asked:
         ids += range(len(X)) if found is None else found
         blocks.append(X)
     labels = [query.get("query") for query in queries]
-    return Asked(np.concatenate(blocks), offsets_of([len(X) for X in blocks]), ids, labels, wishes)
+    return Asked(
+        np.concatenate(blocks), offsets_from_lengths([len(X) for X in blocks]), ids, labels, wishes
+    )
 
 
 def _parsed(body: bytes) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.serving.asked import Asked, offsets_of, short, wishes_of_address
+from firstpage.data.groups import offsets_from_lengths
+from firstpage.serving.asked import Asked, short, wishes_of_address
 from firstpage.serving.limits import Limits, Refusal, check_candidates, check_queries
 from firstpage.types import Array
 
@@ -21,7 +22,7 @@ MAGIC = b"\x93NUMPY"
 def read_rank(body: bytes, given: Mapping[str, str], width: int, limits: Limits) -> Asked:
     X = _matrix(body, width)
     check_candidates(len(X), limits, "the matrix")
-    return Asked(X, offsets_of([len(X)]), wishes=wishes_of_address(given))
+    return Asked(X, offsets_from_lengths([len(X)]), wishes=wishes_of_address(given))
 
 
 def read_batch(body: bytes, given: Mapping[str, str], width: int, limits: Limits) -> Asked:
@@ -42,7 +43,7 @@ def read_batch(body: bytes, given: Mapping[str, str], width: int, limits: Limits
         raise Refusal(
             422, f"the lengths add up to {sum(lengths)}, and the matrix has {len(X)} rows."
         )
-    return Asked(X, offsets_of(lengths), wishes=wishes_of_address(given))
+    return Asked(X, offsets_from_lengths(lengths), wishes=wishes_of_address(given))
 
 
 def written(values: Array) -> bytes:

@@ -13,6 +13,7 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, Progress, open_bytes
 from firstpage.errors import DataError, FirstpageWarning, at
@@ -313,7 +314,7 @@ class LetorReader:
         starts = np.array([row for _, row in self.segments], np.int64)
         lengths = np.diff(starts, append=self.rows)
         counts = np.bincount(numbers, weights=lengths).astype(np.int64)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offsets = offsets_from_lengths(counts)
         ids = None
         if any(chunk.any() for chunk in self.id_sizes):
             ends = np.cumsum(np.concatenate(self.id_sizes), dtype=np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.letor_writer import check_name
-from firstpage.data.groups import check_groups, group_rows
+from firstpage.data.groups import check_groups, group_rows, offsets_from_lengths
 from firstpage.data.ids import Ids, encoded
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, FirstpageWarning, at
@@ -79,7 +79,7 @@ class Column:
             if not isinstance(docs, Mapping):
                 raise DataError(f"query {query!r} must map documents to numbers; got {docs!r}.")
         lengths = [len(docs) for docs in table.values()]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = offsets_from_lengths(lengths)
         docids = Ids.of(doc for docs in table.values() for doc in docs)
         try:
             values = np.array([v for docs in table.values() for v in docs.values()], np.float64)
@@ -173,7 +173,7 @@ def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int
         warnings.warn(INTERLEAVED.format(what=path), FirstpageWarning, stacklevel=3)
         order = np.argsort(query, kind="stable")
         docids, values = docids[order], values[order]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=queries))])
+    offsets = offsets_from_lengths(np.bincount(query, minlength=queries))
     names = Ids(text, query_starts[:queries].copy(), query_ends[:queries].copy())
     tag = _tag(text) if cls is Run else ""
     return cls(names, offsets.astype(np.int64), docids, values, tag, str(path))

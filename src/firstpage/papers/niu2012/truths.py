@@ -15,6 +15,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import read_folds
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.joins import intersect
 from firstpage.data.synthetic import Synthetic
@@ -90,7 +91,7 @@ def _orders(folder: str) -> Dataset:
     y = np.concatenate(labels)
     return Dataset(
         np.zeros((len(y), 1), np.float32), y,
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets_from_lengths(lengths),
         Ids.of(queries), Ids.of(docids), None, folder,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.groups import group_rows
+from firstpage.data.groups import group_rows, offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.data.truth import Truth
@@ -277,7 +277,7 @@ def with_copies(training: Training, who: str) -> Training:
         )
     copies = weights.astype(np.int64)
     rows = np.repeat(np.arange(len(copies)), copies)
-    reached = np.concatenate([[0], np.cumsum(copies)])
+    reached = offsets_from_lengths(copies)
     copied = replace(
         data,
         X=data.X[rows],

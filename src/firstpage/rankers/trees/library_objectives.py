@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.losses.registry import LOSSES, loss
@@ -62,7 +63,7 @@ class Metric:
             raise DataError(NO_GROUPS)
         else:
             labels, scores = first, second
-            offsets = np.concatenate([[0], np.cumsum(group)]).astype(np.int64)
+            offsets = offsets_from_lengths(group)
         y = labels_of(labels, int(offsets[-1]))
         how = convention("default")
         queries = Ids.of([str(q) for q in range(len(offsets) - 1)])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
@@ -81,7 +82,7 @@ class Objective:
             if group is None:
                 raise DataError(NO_GROUPS)
             labels, scores = first, second
-            offsets = np.concatenate([[0], np.cumsum(group)]).astype(np.int64)
+            offsets = offsets_from_lengths(group)
         return self._prepared(labels, weight, offsets)(np.asarray(scores, np.float64).ravel())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def offsets_of(data: Any) -> Ints:
         group = data.get_group()
         if group is None:
             raise DataError(NO_GROUPS)
-        ends = np.concatenate([[0], np.cumsum(group)]).astype(np.int64)
+        ends = offsets_from_lengths(group)
     if len(ends) < 2:
         raise DataError(NO_GROUPS)
     return ends

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import stacked_rows
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.engine.engine import Parts
 from firstpage.scorers.linear import WIDE, LinearFitting, by_width
 from firstpage.scorers.scorer import Fitting
@@ -67,7 +68,7 @@ class SpreadObjective:
         total = sum(share for *_, share in found)
         bends = np.concatenate([bend for _, _, bend, _ in found]) / total
         lengths = np.concatenate([lengths for _, lengths, _, _ in found])
-        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        ends = offsets_from_lengths(lengths)
         fitting = LinearFitting(stacked_rows([rows for rows, *_ in found]))
         return fitting.conditioner([ends], bends, self.l2)
 
