@@ -29,8 +29,8 @@ from tests.aggregation.cases import random_query
 from tests.aggregation.test_methods import CASES as AGGREGATIONS
 from tests.aggregation.test_methods import ballots_of
 from tests.dcglearn.reference import random_preferences
-from tests.exporting.conftest import RANKERS as EXPORTED
-from tests.exporting.conftest import ranker as exported
+from tests.interop.export.conftest import RANKERS as EXPORTED
+from tests.interop.export.conftest import ranker as exported
 from tests.labeling.reference import by_merit, play
 from tests.measures.test_family import CASES as MEASURES
 from tests.rankers.test_family import MADE, TEST, TRAIN

@@ -14,8 +14,8 @@ import pytest
 
 from firstpage.folders import cache_folder
 from firstpage.papers.study import cache
+from tests.papers.folders import letor
 from tests.patience import PATIENCE
-from tests.studies.folders import letor
 
 ONE = ("reproduce", "zhou2013/figure1", "--seeds", 2, "--jobs", 1)
 

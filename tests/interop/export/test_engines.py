@@ -13,7 +13,7 @@ from firstpage.interop.export.export import TARGETS
 from firstpage.interop.export.forest import floor32, unscaled
 from firstpage.interop.export.solr import SLACK, lowered
 from firstpage.rankers.model_files import model_of
-from tests.exporting.conftest import (
+from tests.interop.export.conftest import (
     CLOSE,
     NAMES,
     RANKERS,
@@ -25,7 +25,7 @@ from tests.exporting.conftest import (
     sizes_of,
     without_tiny,
 )
-from tests.exporting.engines import ENGINES
+from tests.interop.export.engines import ENGINES
 
 HOW = [None, "global minmax", "global standard"]
 
@@ -61,7 +61,7 @@ def test_a_wrong_direction_would_be_seen() -> None:
     fitted = ranker("lightgbm")
     given, made = probe(fitted), fp.export(fitted, "ranklib")
     text = made.files["model.txt"].decode()
-    from tests.exporting import engines
+    from tests.interop.export import engines
 
     def strict(node, X):
         if node[0].tag == "output":

@@ -14,8 +14,8 @@ from firstpage.interop.read.clicks import write_pairs
 from firstpage.labeling.simulation.votes import read_votes
 from firstpage.rankers.model_files import read_model
 from tests.cli.conftest import run  # noqa: F401
-from tests.exporting.conftest import CLOSE, RANKERS, dataset, predict, probe, ranker
-from tests.exporting.engines import ranklib
+from tests.interop.export.conftest import CLOSE, RANKERS, dataset, predict, probe, ranker
+from tests.interop.export.engines import ranklib
 
 ENSEMBLE = """## LambdaMART
 ## No. of trees = 2

@@ -13,7 +13,7 @@ from firstpage.errors import FirstpageError
 from firstpage.papers.study import cache
 from firstpage.papers.study.run import reproduce
 from firstpage.papers.study.study import Plan, Work
-from tests.studies import works
+from tests.papers import works
 
 
 def test_cells_are_means_over_runs_with_their_errors() -> None:

@@ -10,7 +10,7 @@ from firstpage.names import PartError
 from firstpage.papers.study.registry import STUDIES, chosen, listing, study
 from firstpage.papers.study.sources import data_folder, fingerprint, inventory, missing
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_every_figure_that_needs_no_private_data_is_there() -> None:

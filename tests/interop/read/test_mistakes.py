@@ -10,7 +10,7 @@ import pytest
 
 import firstpage as fp
 from tests.cli.conftest import run  # noqa: F401
-from tests.importing.test_import import ENSEMBLE, hit
+from tests.interop.read.test_import import ENSEMBLE, hit
 
 RATED, CLICKED = "query,docid,rating\n", "query,docid,position,clicked\n"
 

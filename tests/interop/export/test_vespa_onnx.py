@@ -10,8 +10,17 @@ import pytest
 
 import firstpage as fp
 from firstpage.rankers.model_files import Model
-from tests.exporting.conftest import CLOSE, NAMES, RANKERS, Probe, dataset, predict, probe, ranker
-from tests.exporting.test_runtimes import network
+from tests.interop.export.conftest import (
+    CLOSE,
+    NAMES,
+    RANKERS,
+    Probe,
+    dataset,
+    predict,
+    probe,
+    ranker,
+)
+from tests.interop.export.test_runtimes import network
 
 TENSOR = re.compile(r"tensor<(float|double)>\(d0\[1\],d1\[(\d+)\]\):\[\[(.*?)\]\]", re.S)
 

@@ -22,7 +22,7 @@ from firstpage.solvers.objective import Objective, whole_queries
 
 pytestmark = pytest.mark.torch
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DATA = fp.Synthetic(queries=60, docs="uniform(2, 30)", features=6, grades=3, seed=1).dataset()
 
 
@@ -33,7 +33,7 @@ def triton_or_skip() -> None:
 def test_kernels_compute_what_the_cpu_does() -> None:
     triton_or_skip()
     env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    words = [sys.executable, "-W", "ignore", "-m", "tests.device.on_cpu"]
+    words = [sys.executable, "-W", "ignore", "-m", "tests.solvers.gpu.on_cpu"]
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
     assert done.stdout.strip().endswith("as on the CPU"), done.stderr[-2000:]
 

@@ -18,7 +18,7 @@ from firstpage.papers.study.study import Cell, Cells, Plan
 from firstpage.papers.xia2009 import training, verdicts
 from firstpage.papers.xia2009.printed import LETOR, MEASURES, PRINTED, papers
 from firstpage.papers.xia2009.study import XIA2009
-from tests.studies.folders import letor
+from tests.papers.folders import letor
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 VERDICTS = {"holds", "does not hold", "cannot be tested"}

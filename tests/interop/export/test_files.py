@@ -10,7 +10,7 @@ import pytest
 import firstpage as fp
 from firstpage.interop.export.export import TARGETS
 from tests.cli.conftest import run  # noqa: F401
-from tests.exporting.conftest import NAMES, ranker
+from tests.interop.export.conftest import NAMES, ranker
 
 
 @pytest.fixture

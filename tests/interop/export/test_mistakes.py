@@ -17,9 +17,9 @@ from firstpage.rankers.model_files import Model
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.stumps import StumpsScoring
 from tests.cli.conftest import run  # noqa: F401
-from tests.exporting.conftest import NAMES, ranker
-from tests.exporting.engines import ENGINES
-from tests.exporting.test_runtimes import run_onnx
+from tests.interop.export.conftest import NAMES, ranker
+from tests.interop.export.engines import ENGINES
+from tests.interop.export.test_runtimes import run_onnx
 
 
 def linear(*weights: float, intercept: float = 0.0, names: Any = None, how: Any = None) -> Model:

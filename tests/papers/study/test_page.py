@@ -8,7 +8,7 @@ from firstpage.papers.study import page
 from firstpage.papers.study.run import Reproduction, merged, reproduce
 from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Grid, Plan, Work
 from firstpage.papers.study.tables import every_cell, tables
-from tests.studies import works
+from tests.papers import works
 
 
 def found(*entries: Entry, **plan: int) -> Reproduction:

@@ -11,7 +11,7 @@ from firstpage.papers.theory.minimizer import by_planes, least, looks_convex
 from firstpage.papers.theory.spaces import Space
 from firstpage.papers.theory.surrogates import OfFunction, surrogate
 from firstpage.papers.xia2009 import proposition_10
-from tests.theory.test_sensitivity import full, hinge, squared, top_one
+from tests.papers.theory.test_sensitivity import full, hinge, squared, top_one
 
 THREE = Space.of({(0, 1, 2): 0.40, (1, 0, 2): 0.35, (2, 1, 0): 0.25})
 

@@ -16,7 +16,7 @@ from firstpage.papers.cheng2014.study import CHENG2014
 from firstpage.papers.study.letor_protocol import FOLDS
 from firstpage.papers.study.run import reproduce
 from firstpage.papers.study.study import Cell, Cells, Claim, Plan
-from tests.studies.folders import letor
+from tests.papers.folders import letor
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 VERDICTS = {"holds", "does not hold", "cannot be tested"}

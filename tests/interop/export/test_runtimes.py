@@ -15,7 +15,7 @@ import firstpage as fp
 from firstpage.rankers.model_files import Model, model_of
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring
-from tests.exporting.conftest import CLOSE, NAMES, RANKERS, dataset, predict, probe, ranker
+from tests.interop.export.conftest import CLOSE, NAMES, RANKERS, dataset, predict, probe, ranker
 
 HOW = [None, "minmax", "standard", "global minmax", "global standard"]
 
