@@ -8,7 +8,7 @@ import pytest
 import firstpage as fp
 from firstpage.aggregation.weights import normalized
 from firstpage.data.formats.trec import run_of
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import DataError, FirstpageError, MeasureError
 from tests.aggregation.test_ballots import as_run, ranked
 
 # Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
@@ -194,3 +194,19 @@ def test_silence_on_missing_documents_changes_who_wins() -> None:
     silent = fp.aggregate(runs, "Borda", missing="silent")
     assert ranked(last.run)["q"] == ["b", "a", "c"]  # three rankers put c last
     assert ranked(silent.run)["q"] == ["b", "c", "a"]  # nobody compared c with anything
+
+
+@pytest.mark.filterwarnings("ignore:.*unjudged")
+def test_wrong_rankings_are_one_line() -> None:
+    runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": 0.5, "b": 1.0}}]
+    qrels = {"q": {"a": 1}}
+    for wrong in (
+        lambda: fp.Ballots.of_lists([["a", "b"]]),
+        lambda: fp.Ballots.of_lists([{"q": 5}]),
+        lambda: fp.Ballots.of_lists([{"q": "ab"}]),
+        lambda: fp.supervised_weights([], qrels),
+        lambda: fp.aggregate(runs, qrels=qrels, valid=5),
+    ):
+        with pytest.raises(FirstpageError):
+            wrong()
+    assert fp.aggregate(runs, qrels=qrels).weights[0] > 0.5

@@ -227,3 +227,18 @@ def test_ballots_do_not_change() -> None:
         fp.Ballots(places, np.array([0, 2]), rows, offsets, found.queries[:1])
     with pytest.raises(DataError, match="rise from 0 to the 1 documents"):
         fp.Ballots(places, offsets, rows, np.array([0, 2]), found.queries[:1])
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"offsets": [0, 1.5, 2]}, "whole numbers"),
+        ({"offsets": [0, 2], "docids": ["a"]}, "1 docids"),
+        ({"offsets": [0, 2], "names": ["a", "b", "c"]}, "3 names"),
+        ({"offsets": [0, 2], "depth": 0}, "depth must be"),
+    ],
+)
+def test_ballots_are_checked(how, said) -> None:
+    with pytest.raises(DataError, match=said):
+        fp.Ballots.of_scores(np.ones((1, 2)), **how)
+    assert len(fp.Ballots.of_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,11 @@ def test_an_order_must_stay_in_its_query() -> None:
     with pytest.raises(DataError):
         fp.kemeny_cost([0, 0, 1], ballots)
     assert fp.kemeny_cost([1, 0, 0], ballots).tolist() == [1.0, 0.0]
+
+
+def test_a_ratio_without_end_is_null() -> None:
+    scores = np.array([[3.0, 2.0, 1.0]])
+    ballots = fp.Ballots.of_scores(scores, [0, 3], mu_scores=-scores[0])
+    found = fp.aggregate(ballots, "skr")
+    held = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert held["kemeny"]["ratio"] is None or held["kemeny"]["ratio"] >= 1

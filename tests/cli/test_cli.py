@@ -337,8 +337,8 @@ def test_mistakes_are_one_clear_line(run, files, monkeypatch, name) -> None:
         assert err.count("\n") == 1
 
 
-def firstpage(*args: str, **options) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "firstpage", *args]
+def firstpage(*args: object, **options) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "firstpage", *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
@@ -456,3 +456,33 @@ def test_a_packed_report_is_in_the_format_that_its_name_says(run, files) -> None
         run("evaluate", files / "data.txt", "--scores", files / "good.scores", "-o", target)[0] == 0
     )
     assert gzip.decompress(target.read_bytes()).startswith(b"measure,mean,low,high\n")
+
+
+INTERLEAVED = "2 qid:1 1:1\n0 qid:2 1:0\n1 qid:1 1:0\n3 qid:2 1:1\n0 qid:1 1:3\n"
+
+
+@pytest.mark.slow
+def test_scores_follow_interleaved_data(tmp_path: Path, monkeypatch) -> None:
+    from firstpage.data.formats import letor
+
+    (tmp_path / "i.txt").write_text(INTERLEAVED)
+    (tmp_path / "i.scores").write_text("2\n0\n1\n3\n0\n")  # the labels, in the file's order
+    done = firstpage("evaluate", "i.txt", "--scores", "i.scores", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["measures"]["NDCG@10"] == pytest.approx(1.0)
+    assert "regrouped" in done.stderr
+    firstpage("convert", "i.txt", "i.run", "--scores", "i.scores", cwd=tmp_path)
+    assert fp.read_run(tmp_path / "i.run").to_dict()["2"] == {"2-1": 0, "2-2": 3}
+    monkeypatch.setattr(letor, "CACHED_FROM", 0)
+    for _ in range(2):  # parsed, then from the cache
+        with pytest.warns(fp.FirstpageWarning, match="regrouped"):
+            data = fp.read_letor(tmp_path / "i.txt", cache=tmp_path / "cache")
+        assert data.arranged([2, 0, 1, 3, 0]).tolist() == data.y.tolist()
+
+
+@pytest.mark.slow
+def test_terminals_without_unicode_and_without_output() -> None:
+    done = firstpage("measures", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    command = f'"{sys.executable}" -m firstpage measures >&-'
+    closed = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=PATIENCE)
+    assert "Traceback" not in closed.stderr

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -189,3 +190,26 @@ def test_transforms_that_cannot_be() -> None:
 
     with pytest.raises(fp.DataError, match=r"use data.dense\(\) first"):
         fp.MinMax().apply(DATA.with_features(csr_array(np.eye(9, 3))))
+
+
+def test_feature_names_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(fp.DataError, match="2 features need as many different names"):
+        fp.Dataset.from_arrays([[1.0, 2.0]], [1], [1], feature_names=["a"])
+    data = fp.Dataset.from_arrays([[1.0, 2.0]], [1], [1], feature_names=["label", "b"])
+    with pytest.raises(fp.DataError, match="cannot be called label"):
+        fp.write(data, tmp_path / "x.csv")
+
+
+def test_datasets_neither_freeze_nor_follow_the_callers_labels() -> None:
+    X, y = np.zeros((2, 1)), np.array([1.0, 0.0])
+    data = fp.Dataset.from_arrays(X, y, [1, 1])
+    truth = fp.Truth.of(y)
+    run = fp.Run.from_arrays([1, 1], ["a", "b"], y)
+    X[0, 0] = 5  # still ours to write
+    y[0] = 9
+    assert data.y[0] == truth.labels[0] == run.values[0] == 1
+    from scipy.sparse import csr_array
+
+    sparse = fp.Dataset.from_arrays(csr_array(np.eye(2)), [1, 0], [1, 1])
+    with pytest.raises(ValueError, match="read-only"):
+        sparse.X.indices[0] = 1

@@ -121,3 +121,7 @@ def test_datasets_carry_their_truth() -> None:
     data = fp.Dataset.from_arrays(np.zeros((3, 1)), [2, 0, 1], [1, 1, 1])
     assert data.with_labels(data.truth.top_k(2)).y.tolist() == [2, 0, 1]
     assert data.with_labels(data.truth.top_k(1)).y.tolist() == [1, 0, 0]
+
+
+def test_three_grades_can_be_turned_into_any_top_k() -> None:
+    assert sorted(fp.Truth.of([2, 1, 0, 0]).top_k(3).labels) == [0, 1, 2, 3]

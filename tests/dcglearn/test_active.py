@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+import firstpage as fp
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import STRATEGIES, choose
 from firstpage.dcglearn.advice import MIN_PAIRS, MIN_QUERIES, Advice, _fitted, advice
@@ -217,3 +220,16 @@ def test_a_known_measure_agrees_with_itself():
 def test_simulations_that_cannot_be(options, words):
     with pytest.raises(DataError, match=words):
         simulate(**options)
+
+
+def test_chosen_pairs_are_written_as_they_stand(tmp_path, monkeypatch):
+    from firstpage.data.preferences.files import chosen_rows
+
+    monkeypatch.chdir(tmp_path)
+    row = {"query": "q", "left": ["d1", "d2"], "right": "old", "outcome": 0, "note": "kept"}
+    (tmp_path / "pool.jsonl").write_text(json.dumps(row) + "\n")
+    assert chosen_rows("pool.jsonl", [0]) == [
+        {"query": "q", "left": ["d1", "d2"], "right": "old", "note": "kept"}
+    ]
+    fp.write_preferences(world(1).pairs(3, np.random.default_rng(0)), "pool.npz")
+    assert set(chosen_rows("pool.npz", [2])[0]) == {"left", "right"}

@@ -170,3 +170,24 @@ def test_example_1_flips_at_the_third_power() -> None:
 def test_proposition_1_and_the_list_of_checks() -> None:
     assert proposition_1().holds
     assert all(check().holds for check in CLAIMS.values())
+
+
+def test_ndcg_with_rising_discounts_is_that_of_evaluate(tmp_path) -> None:
+    """The best order is not that by grade where a later place is worth more."""
+    from firstpage.dcglearn.ranked import Ranked
+    from firstpage.dcglearn.reading import wanted
+    from firstpage.measures.conventions import convention
+
+    rng = np.random.default_rng(0)
+    made = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)
+    data = made.dataset()
+    path = tmp_path / "rising.json"
+    fp.Utility.of([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
+    systems = {name: rng.random(data.n_docs) for name in "ab"}
+    ranked = Ranked.of(systems, data, convention("default"))
+    for text in (f"NDCG({path})@4", f"NDCG({path}, form=weights)", "NDCG@3", f"DCG({path})"):
+        got = ranked.values(ranked.scale(wanted(text)))
+        for row, scores in zip(got, systems.values(), strict=True):
+            assert row == pytest.approx(fp.evaluate(scores, data, measures=text).values[0])
+    with pytest.raises(MeasureError, match="ask for DCG, or let discounts fall"):
+        fp.verdicts(systems, data, f"NDCG({path})@4", falling=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 
+import firstpage as fp
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.data.preferences.utility import Utility, read_utility
+from firstpage.data.preferences.utility import Utility, normalized, read_utility
 from firstpage.dcglearn.checks import contradicted, fingerprints
 from firstpage.dcglearn.factor import factors, similarity
 from firstpage.dcglearn.intervals import intervals
@@ -350,3 +352,108 @@ def test_a_table_of_nothing_has_no_factors():
     assert found.share == 1.0
     assert not found.gains.any()
     assert similarity(np.zeros((2, 2)), np.ones((2, 2))) == 0.0
+
+
+def quiet(learner: fp.DCGLearn, *given, **more) -> fp.DCGLearn:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FirstpageWarning)
+        return learner.fit(*given, **more)
+
+
+def test_rounding_is_no_first_discount():
+    _, discounts = normalized(np.array([0.0, 1.0]), np.array([1e-16, 2.0, 1.0]))
+    assert discounts.tolist() == [0.0, 1.0, 0.5]
+
+
+def test_both_forms_are_held_out():
+    """Gains that depend on the place: the weights know it, gains times discounts cannot."""
+    rng = np.random.default_rng(0)
+    table = np.array([[0, 3, 3, 3], [0, 0, 0, 3], [0, 2, 2, 2], [0, 0, 2, 2]], float)
+
+    def judged(count: int) -> fp.Preferences:
+        left, right = rng.integers(0, 4, (2, count, 4))
+        apart = (table[range(4), left] - table[range(4), right]).sum(axis=1)
+        found = fp.Preferences.of(left, right, np.sign(apart))
+        return found[found.outcome != 0]
+
+    learner = fp.DCGLearn(K=4).fit(judged(600))
+    path, test = learner.path_, judged(5000)
+    assert path.accuracy("weights") > path.accuracy("gains") + 0.03
+    for form in ("weights", "gains"):
+        told = learner.agreement(test, form).accuracy
+        assert path.accuracy(form) == pytest.approx(told, abs=0.04)
+
+
+def test_a_fit_that_fails_leaves_the_old_one():
+    learner = fp.DCGLearn(10, C=1.0).fit(varied(100))
+    before = learner.about()
+    with pytest.raises(DataError, match="all pairs are ties"):
+        learner.fit([[1, 0]], [[0, 1]], [0])
+    assert learner.about() == before
+    learner.set_params(K=2, C_tie=5.0, unjudged="refuse", strong=9.0)
+    assert learner.about() == before
+    assert learner.along([1.0])[1.0].weights == pytest.approx(learner.weights_)
+
+
+def test_what_is_not_fitted_says_so():
+    with pytest.raises(AttributeError, match="no weights_ before it is fitted; call fit first"):
+        _ = fp.DCGLearn().weights_
+    with pytest.raises(AttributeError, match="has no 'nonsense'"):
+        _ = fp.DCGLearn().nonsense
+    learner = pickle.loads(pickle.dumps(fp.DCGLearn(10, C=1.0).fit(varied(30))))
+    assert learner.weights_.shape == (10, 5)
+
+
+def test_validation_pairs_of_ties_are_no_validation():
+    given = varied(60)
+    ties = fp.Preferences.of([[1, 0]], [[0, 1]], [0], grades=range(5))
+    with pytest.warns(FirstpageWarning, match="C = 1: the validation pairs hold no preference"):
+        learner = fp.DCGLearn(10).fit(given, valid=ties)
+    assert learner.C_ == 1.0
+
+
+@pytest.mark.parametrize(
+    "grades", [(0, 2, 1, 3, 4), (0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 0), ("a", "b")]
+)
+def test_grades_that_are_not_upward(grades):
+    with pytest.raises(DataError, match="grades must be"):
+        fp.DCGLearn(10, C=1.0, grades=grades).fit(varied(20))
+
+
+def test_weights_that_no_number_can_hold():
+    given = varied(40)
+    with pytest.raises(DataError, match="numbers from 0 to 1e\\+100"):
+        fp.Preferences.of(given.left, given.right, weight=np.full(40, 1e308))
+    rng = np.random.default_rng(0)
+    wild = fp.Preferences.of(
+        given.left,
+        given.right,
+        given.outcome,
+        weight=10.0 ** rng.uniform(-12, 12, 40),
+        grades=range(5),
+    )
+    try:
+        learner = quiet(fp.DCGLearn(10, C=1e8), wild)
+    except DataError as error:
+        assert "too large or too unequal" in str(error)
+    else:
+        assert np.isfinite(learner.weights_).all()
+
+
+def test_pairs_without_a_segment_are_of_none():
+    given = varied(60)
+    some = fp.Preferences.of(
+        given.left, given.right, given.outcome, segment=["a"] * 30 + [""] * 30, grades=range(5)
+    )
+    learner = fp.DCGLearn(10, C=1.0).fit(some)
+    assert list(learner.segments_) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [({"K": True}, "K, the places"), ({"grid": 1.0}, "grid must be"), ({"seed": -1}, "seed must be"),
+     ({"K": 3000}, "too many, at most")],
+)  # fmt: skip
+def test_parameters_of_the_wrong_kind(parameters, words):
+    with pytest.raises(DataError, match=words):
+        fp.DCGLearn(**{"K": 10, "C": 1.0, **parameters}).fit(varied(20))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import firstpage as fp
 from firstpage.dcglearn import solver
 from firstpage.dcglearn.cone import cone
 from firstpage.dcglearn.pairs import encode
 from firstpage.dcglearn.solver import solve
 from firstpage.dcglearn.sums import Sums
+from firstpage.errors import FirstpageWarning
 from tests.dcglearn.reference import (
     clarabel_optimum,
     exact_optimum,
@@ -19,6 +23,7 @@ from tests.dcglearn.reference import (
     order_constraints,
     random_preferences,
 )
+from tests.dcglearn.test_learn import varied
 
 MARGINS = np.array([1.0, 1.0, 1.5])
 COSTS = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1e3]
@@ -146,3 +151,20 @@ def test_a_loose_gap_is_reported(monkeypatch):
     pairs = problem(800, seed=1)
     with pytest.warns(match="stopped after 2 steps"):
         solve(Sums(pairs, MARGINS), cone(10, 5), np.full(3, 100.0))
+
+
+def test_an_optimum_that_is_not_certain_is_told():
+    given = varied(200, noise=3.0)
+    rng = np.random.default_rng(1)
+    wild = fp.Preferences.of(
+        given.left,
+        given.right,
+        given.outcome,
+        weight=10.0 ** rng.uniform(-8, 8, 200),
+        grades=range(5),
+    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", FirstpageWarning)
+        learner = fp.DCGLearn(10, C=1.0).fit(wild)
+    told = any("certified gap" in str(w.message) for w in said)
+    assert told == (learner.gap_ > 1e-8 * learner.objective_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import firstpage as fp
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.certificates.problem import Problem
 from firstpage.dcglearn.certificates.verdicts import verdicts
@@ -258,3 +259,14 @@ def test_baseline_and_errors() -> None:
 def test_the_problem_at_ones_is_the_difference() -> None:
     one = Problem(np.array([[[1.0, -2.0]], [[3.0, 0.0]]]), np.array([[[1.0, 1.0]], [[2.0, 1.0]]]))
     assert one.value(np.ones(1), np.array([2.0, 1.0])) == pytest.approx(0 / 3 + 6 / 5)
+
+
+def test_a_verdict_is_not_undecided_by_rounding():
+    labels = np.array([[3, 3, 0, 2], [1, 2, 0, 2]])
+    a, b = np.array([[3.0, 2, 1, 0]] * 2), np.array([[2.0, 1, 3, 0], [1, 2, 0, 3]])
+    (found,) = fp.verdicts(
+        {"A": a.ravel(), "B": b.ravel()}, labels.ravel().astype(float), "DCG@3",
+        qid=np.repeat([0, 1], 4), vary="discounts",
+    )  # fmt: skip
+    assert found.anyhow.state == "flips"
+    assert found.anyhow.witness.difference < 0

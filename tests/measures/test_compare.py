@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +21,7 @@ from firstpage.measures.significance import (
     randomized_tukey,
     wilcoxon,
 )
+from tests.patience import PATIENCE
 
 # Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
@@ -182,3 +187,16 @@ def test_bad_comparisons(options, says: str) -> None:
         fp.compare(named, labels, qid=qid, **options)
     with pytest.raises(fp.DataError, match="at least two systems"):
         fp.compare({"one": named["good"]}, labels, qid=qid)
+
+
+@pytest.mark.slow
+def test_resampling_is_compiled_even_for_small_data(tmp_path: Path) -> None:
+    env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path)}
+    script = (
+        "import firstpage as fp\n"
+        "fp.compare({'a': [1, 2] * 30, 'b': [2, 1] * 30}, [0, 1] * 30, qid=sorted([*range(30)] * 2))"
+        ".differences\n"
+    )
+    subprocess.run([sys.executable, "-c", script], env=env, check=True, timeout=PATIENCE)
+    made = {file.name.split("-")[0] for file in (tmp_path / "kernels").iterdir()}
+    assert {"flip_signs", "tukey_ranges", "bootstrap_means"} <= made

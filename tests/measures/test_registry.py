@@ -120,3 +120,7 @@ def test_keys_are_the_texts_that_were_typed() -> None:
     assert list(found.to_dict()["measures"]) == ["map", "ERR", "ndcg_cut_5"]
     with pytest.raises(KeyError, match="'AP' was not measured"):
         found.per_query("AP")
+
+
+def test_a_huge_cut_off_cuts_nothing() -> None:
+    assert fp.evaluate([1], [1], qid=[1], measures="NDCG@99999999999999999999").values[0, 0] == 1

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import firstpage as fp
-from firstpage.errors import FirstpageWarning
+from firstpage.errors import FirstpageError, FirstpageWarning
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 Y = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1])
@@ -253,3 +253,65 @@ def test_missing_extras_say_what_to_install(monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(fp.FirstpageError, match=rf"firstpage\[{extra}\]"):
             fp.ListNet(scorer=scorer).fit(X, Y, qid=Q)
+
+
+RNG = np.random.default_rng(0)
+
+
+FIVE_FEATURES = RNG.normal(size=(300, 5))
+
+
+QID = np.repeat(np.arange(30), 10)
+
+
+THREE_GRADES = np.clip(np.round(FIVE_FEATURES @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"l2": "abc"}, {"seed": "abc"}, {"seed": -5}, {"patience": "x"}, {"solver": 5}, {"scorer": 5},
+        {"k": True}, {"threads": "x"}, {"solver": "sgd(rate=x)"}, {"solver": "sgd(batch=0)"},
+        {"solver": "gd(rate=-1)"}, {"solver": "lbfgs(max_iter=x)"}, {"scorer": "trees(count=x)"},
+        {"scorer": "trees(rate=inf)"}, {"scorer": "trees(options=3)"}, {"verbose": "maybe"},
+        {"scorer": "trees(options={'num_leaves': -3})"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_wrong_parameters_are_said(settings) -> None:
+    with pytest.raises(FirstpageError) as caught:
+        fp.ListNet(**settings).fit(FIVE_FEATURES, THREE_GRADES, qid=QID)
+    assert "\n" not in str(caught.value)
+
+
+DATA = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
+
+
+TRAIN, VALID = DATA[:20], DATA[20:]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        fp.FocusedSVM(beta="x"),
+        fp.FocusedSVM(beta=None),
+        fp.FocusedSVM(beta=[0.5]),
+        fp.FocusedNet(beta="x"),
+        fp.TopMargin(delta=5),
+        fp.TopSlack(delta=None),
+        fp.TopSlack(delta="NDCG@99999999999"),
+        fp.RankSVM(k=10**30),
+        fp.RankSVM(seed=10**30),
+        fp.RankSVM(C=float("nan")),
+        fp.RankSVM(C=10**400),
+        fp.AdaRank(halvings=10**9),
+        fp.TopRank(depth=10**30),
+        fp.TopRank(depth=20_000),
+        fp.TopRank(warm_start=True),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_one_line(made) -> None:
+    with pytest.raises(FirstpageError) as error:
+        made.fit(TRAIN)
+    assert "\n" not in str(error.value)

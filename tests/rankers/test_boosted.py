@@ -682,3 +682,29 @@ def test_stumps_explain_themselves(tmp_path) -> None:
     assert "range of steps" in explanation_text(found, 3)
     assert "How it reads them" in explanation_page(found, 3)
     assert json.loads(json.dumps(found.to_dict()))["features"][0]["levels"] == levels.tolist()
+
+
+SYNTHETIC = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
+
+
+TRAINING, VALID = SYNTHETIC[:20], SYNTHETIC[20:]
+
+
+def test_boosting_in_vain_says_so_and_keeps_its_objective() -> None:
+    with pytest.warns(FirstpageWarning, match="nothing was learnt"):
+        fp.RankBoost().fit(np.ones((20, 3)), np.arange(20) % 3)
+    ranker = fp.AdaRank(warm_start=True).fit(TRAINING)
+    before = ranker.objective_
+    ranker.fit(TRAINING)
+    assert ranker.objective_ <= before
+
+
+def test_tables_too_large_are_refused() -> None:
+    import firstpage.solvers.boosting.pools as pools
+
+    most, pools.MOST_BYTES = pools.MOST_BYTES, 1000
+    try:
+        with pytest.raises(DataError, match="take fewer"):
+            fp.FocusedBoost(k=3).fit(TRAINING)
+    finally:
+        pools.MOST_BYTES = most

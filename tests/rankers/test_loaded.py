@@ -20,6 +20,7 @@ from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, fit_record, fitted_attributes
 from firstpage.rankers.model_files import HELD
 from firstpage.rankers.registry import RANKERS
+from firstpage.solvers.descent import SGD, GradientDescent
 
 DATA = fp.Synthetic(queries=40, docs="uniform(2, 12)", features=4, grades=3, seed=3).dataset()
 TRAIN, VALID = DATA[:28], DATA[28:]
@@ -192,3 +193,27 @@ def test_files_of_old_and_of_others_say_what_they_lack(tmp_path) -> None:
     assert other.coef_.tolist() == [0.5, -1, 0, 2]
     other.save(path)
     assert fitted(fp.load(path)) == fitted(other)
+
+
+RNG = np.random.default_rng(0)
+
+
+X = RNG.normal(size=(300, 5))
+
+
+QID = np.repeat(np.arange(30), 10)
+
+
+Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
+
+
+def test_parts_survive_a_model_file(tmp_path) -> None:
+    for made in (
+        fp.ListNet(solver=GradientDescent(rate=0.1, max_iter=7)),
+        fp.ListNet(solver=SGD(rate=0.1, max_iter=2)),
+        fp.ListNet(scorer="trees(count=3, options={'max_depth': 3, 'lambda_l2': 1.0})"),
+        fp.ListNet(measure=fp.measure("NDCG@5")),
+    ):
+        made.fit(X, Y, qid=QID).save(tmp_path / "m.json")
+        again = fp.load(tmp_path / "m.json")
+        assert again.fit(X, Y, qid=QID).predict(X).tolist() == made.predict(X).tolist()

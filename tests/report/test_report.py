@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from html.parser import HTMLParser
 
 import numpy as np
@@ -157,3 +158,15 @@ def test_ratios_are_equally_far_apart_and_words_stand_at_the_end() -> None:
     assert "<title>a, full: 0.100</title>" in drawn
     shown = [part.split("<")[0] for part in drawn.split('text-anchor="middle">')[1:]]
     assert shown == ["1", "2", "5", "10", "20", "50", "100", "full"]
+
+
+def test_json_has_no_infinities() -> None:
+    from firstpage.report.results import render
+
+    found = fp.compare(
+        {"a": [2, 1] * 3, "b": [1, 2] * 3}, [1, 0] * 3, qid=[1, 1, 2, 2, 3, 3], measures="RR"
+    )
+    assert found.differences[0].effect == -np.inf
+    assert json.loads(render(found, "json"))["differences"][0]["effect"] is None
+    with pytest.raises(fp.MeasureError, match="DCG is too large"):
+        fp.evaluate([1], [2000], qid=[1], measures="DCG")

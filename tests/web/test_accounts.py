@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select, text
 
+from firstpage.errors import DataError
 from firstpage.web import sign_in
 from firstpage.web.security import COOKIE
 from firstpage.web.store import attempts, invitations, people, projects
@@ -278,3 +279,11 @@ def test_changes_are_audited(site: Site) -> None:
     actions = [row["action"] for row in found]
     assert actions[:3] == ["invitation made", "project open", "project changed"]
     assert {row["person_name"] for row in found[:3]} == {"Lena"}
+
+
+def test_logins_are_one_whatever_their_capitals(both: Site) -> None:
+    with both.store.write() as tx:
+        eva = people.create(tx, "Éva")
+        assert people.by_login(tx, "ÉVA") == people.by_login(tx, "E\u0301va") == eva
+        with pytest.raises(DataError, match="taken"):
+            people.create(tx, "éva")

@@ -240,3 +240,37 @@ def test_a_session_can_be_replayed_from_the_exported_log(site: Site) -> None:
     for row in rows:
         session.apply(from_dict(row))
     assert session.order == ("d0", "d1", "d2")
+
+
+@pytest.mark.slow
+def test_labels_after_a_switch_to_a_smaller_k(site: Site) -> None:
+    site.project(queries=1)
+    task = site.task("books", "ada")
+    site.client("lena").post(f"/api/v1/tasks/{task}/switch", json={"k": 2})
+    site.client("ada").judge(task)
+    truth = site.client("lena").get(f"{API}/consensus").json()["truths"][0]
+    assert truth["k"] == 2
+    assert sorted(truth["labels"].values(), reverse=True)[:3] == [2, 1, 0]
+
+
+@pytest.mark.slow
+def test_ties_are_told_with_the_truth(site: Site) -> None:
+    site.project(
+        queries=1, documents=4, assessors=("ada", "bob"), options={"ties": True},
+        setting={"k": 3, "strategy": "adaptive(budget=12)"},
+    )  # fmt: skip
+    for login in ("ada", "bob"):
+        site.client(login).judge(site.task("books", login), lambda left, right: 0)
+    truth = site.client("lena").get(f"{API}/consensus").json()["truths"][0]
+    assert len(truth["tied"][0]) >= 2
+
+
+@pytest.mark.slow
+def test_time_that_nobody_measured_does_not_count(site: Site) -> None:
+    site.project(queries=1)
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.answer(ada.state(task), spans=[{"kind": "active", "ms": 2000}]).json()
+    ada.answer(state)
+    effort = site.client("lena").get(f"{API}/effort").json()["tool"]["pairs"]
+    assert effort["judgments"] == 2
+    assert effort["seconds_per_judgment"]["mean"] == 2

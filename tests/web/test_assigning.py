@@ -244,3 +244,12 @@ def test_what_cannot_be_dealt_out_is_told(site: Site) -> None:
     reply = lena.get(f"{API}/assignment")
     assert reply.status_code == 400
     assert "at least 3 assessors" in reply.json()["detail"]
+
+
+@pytest.mark.slow
+def test_finished_work_is_not_handed_back(site: Site) -> None:
+    site.project(queries=1)
+    ada, task = site.client("ada"), site.task("books", "ada")
+    ada.judge(task)
+    assert ada.post(f"/api/v1/tasks/{task}/skip", json={"reason": "x"}).status_code == 409
+    assert len(site.client("lena").get("/api/v1/projects/books/consensus").json()["truths"]) == 1

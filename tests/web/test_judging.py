@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from firstpage.web.store import log, people, projects, tasks
+from firstpage.errors import DataError
+from firstpage.web.store import assigning, log, people, projects, tasks, texts
 from firstpage.web.store.connect import Store
+from firstpage.web.store.texts import Document, Query
 from tests.web.site import Client, Site, body, jsonl
 
 
@@ -433,3 +435,66 @@ def test_training_comes_first(both: Site) -> None:
         "needed": True, "passed": True,
     }  # fmt: skip
     assert ada.answer(ada.state(task)).status_code == 200
+
+
+API = "/api/v1/projects/books"
+
+
+@pytest.mark.slow
+def test_who_left_judges_no_more(site: Site) -> None:
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.answer(ada.state(task)).json()
+    site.client("lena").delete(f"{API}/people/{site.person('ada').id}")
+    assert ada.answer(state).status_code == 404
+    assert ada.get(f"/api/v1/tasks/{task}").status_code == 404
+    assert ada.post(f"/api/v1/tasks/{task}/skip", json={"reason": "x"}).status_code == 404
+
+
+def test_a_query_of_one_document_is_done_at_once(site: Site) -> None:
+    made, lena = site.project(queries=1), site.person("lena")
+    with site.store.write() as tx:
+        texts.add_query(tx, made.id, Query("one", "one", documents=(Document("only"),)), 1)
+        assigning.deal(tx, made, lena)
+        ada = people.by_login(tx, "ada")
+        assert ada is not None
+        states = {t.query_key: t.state for t in tasks.of_person(tx, made, ada.id)}
+    assert states["one"] == "done"
+    truths = site.client("lena").get(f"{API}/consensus").json()["truths"]
+    assert [t["order"] for t in truths if t["query"] == "one"] == [["only"]]
+
+
+def test_a_strategy_fits_its_tool(site: Site) -> None:
+    with site.store.write() as tx, pytest.raises(DataError, match="take the tool 'grades'"):
+        projects.create(tx, "shop", setting={"strategy": "five-grade"})
+    site.project()
+    task = site.task("books", "ada")
+    switch = {"strategy": "five-grade"}
+    reply = site.client("lena").post(f"/api/v1/tasks/{task}/switch", json=switch)
+    assert reply.status_code == 400
+    site.project("graded", tool="grades", setting={"k": 2, "strategy": "five-grade"})
+
+
+@pytest.mark.parametrize("setting", [{"strategy": ["x"]}, {"strategy": 5}, {"strategy": None}])
+def test_a_strategy_is_a_text(site: Site, setting: dict[str, Any]) -> None:
+    site.person("lena", admin=True)
+    reply = site.client("lena").post("/api/v1/projects", json={"slug": "x", "setting": setting})
+    assert reply.status_code in (400, 422)
+    options = {"slug": "y", "options": {"tools": ["pairs", []]}}
+    assert site.client("lena").post("/api/v1/projects", json=options).status_code in (400, 422)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "bad", "fine"),
+    [
+        (0, [], False), (1, ["left"], False), (-1, ["left"], True), (1, ["right"], True),
+        (0, ["left", "right"], True), (1, ["left", "right"], False),
+    ],
+)  # fmt: skip
+def test_answers_fit_the_buttons(site: Site, outcome: int, bad: list[str], fine: bool) -> None:
+    """No ties where there is no button for them; a bad document does not win."""
+    site.project(options={"ties": False})
+    ada = site.client("ada")
+    state = ada.state(site.task("books", "ada"))
+    keys = [state["question"][side]["key"] for side in bad]
+    assert ada.answer(state, outcome, bad=keys).status_code == (200 if fine else 400)

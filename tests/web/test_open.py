@@ -10,7 +10,8 @@ import pytest
 
 from firstpage.web.app import ready_for_one
 from firstpage.web.security import ServeSettings
-from tests.web.site import HOST, Site, jsonl
+from firstpage.web.store import projects, texts
+from tests.web.site import HOST, Site, jsonl, query
 
 
 def alone(site: Site) -> Site:
@@ -50,3 +51,19 @@ def test_the_command_line_loads_no_web(tmp_path: Path) -> None:
     code = "import sys, firstpage.cli; print(*(m for m in ('fastapi', 'sqlalchemy') if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.slow
+def test_alone_one_can_judge_what_was_set_up_before(site: Site) -> None:
+    """`label setup`, then `label serve --open`: the work is there."""
+    with site.store.write() as tx:
+        made = projects.create(tx, "shop", setting={"k": 2, "strategy": "heap"})
+        texts.add_query(tx, made.id, query(0, 4), 0)
+    ready_for_one(site.store)
+    ready_for_one(site.store)  # the second start changes nothing
+    you = site.client("local")
+    work = you.get("/api/v1/projects/shop/work").json()
+    assert len(work["tasks"]) == 1
+    assert you.judge(work["next"])["done"]
+    truth = you.get("/api/v1/projects/shop/consensus").json()["truths"][0]
+    assert truth["order"] == ["d0", "d1"]

@@ -203,3 +203,12 @@ def test_who_left_sees_nothing_any_more(site: Site) -> None:
     site.client("lena").delete(f"/api/v1/projects/books/people/{site.person('ada').id}")
     assert ada.get("/api/v1/projects/books").status_code == 404
     assert ada.get(url).status_code == 404
+
+
+API = "/api/v1/projects/books"
+
+
+def test_the_only_lead_stays(site: Site) -> None:
+    site.project()
+    lena = site.person("lena").id
+    assert site.client("lena").delete(f"{API}/people/{lena}").status_code == 400

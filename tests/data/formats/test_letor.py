@@ -332,3 +332,37 @@ def test_progress_runs_to_the_end(tmp_path: Path) -> None:
     assert len(seen) > 2
     assert seen == sorted(seen)
     assert seen[-1] == (size, size)
+
+
+@pytest.mark.parametrize("name", ["a b", "x\n9 qid:7 1:5", ""])
+def test_names_that_would_break_a_file_are_refused(tmp_path: Path, name: str) -> None:
+    data = fp.Dataset.from_arrays([[1.0]], [1], ["q"], [name or "x"])
+    if name:
+        with pytest.raises(fp.DataError, match=r"document id .* cannot stand in a LETOR file"):
+            fp.write_letor(data, tmp_path / "x.txt")
+    with pytest.raises(fp.DataError, match="cannot stand in a TREC file"):
+        fp.write_run(fp.Run.from_dict({"q": {name: 1}}), tmp_path / "x.run")
+    with pytest.raises(fp.DataError, match="cannot stand in a TREC file"):
+        fp.write_run(fp.Run.from_dict({"q": {"d": 1}}, name="two words"), tmp_path / "x.run")
+
+
+def test_features_in_descending_order_take_no_longer(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("1 qid:1 " + " ".join(f"{i}:1" for i in range(60_000, 0, -1)) + "\n")
+    assert fp.read_letor(path).X.sum() == 60_000
+    path.write_text("1 qid:1 3:1 2:1 1:1\n1 qid:1 2:1\t1:1\t02:5\n")
+    with pytest.raises(fp.DataError, match=r":2:17: the feature 2 stands twice"):
+        fp.read_letor(path)
+
+
+def test_the_first_value_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("1 qid:1\t1:1\t2:1e99\t3:1e99\n")
+    with pytest.raises(fp.DataError, match=r":1:13: 1e\+99 does not fit"):
+        fp.read_letor(path)
+
+
+def test_extreme_exponents_are_left_to_python(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(f"1 qid:1 1:0.{'0' * 200_000}1e200001\n")
+    assert fp.read_letor(path).X.tolist() == [[1]]

@@ -109,3 +109,9 @@ def test_documents_without_ids_are_called_by_their_place() -> None:
         assert qrels_of(data).to_dict() == {"7": {"7-1": 1, "7-2": 0}, "8": {"8-1": 2}}
     with pytest.warns(fp.FirstpageWarning, match="no id"):
         assert run_of(data, [3, 2, 1], "x").to_dict()["7"] == {"7-1": 3, "7-2": 2}
+
+
+def test_a_run_is_not_taken_for_judgments(tmp_path: Path) -> None:
+    (tmp_path / "x.run").write_text("1 Q0 a 1 0.5 me\n")
+    with pytest.raises(fp.DataError, match=r":1:10: the line has more than the 4 fields.*--run"):
+        fp.read_qrels(tmp_path / "x.run")

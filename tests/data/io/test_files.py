@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import firstpage as fp
 from firstpage.demo.collection import CANDIDATES, FEATURES
 from firstpage.demo.questions import QUESTIONS
 from firstpage.errors import DataError
+from tests.patience import PATIENCE
 
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
 
@@ -334,3 +337,35 @@ def test_a_folder_cannot_be_written(tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match="is a folder"), write_bytes(tmp_path):
         pass
+
+
+def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"\xef\xbb\xbf1 qid:1 1:5\n")
+    assert fp.read_letor(path).X.tolist() == [[5]]
+    path.write_bytes(b"\xef\xbb\xbfq 0 d 1\n")
+    assert list(fp.read_qrels(path).queries) == ["q"]
+    path.write_bytes("1 qid:1 1:5\n".encode("utf-16"))
+    with pytest.raises(fp.DataError, match="UTF-16"):
+        fp.read_letor(path)
+    import gzip
+
+    path.write_bytes(gzip.compress(b"1 qid:1 1:5\n"))
+    assert fp.read_letor(path).X.tolist() == [[5]]  # whatever it is called
+
+
+@pytest.mark.slow
+def test_pipes_can_be_read(tmp_path: Path) -> None:
+    fp.write_letor(fp.Synthetic(queries=5).dataset(), tmp_path / "x.txt")
+    command = f'cat x.txt | "{sys.executable}" -m firstpage describe /dev/stdin'
+    for more, code in ((" --from letor", 0), ("", 1)):
+        done = subprocess.run(
+            command + more,
+            shell=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == code, done.stderr
+    assert "name its format (--from)" in done.stderr

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import firstpage as fp
 from firstpage.data.formats.trec import Qrels, Run
 from firstpage.data.preferences.files import read_preferences, write_preferences
 from firstpage.data.preferences.preferences import Preferences
@@ -239,3 +240,19 @@ def test_a_pool_has_no_outcomes(tmp_path):
     path = tmp_path / "p.jsonl"
     lines(path, [{"query": "q", "left": [1], "right": [0]}])
     assert read_preferences(path, pool=True).tied.all()
+
+
+def test_small_unsigned_arrays_and_lists_of_other_widths():
+    left = np.array([[0, 1], [1, 2]], np.uint8)
+    found = fp.Preferences.of(left, left[::-1], grades=range(-1, 3))
+    assert found.left.tolist() == [[1, 2], [2, 3]]
+    wide = fp.Preferences.of(left, np.array([[0, 1, 2], [2, 1, 0]]))
+    assert wide.left.tolist() == [[0, 1, -1], [1, 2, -1]]
+
+
+def test_names_survive_a_sum():
+    named = fp.Preferences.of([[1, 0]], [[0, 1]], query=["q"], segment=["s"])
+    plain = fp.Preferences.of([[1, 0]], [[0, 1]])
+    both = named + plain
+    assert list(both.query) == ["q", "pair 2"]
+    assert list(both.segment) == ["s", ""]

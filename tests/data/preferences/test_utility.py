@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import firstpage as fp
 from firstpage.data.preferences.utility import Utility, read_utility
 from firstpage.errors import DataError
 
@@ -89,3 +90,12 @@ def test_numbers_that_are_none():
         Utility.of([0, np.nan], [1])
     with pytest.raises(DataError, match="two or more grades"):
         Utility.of([1], [1])
+
+
+def test_a_gain_that_nobody_can_use():
+    wide = fp.Utility.of([0, 1], [1.0], grades=(0, 2000))
+    with pytest.raises(DataError, match="say what the best has"):
+        wide.label_gain()
+    for top in (np.nan, np.inf, 0.0):
+        with pytest.raises(DataError, match="above 0 and finite"):
+            wide.label_gain(top)

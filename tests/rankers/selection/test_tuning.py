@@ -133,3 +133,45 @@ def test_published_numbers_are_reached_on_ohsumed(real_data) -> None:
     for name, wanted in bars.items():
         for measure, bar in zip(shown, wanted, strict=True):
             assert found.mean(name, measure) >= bar, (name, measure, found.mean(name, measure))
+
+
+RNG = np.random.default_rng(0)
+
+
+X = RNG.normal(size=(300, 5))
+
+
+QID = np.repeat(np.arange(30), 10)
+
+
+Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
+
+
+@pytest.mark.filterwarnings("ignore:the validation data are the training data")
+def test_an_interrupt_stops_tuning() -> None:
+    data = fp.Dataset.from_arrays(X, Y, QID)
+    fits = []
+
+    class Once(fp.ListNet):
+        def fit(self, *args, **more):
+            def stop(step) -> None:
+                fits.append(1)
+                raise KeyboardInterrupt
+
+            return super().fit(*args, **more, callback=stop)
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = fp.tune(Once(), data, data)
+    assert found.interrupted
+    assert len(fits) == 1
+
+
+@pytest.mark.filterwarnings("ignore:the validation data are the training data")
+def test_a_rate_that_diverges_spoils_no_other_trial() -> None:
+    data = fp.Dataset.from_arrays(1000 * X, Y, QID)
+    with np.errstate(all="ignore"):
+        found = fp.tune(fp.Regression(solver="gd"), data, data)
+        assert len(found.trials) == 5  # the best iteration before it went wrong is kept
+        far = fp.Dataset.from_arrays(1e200 * X, Y, QID)
+        with pytest.raises(DataError, match="lower the rate"):
+            fp.tune(fp.Regression(solver="gd"), far, far)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import lightgbm
 import numpy as np
 import pytest
@@ -170,3 +173,34 @@ def test_trees_match_lambdarank_on_real_data(source: str, real_data) -> None:
     peer, *ours = (np.concatenate(ndcg) for ndcg in values)
     for ndcg in ours:
         assert ndcg.mean() > peer.mean() - peer.std() / np.sqrt(len(peer))
+
+
+RNG = np.random.default_rng(0)
+
+
+X = RNG.normal(size=(300, 5))
+
+
+Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
+
+
+def test_a_used_objective_can_be_copied() -> None:
+    used = fp.objective("listnet")
+    scores = RNG.normal(size=300)
+    used(Y, scores, None, [10] * 30)
+    for again in (copy.deepcopy(used), pickle.loads(pickle.dumps(used))):
+        got = again(Y, 2 * scores, None, [10] * 30)
+        assert got[0] == pytest.approx(fp.objective("listnet")(Y, 2 * scores, None, [10] * 30)[0])
+
+
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
+def test_metric_and_objective_in_lightgbm_s_estimator() -> None:
+    model = lightgbm.LGBMRanker(objective=fp.objective("listnet"), n_estimators=5, verbosity=-1)
+    model.fit(
+        X, Y, group=[10] * 30, eval_set=[(X, Y)], eval_group=[[10] * 30],
+        eval_metric=fp.metric("NDCG@5"),
+    )  # fmt: skip
+    (curves,) = model.evals_result_.values()
+    assert len(curves["NDCG@5"]) == 5
+    with pytest.raises(DataError, match="LightGBM's own"):
+        fp.objective("lambdamart")

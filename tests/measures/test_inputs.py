@@ -1,0 +1,58 @@
+"""What `evaluate` is given: checked before kernels trust it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+
+
+def test_lengths_are_checked_before_kernels_trust_them() -> None:
+    with pytest.raises(fp.DataError, match="1 document ids for 3 documents"):
+        fp.evaluate([1, 1, 1], [1, 0, 1], qid=[1, 1, 1], docid=["a"], ties="docid")
+    with pytest.raises(fp.DataError, match="1 document ids for 2"):
+        fp.Run.from_arrays(["q", "r"], ["a"], [1, 2])
+    with pytest.raises(fp.DataError, match="1 document ids for 3"):
+        fp.Dataset.from_arrays(np.zeros((3, 1)), [0, 0, 0], [1, 2, 1], ["a"])
+    good = fp.Dataset.from_arrays(np.zeros((3, 1)), [0, 0, 0], [1, 1, 2])
+    for offsets in ([0, 10**9, 3], [1, 2, 3], [0, 3], [0, 2, 1, 3]):
+        with pytest.raises(fp.DataError, match="offsets of 2 queries must be 3 numbers"):
+            fp.Dataset(good.X, good.y, np.array(offsets), good.queries)
+        with pytest.raises(fp.DataError, match="offsets"):
+            fp.Truth(good.y, np.array(offsets), good.queries)
+
+
+def test_any_seed_will_do() -> None:
+    for seed in (-1, np.int64(3), 10**30):
+        assert sorted(fp.Truth.of([0, 0]).full_order(seed).labels) == [0, 1]  # type: ignore[arg-type]
+        found = fp.evaluate([1, 1], [0, 1], qid=[1, 1], seed=seed, ties="shuffle", ci=True)  # type: ignore[arg-type]
+        assert found["NDCG@10"] in (1.0, pytest.approx(1 / np.log2(3)))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: fp.evaluate([1], [1], qid=[1], measures=[5]), "a measure is a text"),
+        (lambda: fp.evaluate([1], [1], qid=[1], measures=None), "at least one measure"),  # type: ignore[arg-type]
+        (lambda: fp.evaluate([1], [1], qid=[1], rel=np.nan), "rel must be a finite"),
+        (lambda: fp.evaluate([1], [1], qid=[1], depth=1.5), "depth must be at least 1 and whole"),  # type: ignore[arg-type]
+        (lambda: fp.evaluate([1, 2], [1, 0], qid=["a", None]), "qid of row 1 is missing"),
+        (lambda: fp.measure("AP(rel=nan)"), "rel of AP must be finite"),
+        (lambda: fp.measure("NDCG(gain=[0, inf])"), "gain of NDCG must be finite"),
+        (lambda: fp.Truth.of([1, 0]).top_k(2.5), "k must be a whole number"),  # type: ignore[arg-type]
+        (lambda: fp.Truth.of([1, 0]).top_k(10**20), "k must be a whole number"),
+        (lambda: fp.Truth.of([1, 0]).pairs("foo"), "which must be"),  # type: ignore[arg-type]
+        (lambda: fp.Dataset.from_arrays([[1.0]], ["x"], [1]), "labels must be numbers"),
+        (lambda: fp.Dataset.from_arrays([[1j]], [1], [1]), "real numbers"),
+        (lambda: fp.Dataset.from_arrays([[1.0]], [1], [1])[[0.5]], "whole numbers or a mask"),
+        (lambda: fp.Run.from_dict({"a": ["x"]}), "must map documents to numbers"),  # type: ignore[dict-item]
+        (lambda: fp.read_letor("x", dtype="foo"), "dtype must be float32 or float64"),  # type: ignore[arg-type]
+        (lambda: fp.Synthetic(seed=-1), "seed must not be negative"),
+        (lambda: fp.Synthetic(docs="poisson(-1)"), "positive numbers"),
+        (lambda: fp.Synthetic(docs="uniform(5, 2)"), "positive numbers"),
+    ],
+)
+def test_nonsense_is_refused(call, says: str) -> None:
+    with pytest.raises(fp.FirstpageError, match=says):
+        call()
