@@ -1,4 +1,4 @@
-"""Several datasets as one."""
+"""Dataset: features, labels and names of documents, grouped by query.  Immutable."""
 
 from __future__ import annotations
 

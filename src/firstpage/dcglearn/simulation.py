@@ -1,4 +1,4 @@
-"""What DCGLearn finds of a true measure, from so many pairs, so noisy."""
+"""Simulations of Zhou et al. (2013), section 5.2: what DCGLearn learns of a known measure."""
 
 from __future__ import annotations
 

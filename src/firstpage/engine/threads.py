@@ -1,4 +1,4 @@
-"""This machine: one part after the other, each with all threads."""
+"""Threads of this machine.  Kernels let go of Python's lock, so that they run side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Let a program label a query: the same sessions, strategies and log as for people."""
+"""Assessors that are programs: a Python function, or a model behind a chat endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is, for the command line and the manual."""
+"""From a text such as `NDCG(gain=linear)@10` to a measure, and the list of all there are."""
 
 from __future__ import annotations
 

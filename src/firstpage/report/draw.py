@@ -1,4 +1,4 @@
-"""Several curves in one picture, each named at its end."""
+"""Small drawings as inline SVG: no library, no script, colours from the page's style."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server for an application, with the limits on its connections."""
+"""The listening socket, and the server of an application with limits on its connections."""
 
 from __future__ import annotations
 

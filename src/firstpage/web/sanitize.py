@@ -1,4 +1,4 @@
-"""Guidelines as leads write them, in Markdown, for our own pages."""
+"""HTML of documents and Markdown of guidelines, without anything that could act or call out."""
 
 from __future__ import annotations
 

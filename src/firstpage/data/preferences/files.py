@@ -1,4 +1,15 @@
-"""A folder of files of preferences, which are not read at once: each is worked on where it is."""
+"""Files of preferences: JSON lines, CSV, Parquet, or arrays (.npz).
+
+A row is a pair of rankings and what somebody said of it:
+
+    {"query": "q1", "left": [3, 0, null], "right": [1, 3, 0], "outcome": 1}
+
+`left` and `right` are grades from the first place on (null: unjudged); in a table, words such as
+`3 0 -`.  With judgments (qrels) they are documents instead, and with runs the name of a run, or
+are left out where there are just two.  `outcome` is 2, 1, 0, -1, -2 or left, tie, right; or
+`label` is 1 (left much better) to 5 (right much better), as in Zhou et al. (2013).  Also read:
+`weight`, `segment`.  A pool, of pairs that nobody judged yet, has no outcomes.
+"""
 
 from __future__ import annotations
 

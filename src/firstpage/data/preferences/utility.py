@@ -1,6 +1,8 @@
-"""Where a learned measure is read from: `measure.json, form=weights, segment=news`.
+"""What a document of each grade is worth at each place: gains and discounts, or weights.
 
-Measures, losses and rankers write it alike, so it stands below them all.
+A DCG is such a utility (Zhou et al. 2013): the sum over places of a weight that depends on the
+place and on the grade there.  Where the weight is a discount of the place times a gain of the
+grade, it is a DCG as everybody knows it.  Files hold both forms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""A DCG whose weights depend on the place and on the grade together."""
+"""Measures that add up discounted gains: DCG, LETOR's MeanNDCG, ERR, rank-biased precision.
+
+Common arguments: `labels` in ranked order (NaN: unjudged), `block` with the length of every
+run of tied scores at its first place, `offsets` of the queries.  The value of a tie is its
+exact expectation over all orders of the tied documents.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving values between flat, dense and grouped forms."""
+"""LETOR / SVMlight-with-qid text to arrays, one chunk of whole lines at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two people judged the same: their agreement by query and couple, summed as one likes."""
+"""How two assessors' preferences agree: the 3 x 3 table of Niu et al. 2012, Tables 2 and 3."""
 
 from __future__ import annotations
 

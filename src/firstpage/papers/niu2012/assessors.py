@@ -1,9 +1,4 @@
-"""Five simulated people who label as in section 4.1: pairs until the top ten stands, or grades.
-
-Each sees a document's utility with noise of their own, and answers by what they see: the heap's
-result is then the order of the ten that look best to them.  The numbers of `Crowd` are such that
-two of them agree on top-k labels as the paper's five did.
-"""
+"""Simulated assessors who agree as those of Niu et al. (2012) did, and label as in section 4.1."""
 
 from __future__ import annotations
 

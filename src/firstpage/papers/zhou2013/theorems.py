@@ -1,4 +1,7 @@
-"""Section 3 of Zhou et al. (2013), whose checks are in `dcglearn.claims`."""
+"""What section 3 of Zhou et al. (2013) says of DCG, as checks that run.
+
+Each returns whether the claim holds and the numbers behind it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a solver, from where an earlier one was if that is known, and keep where it stands."""
+"""Checkpoints: where a fit stands, in a file, so that the next can go on from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For admins: all links of the server, and the changes that belong to no project."""
+"""Who is in a project: invitations, leaving, passwords, deletion of data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project that somebody means who names none."""
+"""Projects and who belongs to them."""
 
 from __future__ import annotations
 

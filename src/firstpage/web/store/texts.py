@@ -1,4 +1,4 @@
-"""Grades of a list's items: a measure is learned from them, and who judges must not see them."""
+"""Queries, their documents, and questions with known answers."""
 
 from __future__ import annotations
 
