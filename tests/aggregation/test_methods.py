@@ -13,7 +13,7 @@ from firstpage.errors import DataError
 from firstpage.kernels.compiler import decorators
 from firstpage.kernels.voting.exact_kemeny import order_components
 from firstpage.kernels.voting.kemeny import best_insertion, kwik_sort
-from firstpage.names import PartError
+from firstpage.registry import PartError
 from tests.aggregation import reference as ref
 from tests.aggregation.cases import Query, ballots_of, random_query, some_weights, split
 

@@ -94,7 +94,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     assert "no labelling project" in told("export", tmp_path, "-o", "-")
     assert not list(tmp_path.iterdir()), "nothing is made by asking"
     wrong = told("setup", tmp_path / "p", "--documents", documents(tmp_path), "--strategy", "none")
-    assert "no labelling strategy" in wrong
+    assert "no labeling strategy" in wrong
     call("setup", tmp_path / "p")
     assert "already" in told("setup", tmp_path / "p")
     assert "written as" in told("export", tmp_path / "p", "--format", "csv", "-o", "-")

@@ -15,7 +15,7 @@ from firstpage.errors import DataError
 from firstpage.kernels.voting.exact_kemeny import components, order_components
 from firstpage.kernels.voting.kemeny import best_insertion
 from firstpage.kernels.voting.votes import swap_neighbours
-from firstpage.names import PartError, number
+from firstpage.registry import PartError, number
 from firstpage.types import Floats, Ints
 
 Larger = Literal["refuse", "search"]

@@ -11,7 +11,7 @@ from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.method import Method, all_votes, by_points
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.kernels.voting.votes import ABSENT, count_duels
-from firstpage.names import number
+from firstpage.registry import number
 from firstpage.types import Floats, Ints
 
 FINEST = 2.0**46  # the grid for points up to 1, which far down the lists differ by little

@@ -8,16 +8,15 @@ from firstpage.aggregation.kemeny import BestInsertion, ExactKemeny, LocalKemeny
 from firstpage.aggregation.method import Method
 from firstpage.aggregation.positional import RRF, Borda, Copeland
 from firstpage.aggregation.supervised_kemeny import Kemeny, KwikSort, SupervisedKemeny
-from firstpage.names import PartError, lookup, parameters, split
+from firstpage.registry import PartError, Registry, by_class_name
 
-METHODS: dict[str, type[Method]] = {
-    cls.__name__: cls
-    for cls in (
-        SupervisedKemeny, Kemeny, Borda, RRF, Copeland, KwikSort, LocalKemeny, BestInsertion,
-        ExactKemeny,
-    )
-}  # fmt: skip
-SHORT = {"skr": "SupervisedKemeny", "exact": "ExactKemeny"}
+METHODS: dict[str, type[Method]] = by_class_name(
+    SupervisedKemeny, Kemeny, Borda, RRF, Copeland, KwikSort, LocalKemeny, BestInsertion,
+    ExactKemeny,
+)  # fmt: skip
+REGISTRY = Registry(
+    "aggregation method", METHODS, {"skr": "SupervisedKemeny", "exact": "ExactKemeny"}
+)
 
 
 def method(text: str | Method, **given: Any) -> Method:
@@ -26,14 +25,7 @@ def method(text: str | Method, **given: Any) -> Method:
         return text
     if not isinstance(text, str):
         raise PartError(f"a method is a name such as skr or Borda; got {text!r}.")
-    name, inside = split(text)
-    known = METHODS | {short: METHODS[name] for short, name in SHORT.items()}
-    cls = lookup(name, known, "aggregation method")
-    for key in (given := {**inside, **given}):
-        if key not in parameters(cls):
-            options = ", ".join(parameters(cls)) or "none"
-            raise PartError(f"{cls.__name__} has no parameter {key!r} (it has: {options}).")
-    return cls(**given)
+    return REGISTRY.create(text, **given)
 
 
 def about() -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from firstpage.aggregation.method import Method, all_votes, pair_table, room
 from firstpage.kernels.random import STEP
 from firstpage.kernels.voting.kemeny import kwik_sort
 from firstpage.kernels.voting.votes import quick_sort
-from firstpage.names import PartError, number
+from firstpage.registry import PartError, number
 from firstpage.types import Floats, Ints
 
 Credit = Literal["extended", "paper"]

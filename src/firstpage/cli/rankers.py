@@ -13,8 +13,8 @@ from firstpage.cli import options
 @options.as_json
 def command(as_json: bool) -> None:
     """List all rankers with their parameters and papers."""
-    from firstpage.names import parameters
     from firstpage.rankers.registry import RANKERS, about
+    from firstpage.registry import parameters
     from firstpage.report.table import Table
 
     if as_json:

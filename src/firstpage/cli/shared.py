@@ -183,8 +183,8 @@ def ranker_from(
     name: str, settings: tuple[str, ...], measure: str, normalize: str, seed: int
 ) -> Ranker:
     """The ranker that the command line describes."""
-    from firstpage.names import literal, split
     from firstpage.rankers.registry import ranker
+    from firstpage.registry import literal, split
 
     given: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":

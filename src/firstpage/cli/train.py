@@ -162,8 +162,8 @@ def _check_together(
 def _tune(
     ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int
 ) -> Tuned:
-    from firstpage.names import literal, pieces
     from firstpage.rankers.selection.tuning import Trial, tune
+    from firstpage.registry import literal, pieces
 
     search: dict[str, list[Any]] = {}
     for item in grid:

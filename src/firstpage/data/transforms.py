@@ -15,7 +15,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
-from firstpage.names import lookup
+from firstpage.registry import lookup
 from firstpage.types import Array, Floats, Ints
 
 ROWS = 1 << 16  # fitted and applied this many rows at a time, for data larger than memory

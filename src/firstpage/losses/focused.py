@@ -17,7 +17,7 @@ from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import LONGEST, Permutations
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from firstpage.losses.terms import Term, terms_of
-from firstpage.names import number
+from firstpage.registry import number
 from firstpage.types import Bools, Floats
 
 

@@ -12,15 +12,13 @@ from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, Pairwi
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
-from firstpage.names import PartError, lookup, parameters, plain, split
+from firstpage.registry import Registry, by_class_name, plain, split
 
-LOSSES: dict[str, type[Any]] = {
-    cls.__name__: cls
-    for cls in (
-        PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
-        PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge,
-    )
-}  # fmt: skip
+LOSSES: dict[str, type[Any]] = by_class_name(
+    PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
+    PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge,
+)  # fmt: skip
+REGISTRY = Registry("loss", LOSSES)
 
 
 def loss(text: str, **given: Any) -> Loss:
@@ -33,10 +31,5 @@ def loss(text: str, **given: Any) -> Loss:
     if plain(name) == "focused":
         made = focused_net(given.pop("k", 10), given.pop("beta", 0.5))
         return replace(made, **given)
-    cls = lookup(name, LOSSES, "loss")
-    for key in given:
-        if key not in parameters(cls):
-            options = ", ".join(parameters(cls))
-            raise PartError(f"{cls.__name__} has no parameter {key!r} (it has: {options}).")
-    found: Loss = cls(**given)
+    found: Loss = REGISTRY.instance(name, given)
     return found

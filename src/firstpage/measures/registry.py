@@ -33,7 +33,7 @@ from firstpage.measures.learned import LEARNED
 from firstpage.measures.measure import Measure
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
 from firstpage.measures.topk import kERR, kNDCG
-from firstpage.names import plain
+from firstpage.registry import pieces, plain
 
 Named = str | Measure | Utility  # what a measure may be given as
 MEASURES: tuple[type[Measure], ...] = (
@@ -167,7 +167,7 @@ def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
     known = {f.name: f for f in fields(cls) if f.name != "cutoff"}
     hints = get_type_hints(cls)
     given: dict[str, Any] = {}
-    for item in _split(inside):
+    for item in filter(str.strip, pieces(inside)):
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or name not in known:
             options = ", ".join(known) or "none"
@@ -181,11 +181,6 @@ def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
             raise MeasureError(f"{whole!r}: {name} is given twice.")
         given[name] = _convert(value, hints[name], known[name], whole)
     return given
-
-
-def _split(inside: str) -> list[str]:
-    """At commas, but not inside brackets."""
-    return [part for part in re.split(r",(?![^\[]*\])", inside) if part.strip()]
 
 
 def _convert(value: str, hint: Any, field: Field[Any], whole: str) -> Any:

@@ -16,13 +16,13 @@ from firstpage.losses.pairwise import Pairs, PairwiseExponential
 from firstpage.measures.graded import NDCG
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.names import number
 from firstpage.rankers.fit.checkpoint import Checkpoint
 from firstpage.rankers.fit.fit import Fitted, Job, fitted, watcher_of
 from firstpage.rankers.fit.training_data import Training, heavy_queries
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.boosting import spread_state
 from firstpage.rankers.sharded.data import Spread
+from firstpage.registry import number
 from firstpage.solvers.boosting.boosting import Boosted, Rules, State, _State, boost
 from firstpage.solvers.boosting.pools import Pool
 from firstpage.solvers.boosting.query_measure import Judge

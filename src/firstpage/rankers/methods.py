@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from firstpage.errors import DataError
-from firstpage.names import PartError, lookup, parameters, plain, split
 from firstpage.rankers.boosted import AdaRank, FocusedBoost, RankBoost
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
 from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
 from firstpage.rankers.trees.lambdamart import LambdaMART
+from firstpage.registry import Registry, by_class_name, plain, split
 
 _ALL: tuple[type[Ranker], ...] = (
     Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
     RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack,
     RankBoost, AdaRank, FocusedBoost, LambdaMART,
 )  # fmt: skip
-METHODS: dict[str, type[Ranker]] = {cls.__name__: cls for cls in _ALL}
+METHODS: dict[str, type[Ranker]] = by_class_name(*_ALL)
 # As papers call a ranker with one of its parameters.
 CALLED: dict[str, tuple[str, dict[str, Any]]] = {
     "adarankmap": ("AdaRank", {"maximize": "AP"}),
@@ -40,9 +40,4 @@ def made(text: str, known: Mapping[str, type[Ranker]] = METHODS, **given: Any) -
     if bare in CALLED:
         name, more = CALLED[bare]
         bare, given = plain(name), {**more, **given}
-    cls = lookup(bare if bare != plain(name) else name, known, "ranker")
-    has = parameters(cls)
-    for key in given:
-        if key not in has:
-            raise PartError(f"{cls.__name__} has no parameter {key!r} (it has: {', '.join(has)}).")
-    return cls(**given)
+    return Registry("ranker", known).instance(bare if bare != plain(name) else name, given)

@@ -23,7 +23,6 @@ from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.names import lookup, number
 from firstpage.rankers.fit.checkpoint import Checkpoint, belongs
 from firstpage.rankers.fit.fit import Fitted, Job
 from firstpage.rankers.fit.inputs import Given
@@ -44,6 +43,7 @@ from firstpage.rankers.fit.training_data import (
 from firstpage.rankers.scorings import Stage, scores_of
 from firstpage.rankers.sharded.data import IN_MEMORY, Spread
 from firstpage.rankers.sharded.scores import scores_of_shards
+from firstpage.registry import lookup, number
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats, Ints
 

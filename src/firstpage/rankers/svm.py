@@ -15,12 +15,12 @@ from firstpage.losses.listwise import relevance
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search, StructuralHinge
-from firstpage.names import number
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import Fitted, Job, Parts, fit_parts
 from firstpage.rankers.fit.least_squares import ridge, spread_ridge
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import Spread
+from firstpage.registry import number
 from firstpage.scorers.linear import WIDE, Linear
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane

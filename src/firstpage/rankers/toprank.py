@@ -17,13 +17,13 @@ from firstpage.aggregation.weights import normalized
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
-from firstpage.names import number, split
 from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.fit.fit import Fitted, Job, fitted, in_memory, watcher_of
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.methods import made
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.scorings import Stage
+from firstpage.registry import number, split
 from firstpage.types import Floats
 
 DEEPEST = 10_000  # candidates that an order can be voted on

@@ -11,7 +11,7 @@ import numpy as np
 
 from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError, need
-from firstpage.names import number
+from firstpage.registry import number
 from firstpage.scorers.scorer import Run, Slices
 from firstpage.types import Array, Floats
 

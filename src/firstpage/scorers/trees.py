@@ -13,7 +13,7 @@ import numpy as np
 
 from firstpage.engine.threads import limited_openmp, resolve
 from firstpage.errors import DataError, need
-from firstpage.names import number
+from firstpage.registry import number
 from firstpage.types import Floats
 
 Slopes = Callable[[Floats], tuple[Floats, Floats]]

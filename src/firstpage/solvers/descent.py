@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.names import number
+from firstpage.registry import number
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Floats

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.names import number
+from firstpage.registry import number
 from firstpage.solvers.objective import Objective
 from firstpage.solvers.preconditioner import Coordinates
 from firstpage.solvers.watch import Found, Watch, never

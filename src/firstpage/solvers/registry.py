@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from firstpage.losses.loss import IncompatibleParts, Loss
-from firstpage.names import PartError, build
+from firstpage.registry import PartError, Registry
 from firstpage.scorers.scorer import Fitting
 from firstpage.solvers.cutting_plane.n_slack import NSlack
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
@@ -15,12 +15,12 @@ from firstpage.solvers.lbfgs import LBFGS
 SOLVERS: dict[str, Any] = {
     "lbfgs": LBFGS,
     "gd": GradientDescent,
-    "gradient descent": GradientDescent,
     "sgd": SGD,
     "adam": Adam,
     "cutting plane": CuttingPlane,
     "n-slack": NSlack,
 }
+REGISTRY = Registry("solver", SOLVERS, {"gradient descent": "gd"})
 
 
 def solver(given: Any, default: Any, seed: int) -> Any:
@@ -29,7 +29,7 @@ def solver(given: Any, default: Any, seed: int) -> Any:
         if not hasattr(given, "minimize"):
             raise PartError(f"solver must be a text such as 'lbfgs', or a solver; got {given!r}.")
         return given
-    return default if given == "auto" else build(given, SOLVERS, "solver", seed=seed)
+    return default if given == "auto" else REGISTRY.create(given, {"seed": seed})
 
 
 def suited(loss: Loss, scorer: Fitting, seed: int) -> Any:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.names import PartError
 from firstpage.papers.study.registry import STUDIES, chosen, listing, study
 from firstpage.papers.study.sources import data_folder, fingerprint, inventory, missing
+from firstpage.registry import PartError
 
 DOCS = Path(__file__).parents[3] / "docs"
 

@@ -14,8 +14,8 @@ from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
 from firstpage.interop.export import elastic, native, onnx, portable, ranklib, solr, vespa
 from firstpage.interop.export.subject import Files, Given, Subject, features_of, part_of
-from firstpage.names import lookup
 from firstpage.rankers.model_files import Model, model_of, read_model
+from firstpage.registry import lookup
 
 FILL = "FILL_IN"
 FUNCTION = re.compile(r"# feature \d+: (\".*\").*\n\s*function \w+\(\) \{\n\s*expression(.*)\n")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from firstpage import names
 from firstpage.errors import DataError
+from firstpage.registry import number
 
 Kind = Literal["judgment", "repeat", "gold", "training"]
 KINDS = ("judgment", "repeat", "gold", "training")
@@ -32,11 +32,11 @@ class Setting:
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, str):
             raise DataError(f"a strategy is named by a text; got {self.strategy!r}.")
-        names.number(self, "k", low=1, whole=True)
-        names.number(self, "seed", low=0, whole=True)
-        names.number(self, "refine", low=0, whole=True)
+        number(self, "k", low=1, whole=True)
+        number(self, "seed", low=0, whole=True)
+        number(self, "refine", low=0, whole=True)
         for name in ("repeats", "golds"):
-            names.number(self, name, low=0.0)
+            number(self, name, low=0.0)
             if getattr(self, name) > 0.5:
                 raise DataError(f"{name} is a share from 0 to 0.5; got {getattr(self, name)!r}.")
 

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage import names
 from firstpage.errors import DataError
 from firstpage.labeling.belief.choice import Pair, next_pair
 from firstpage.labeling.belief.posterior_ranks import standing, surer_than
@@ -24,6 +23,7 @@ from firstpage.labeling.strategies.strategy import (
     TopK,
     tied_runs,
 )
+from firstpage.registry import number
 from firstpage.types import Floats, Ints
 
 GENEROUS = 1.5  # default budget, in questions of a knock-out with answers that never err
@@ -129,12 +129,12 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         if self.budget is not None:
-            names.number(self, "budget", low=0, whole=True)
+            number(self, "budget", low=0, whole=True)
         for name in ("confidence", "trust"):
             value = getattr(self, name)
             if name == "confidence" and value is None:
                 continue
-            names.number(self, name, low=0.0)
+            number(self, name, low=0.0)
             if value >= 1:
                 raise DataError(f"{name} must be below 1; got {value!r}.")
 

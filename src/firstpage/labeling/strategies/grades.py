@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firstpage import names
 from firstpage.labeling.strategies.strategy import Grade, Questions, Task, TopK
+from firstpage.registry import number
 
 GRADES = ("bad", "fair", "good", "excellent", "perfect")
 
@@ -20,7 +20,7 @@ class FiveGrade:
     levels: int = 5
 
     def __post_init__(self) -> None:
-        names.number(self, "levels", low=2, whole=True)
+        number(self, "levels", low=2, whole=True)
 
     def questions(self, task: Task) -> Questions:
         """One question a document."""

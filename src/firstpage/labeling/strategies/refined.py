@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
-from firstpage import names
 from firstpage.labeling.strategies.adaptive import Adaptive
 from firstpage.labeling.strategies.strategy import (
     Answer,
@@ -16,6 +15,7 @@ from firstpage.labeling.strategies.strategy import (
     Task,
     TopK,
 )
+from firstpage.registry import number
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Refined:
     extra: int = 20
 
     def __post_init__(self) -> None:
-        names.number(self, "extra", low=0, whole=True)
+        number(self, "extra", low=0, whole=True)
 
     def questions(self, task: Task) -> Questions:
         """Those of the base, then the extra ones."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from firstpage import names
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.adaptive import Adaptive
 from firstpage.labeling.strategies.every import EveryPair
@@ -19,6 +18,7 @@ from firstpage.labeling.strategies.sorting import (
     Tournament,
 )
 from firstpage.labeling.strategies.strategy import Strategy
+from firstpage.registry import Registry
 
 STRATEGIES: dict[str, type[Any]] = {
     "adaptive": Adaptive,
@@ -32,6 +32,7 @@ STRATEGIES: dict[str, type[Any]] = {
     "five-grade": FiveGrade,
     "pairs": EveryPair,
 }
+REGISTRY = Registry("labeling strategy", STRATEGIES)
 STRATEGY_OF = {"grades": "five-grade", "lists": "pairs"}  # tools with one way to ask
 
 
@@ -39,7 +40,7 @@ def strategy(text: str | Strategy) -> Strategy:
     """The strategy that a text names; a strategy is itself."""
     if not isinstance(text, str):
         return text
-    found: Strategy = names.build(text, STRATEGIES, "labelling strategy")
+    found: Strategy = REGISTRY.create(text)
     return found
 
 

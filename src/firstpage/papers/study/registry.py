@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from firstpage.names import lookup
 from firstpage.papers.study.sources import missing
 from firstpage.papers.study.study import Entry, Study
+from firstpage.registry import lookup
 
 STUDIES = {
     "xia2009": ("firstpage.papers.xia2009.study", "XIA2009"),

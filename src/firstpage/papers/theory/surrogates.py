@@ -13,8 +13,8 @@ from firstpage.errors import DataError
 from firstpage.losses.focused import Focused, TopList
 from firstpage.losses.loss import Loss
 from firstpage.losses.registry import loss as loss_of
-from firstpage.names import parameters, plain, split
 from firstpage.papers.theory.spaces import orders, places
+from firstpage.registry import parameters, plain, split
 from firstpage.types import Floats
 
 Phi = Callable[[Floats, tuple[int, ...]], float]

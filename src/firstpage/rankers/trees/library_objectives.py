@@ -23,12 +23,12 @@ from firstpage.measures.lists import rank_lists
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import Named
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.names import plain, split
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.training_data import labels_of
 from firstpage.rankers.registry import ranker
 from firstpage.rankers.trees.lambdamart import LambdaMART
 from firstpage.rankers.trees.objective import NO_GROUPS, Objective, as_it_is, offsets_of
+from firstpage.registry import plain, split
 
 
 def objective(name: str, **parameters: Any) -> Objective:

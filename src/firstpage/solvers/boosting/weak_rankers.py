@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from firstpage.data.dataset import stacked_rows
-from firstpage.names import PartError, build, number
+from firstpage.registry import PartError, Registry, number
 from firstpage.solvers.boosting.pools import FeaturePool, Pool, Room, StumpPool, limits
 from firstpage.types import Array, Floats, Ints
 
@@ -148,12 +148,13 @@ class Features:
 
 
 WEAK: dict[str, Any] = {"stumps": Stumps, "features": Features}
+REGISTRY = Registry("weak ranker", WEAK)
 
 
 def weak(given: Any) -> Any:
     """Weak rankers from a text such as "stumps(bins=32)"; an object stays as it is."""
     if isinstance(given, str):
-        return build(given, WEAK, "weak ranker")
+        return REGISTRY.create(given)
     if not hasattr(given, "pool"):
         raise PartError(
             f"weak must be a text such as 'stumps(bins=32)' or 'features'; got {given!r}."

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.names import number
+from firstpage.registry import number
 from firstpage.solvers.cutting_plane.planes import OLD, check_penalty
 from firstpage.solvers.objective import Objective, relative_gap
 from firstpage.solvers.watch import Found, Watch, never

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.names import number
+from firstpage.registry import number
 from firstpage.solvers.cutting_plane.planes import Planes, check_penalty
 from firstpage.solvers.objective import Objective, relative_gap
 from firstpage.solvers.score_space import Line, Point, Space

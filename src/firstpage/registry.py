@@ -1,4 +1,4 @@
-"""Texts that name parts with parameters: `sgd(rate=0.01)`, `trees(count=300)`, `top-k ListMLE`.
+"""Objects from texts that name them with parameters: `sgd(rate=0.01)`, `trees(count=300)`.
 
 Case, hyphens, underscores, points and blanks do not matter in names.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -88,31 +88,65 @@ def literal(text: str) -> Any:
         return word
 
 
-def lookup(name: str, known: Mapping[str, Kind], what: str) -> Kind:
-    """The entry of this name; keys of `known` are written as people write them."""
+def lookup(name: str, known: Mapping[str, Kind], kind: str) -> Kind:
+    """Return the entry of this name; keys of `known` are written as people write them."""
     by_plain = {plain(key): value for key, value in known.items()}
     if plain(name) in by_plain:
         return by_plain[plain(name)]
     near = get_close_matches(plain(name), by_plain, 1, 0.5)
     shown = {plain(key): key for key in known}
     hint = f"Did you mean {shown[near[0]]!r}?" if near else f"There are: {', '.join(known)}."
-    raise PartError(f"there is no {what} {name!r}. {hint}")
+    raise PartError(f"there is no {kind} {name!r}. {hint}")
 
 
-def build(text: str, known: Mapping[str, type[Kind]], what: str, **defaults: Any) -> Kind:
-    """The part that a text names, with its parameters; `defaults` it has and the text does not."""
-    name, given = split(text)
-    cls = lookup(name, known, what)
-    allowed = parameters(cls)
-    for key in given:
-        if key not in allowed:
-            options = ", ".join(allowed) or "none"
-            raise PartError(f"{what} {name!r} has no parameter {key!r} (it has: {options}).")
-    return cls(**{**{k: v for k, v in defaults.items() if k in allowed}, **given})
+@dataclass(frozen=True)
+class Registry(Generic[Kind]):
+    """Classes by name, and instances from texts.
+
+    kind     what an entry is, for messages: "loss", "solver"
+    entries  classes by the names that are listed
+    aliases  other names, and the entries they mean
+    """
+
+    kind: str
+    entries: Mapping[str, type[Kind]]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, name: str) -> type[Kind]:
+        """Return the class of this name or alias."""
+        others = {alias: self.entries[entry] for alias, entry in self.aliases.items()}
+        return lookup(name, {**self.entries, **others}, self.kind)
+
+    def create(self, text: str, defaults: Mapping[str, Any] | None = None, **given: Any) -> Kind:
+        """Return an instance of what a text names, with the parameters of the text.
+
+        defaults  parameters that the class may lack, and that the text may name otherwise
+        given     parameters that the class must have; they win over those of the text
+        """
+        name, inside = split(text)
+        return self.instance(name, {**inside, **given}, defaults)
+
+    def instance(
+        self, name: str, given: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+    ) -> Kind:
+        """Return an instance of the class of this name; unknown parameters are refused."""
+        cls = self.find(name)
+        allowed = parameters(cls)
+        for key in given:
+            if key not in allowed:
+                options = ", ".join(allowed) or "none"
+                raise PartError(f"{cls.__name__} has no parameter {key!r} (it has: {options}).")
+        usual = {key: value for key, value in (defaults or {}).items() if key in allowed}
+        return cls(**{**usual, **given})
+
+
+def by_class_name(*classes: type[Kind]) -> dict[str, type[Kind]]:
+    """Return classes by their names."""
+    return {cls.__name__: cls for cls in classes}
 
 
 def parameters(cls: type) -> list[str]:
-    """The names of a class's parameters."""
+    """Return the names of a class's parameters."""
     if is_dataclass(cls):
         return [f.name for f in fields(cls) if f.init]
     return list(signature(cls).parameters)
