@@ -93,7 +93,7 @@ if TYPE_CHECKING:
     from firstpage.rankers.boosted import FocusedBoost as FocusedBoost
     from firstpage.rankers.boosted import RankBoost as RankBoost
     from firstpage.rankers.explain import explain as explain
-    from firstpage.rankers.model_files import load as load
+    from firstpage.rankers.registry import load as load
     from firstpage.rankers.registry import ranker as ranker
     from firstpage.rankers.selection.cross_validation import CrossValidation as CrossValidation
     from firstpage.rankers.selection.cross_validation import cross_validate as cross_validate
@@ -164,8 +164,7 @@ _MODULES = {
     "papers.theory.sensitivity": ["order_sensitive"],
     "rankers.boosted": ["AdaRank", "FocusedBoost", "RankBoost"],
     "rankers.explain": ["explain"],
-    "rankers.model_files": ["load"],
-    "rankers.registry": ["ranker"],
+    "rankers.registry": ["load", "ranker"],
     "rankers.selection.cross_validation": ["CrossValidation", "cross_validate"],
     "rankers.selection.tuning": ["tune"],
     "rankers.smooth": ["FocusedNet", "ListMLE", "ListNet", "RankCosine", "RankNet", "Regression"],

@@ -27,19 +27,17 @@ class LocalKemeny(Method):
     """Local Kemenisation (Dwork et al. 2001): the order of another method, neighbours put right.
 
     Documents are carried up past neighbours that a majority puts below them.  `start` is a
-    method, or its name.
+    method; in a text it is named, as in `local-kemeny(start=copeland)`.
     """
 
-    start: Method | str = Borda()  # noqa: RUF009 (a frozen value)
+    start: Method = Borda()  # noqa: RUF009 (a frozen value)
     about: ClassVar[str] = "another method's order, neighbours put in majority order"
 
     def __post_init__(self) -> None:
-        from firstpage.aggregation.registry import method
-
-        object.__setattr__(self, "start", method(self.start))
+        if not isinstance(self.start, Method):
+            raise PartError(f"start of LocalKemeny must be a method; got {self.start!r}.")
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        assert isinstance(self.start, Method)
         order = self.start.order(ballots, weights)
         swap_neighbours(ballots.places, weights, ballots.offsets, *all_votes(ballots), order)
         return order

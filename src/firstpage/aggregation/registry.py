@@ -8,7 +8,7 @@ from firstpage.aggregation.kemeny import BestInsertion, ExactKemeny, LocalKemeny
 from firstpage.aggregation.method import Method
 from firstpage.aggregation.positional import RRF, Borda, Copeland
 from firstpage.aggregation.supervised_kemeny import Kemeny, KwikSort, SupervisedKemeny
-from firstpage.registry import PartError, Registry, by_class_name
+from firstpage.registry import PartError, Registry, by_class_name, split
 
 METHODS: dict[str, type[Method]] = by_class_name(
     SupervisedKemeny, Kemeny, Borda, RRF, Copeland, KwikSort, LocalKemeny, BestInsertion,
@@ -25,7 +25,11 @@ def method(text: str | Method, **given: Any) -> Method:
         return text
     if not isinstance(text, str):
         raise PartError(f"a method is a name such as skr or Borda; got {text!r}.")
-    return REGISTRY.create(text, **given)
+    name, inside = split(text)
+    given = {**inside, **given}
+    if isinstance(given.get("start"), str):
+        given["start"] = method(given["start"])
+    return REGISTRY.instance(name, given)
 
 
 def about() -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from firstpage.measures.graded import NDCG
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
-from firstpage.rankers.fit.fit import Fitted, Job, fitted, watcher_of
+from firstpage.rankers.fit.request import Fitted, Job, fitted, watcher_of
 from firstpage.rankers.fit.training_data import Training, heavy_queries
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.boosting import spread_state

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from firstpage.engine.engine import Engine
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.fit import Fitted, Job, Parts, fit_parts
+from firstpage.rankers.fit.fit import fit_parts
+from firstpage.rankers.fit.request import Fitted, Job, Parts
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import check_trees
 from firstpage.scorers.registry import scorer as scorer_of

@@ -120,7 +120,7 @@ def plain_parameter(value: Any) -> Any:
     return f"{type(value).__name__}({inside})"
 
 
-def _restored(value: Any, name: str) -> Any:
+def restored(value: Any, name: str) -> Any:
     """What `_plain` made of a utility, as one again; everything else as it is."""
     if not isinstance(value, dict) or value.get("format") != MEASURE.format:
         return value
@@ -167,20 +167,3 @@ def _model(held: dict[str, Any], name: str) -> Model:
     return Model(
         held["ranker"], held["parameters"], scoring, transform, kept, held["training"], name
     )
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """The fitted estimator of a model file."""
-    from firstpage.rankers.registry import ranker
-
-    model = read_model(path)
-    given = {key: _restored(value, model.source) for key, value in model.parameters.items()}
-    found: Any = ranker(model.ranker, **given)
-    found._remember_features(model)
-    if model.transform is not None:
-        found.transform_ = model.transform
-    try:
-        found._set_fitted(model.scoring, model.training)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{model.source}: damaged: its training record ({error}).") from None
-    return found

@@ -24,10 +24,10 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.checkpoint import Checkpoint, belongs
-from firstpage.rankers.fit.fit import Fitted, Job
 from firstpage.rankers.fit.inputs import Given
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, fitted_attributes
+from firstpage.rankers.fit.request import Fitted, Job
 from firstpage.rankers.fit.training_data import (
     Training,
     check_has_features,

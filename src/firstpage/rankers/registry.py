@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from firstpage.errors import DataError
 from firstpage.rankers.methods import METHODS, made
+from firstpage.rankers.model_files import read_model, restored
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.toprank import TopRank
 
@@ -19,3 +22,18 @@ def ranker(text: str, **given: Any) -> Ranker:
 def about() -> list[tuple[str, str, str]]:
     """(name, one line, paper) of every ranker."""
     return [(name, cls._about, cls._paper) for name, cls in RANKERS.items()]
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The fitted estimator of a model file."""
+    model = read_model(path)
+    given = {key: restored(value, model.source) for key, value in model.parameters.items()}
+    found: Any = ranker(model.ranker, **given)
+    found._remember_features(model)
+    if model.transform is not None:
+        found.transform_ = model.transform
+    try:
+        found._set_fitted(model.scoring, model.training)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{model.source}: damaged: its training record ({error}).") from None
+    return found

@@ -17,8 +17,8 @@ from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fit.fit import Fitted, Job, Parts
 from firstpage.rankers.fit.least_squares import fit_least_squares
+from firstpage.rankers.fit.request import Fitted, Job, Parts
 from firstpage.registry import number
 from firstpage.scorers.linear import WIDE, Linear, LinearScoring
 from firstpage.scorers.registry import scorer

@@ -16,8 +16,9 @@ from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search, StructuralHinge
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fit.fit import Fitted, Job, Parts, fit_parts
+from firstpage.rankers.fit.fit import fit_parts
 from firstpage.rankers.fit.least_squares import ridge, spread_ridge
+from firstpage.rankers.fit.request import Fitted, Job, Parts
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import Spread
 from firstpage.registry import number

@@ -18,8 +18,8 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.cascade import Cascade
-from firstpage.rankers.fit.fit import Fitted, Job, fitted, in_memory, watcher_of
 from firstpage.rankers.fit.progress import Step
+from firstpage.rankers.fit.request import Fitted, Job, fitted, in_memory, watcher_of
 from firstpage.rankers.methods import made
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.scorings import Stage

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from firstpage.engine.threads import Lanes, resolve
 from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import Loss, safe_inverse
 from firstpage.scorers.scorer import Fitting
+from firstpage.solvers.score_space import ScoreSpace, unsure, weigher
 from firstpage.types import Floats, Ints
-
-if TYPE_CHECKING:
-    from firstpage.solvers.score_space import ScoreSpace
 
 BLOCK = 1 << 21  # bytes of features: what a core finds again in its caches
 SAMPLE = 20  # rows a parameter, from which the shape of the problem is learnt
@@ -109,8 +106,6 @@ class Objective:
 
     def space(self) -> ScoreSpace:
         """The same, seen from the scores."""
-        from firstpage.solvers.score_space import ScoreSpace
-
         return ScoreSpace(self)
 
     def conditioner(self) -> Floats | None:
@@ -147,17 +142,6 @@ class Objective:
         return unsure(self.target, self._values, self.shares)
 
 
-def unsure(target: object, values: Floats, shares: Floats) -> float:
-    """By how much a mean loss may be above these values, from the bounds of the target."""
-    bounds = getattr(target, "bounds", None)
-    return 0.0 if bounds is None else float(((bounds - values) * shares).sum())
-
-
-def relative_gap(above: float, below: float) -> float:
-    """The fraction of an objective, at most `above`, by which its minimum may be lower."""
-    return max(above - below, 0.0) / above if above > 0 else 0.0
-
-
 def _sample(offsets: Ints, rows: int) -> list[tuple[int, int]]:
     """A few runs of neighbouring queries, at even distances, of about so many rows together."""
     count, all_rows = len(offsets) - 1, int(offsets[-1])
@@ -191,12 +175,3 @@ def whole_queries(offsets: Ints, rows: int) -> list[tuple[int, int]]:
         found.append((lo, hi))
         lo = hi
     return found
-
-
-def weigher(grad: Floats, shares: Floats, lengths: Ints) -> Callable[[], object]:
-    """Multiplies a block's slopes by the shares of their queries."""
-    if len(shares) and (shares == shares[0]).all():
-        share = shares[0]
-        return lambda: np.multiply(grad, share, out=grad)
-    each = np.repeat(shares, lengths)
-    return lambda: np.multiply(grad, each, out=grad)

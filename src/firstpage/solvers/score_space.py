@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from firstpage.engine.threads import Lanes
-from firstpage.solvers.objective import Objective, relative_gap, unsure, weigher
 from firstpage.solvers.watch import Found
-from firstpage.types import Floats
+from firstpage.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from firstpage.solvers.objective import Objective
 
 Job = Callable[[], object]
 
@@ -205,3 +207,23 @@ def found_at(found: Found, objective: Any, params: Floats) -> Found:
     point = space.at(params)
     gap = relative_gap(point.value + space.unsure(), (1.0 - found.gap) * found.value)
     return replace(found, params=params, value=point.value, gap=gap)
+
+
+def unsure(target: object, values: Floats, shares: Floats) -> float:
+    """By how much a mean loss may be above these values, from the bounds of the target."""
+    bounds = getattr(target, "bounds", None)
+    return 0.0 if bounds is None else float(((bounds - values) * shares).sum())
+
+
+def relative_gap(above: float, below: float) -> float:
+    """The fraction of an objective, at most `above`, by which its minimum may be lower."""
+    return max(above - below, 0.0) / above if above > 0 else 0.0
+
+
+def weigher(grad: Floats, shares: Floats, lengths: Ints) -> Callable[[], object]:
+    """Multiplies a block's slopes by the shares of their queries."""
+    if len(shares) and (shares == shares[0]).all():
+        share = shares[0]
+        return lambda: np.multiply(grad, share, out=grad)
+    each = np.repeat(shares, lengths)
+    return lambda: np.multiply(grad, each, out=grad)

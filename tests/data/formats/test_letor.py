@@ -306,7 +306,7 @@ def test_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
     fp.write_letor(made, path)
     script = (
         "import sys, firstpage as fp\n"
-        "from firstpage.data import letor\n"
+        "from firstpage.data.formats import letor\n"
         "letor.CACHED_FROM = 0\n"
         "print(sum(float(fp.read_letor(sys.argv[1]).X.sum()) for _ in range(3)))\n"
     )

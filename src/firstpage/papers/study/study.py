@@ -46,7 +46,13 @@ class Work:
 
     @property
     def name(self) -> str:
-        return f"{self.do.__module__}:{self.do.__qualname__}"
+        """The function's name; without a stream it is also that of its random numbers.
+
+        It is spelled as it was when the figures of docs/papers were made, so that they come again.
+        """
+        name = f"{self.do.__module__}:{self.do.__qualname__}"
+        spelled = name.replace("firstpage.papers.", "firstpage.studies.")
+        return spelled.replace(".labeling:", ".labelling:")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import relevance
 from firstpage.losses.loss import safe_inverse
-from firstpage.rankers.fit.fit import Fitted, Job, fitted, warn_if_constant, watcher_of
+from firstpage.rankers.fit.request import Fitted, Job, fitted, warn_if_constant, watcher_of
 from firstpage.rankers.fit.training_data import Training
 from firstpage.rankers.sharded.data import Spread
 from firstpage.rankers.sharded.shard import Piece, Spec

@@ -22,7 +22,7 @@ from firstpage.engine.engine import EngineError
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.fit import Fitted, Job
+from firstpage.rankers.fit.request import Fitted, Job
 from firstpage.rankers.sharded.data import Spread
 from firstpage.rankers.sharded.shard import Piece, Spec
 from firstpage.rankers.trees.fit import fit_boosted

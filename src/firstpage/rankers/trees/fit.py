@@ -9,7 +9,14 @@ from typing import Any
 from firstpage.engine.threads import resolve
 from firstpage.errors import FirstpageWarning
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.fit import Fitted, Job, fitted, in_memory, warn_if_constant, watcher_of
+from firstpage.rankers.fit.request import (
+    Fitted,
+    Job,
+    fitted,
+    in_memory,
+    warn_if_constant,
+    watcher_of,
+)
 from firstpage.rankers.trees.objective import Slopes
 from firstpage.scorers.trees import NO_SPLIT, Grown
 from firstpage.types import Floats

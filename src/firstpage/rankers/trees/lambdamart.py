@@ -13,7 +13,7 @@ from firstpage.data.preferences.utility import Source, Utility
 from firstpage.engine.engine import Engine
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
-from firstpage.rankers.fit.fit import Fitted, Job
+from firstpage.rankers.fit.request import Fitted, Job
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import Spread, check_trees
 from firstpage.rankers.trees.fit import fit_boosted

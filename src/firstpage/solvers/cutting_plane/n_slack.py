@@ -9,7 +9,8 @@ import numpy as np
 
 from firstpage.registry import number
 from firstpage.solvers.cutting_plane.planes import OLD, check_penalty
-from firstpage.solvers.objective import Objective, relative_gap
+from firstpage.solvers.objective import Objective
+from firstpage.solvers.score_space import relative_gap
 from firstpage.solvers.watch import Found, Watch, never
 from firstpage.types import Array, Floats, Ints
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from firstpage.registry import number
 from firstpage.solvers.cutting_plane.planes import Planes, check_penalty
-from firstpage.solvers.objective import Objective, relative_gap
-from firstpage.solvers.score_space import Line, Point, Space
+from firstpage.solvers.objective import Objective
+from firstpage.solvers.score_space import Line, Point, Space, relative_gap
 from firstpage.solvers.watch import Found, Keep, Watch, never
 from firstpage.types import Floats
 

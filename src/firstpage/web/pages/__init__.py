@@ -11,7 +11,7 @@ from firstpage.web.pages import dashboard, measure, people, setup, sign_in, text
 from firstpage.web.pages.rendering import Files, address, failed
 
 router = APIRouter(include_in_schema=False)
-for part in (sign_in, work, people, work, texts, people, dashboard, measure, setup):
+for part in (sign_in, work, people, texts, dashboard, measure, setup):
     router.include_router(part.router)
 
 

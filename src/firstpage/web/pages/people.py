@@ -182,7 +182,6 @@ def _managed(tx: Tx, member: Member, person: int) -> Person:
     return whom
 
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
 PAGE = 100  # rows
 
 

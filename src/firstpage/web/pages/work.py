@@ -32,7 +32,6 @@ def home(request: Request, person: CurrentPerson) -> Response:
     return render(request, "home.html", members=mine, may_create=may_create)
 
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
 BEGUN = ("started", "skipped")
 After = Annotated[int | None, Query(ge=1, le=MAX_INT)]
 

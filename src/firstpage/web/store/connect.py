@@ -30,12 +30,12 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from firstpage.errors import DataError, FirstpageError, need
+from firstpage.web.store.migrate import upgrade
 
 Clock = Callable[[], datetime]
 FILE = "firstpage.db"
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700  # password hashes are inside
 WAIT = 30.0  # seconds to wait for another process's transaction
-MIGRATION_LOCK = 7_205_759  # any number, the same for all servers of one PostgreSQL database
 SERVER_CONNECTIONS = 8  # of PostgreSQL: each is a process, so a rush waits rather than opens more
 CONNECTIONS, MORE = 24, 40  # kept open, and for a rush
 
@@ -155,8 +155,6 @@ class Store:
 
     def prepare(self) -> Store:
         """Create or bring up to date the tables; the store itself."""
-        from firstpage.web.store.migrate import upgrade
-
         with self.told():
             if self.sqlite:
                 make_private(Path(str(self.url.database)))

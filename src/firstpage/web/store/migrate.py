@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import inspect, text
 
 from firstpage.errors import DataError
-from firstpage.web.store.connect import MIGRATION_LOCK, Store
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
+    from firstpage.web.store.connect import Store
+
+MIGRATION_LOCK = 7_205_759  # any number, the same for all servers of one PostgreSQL database
 FOLDER = Path(__file__).parent / "migrations"
 
 
