@@ -102,7 +102,7 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, run) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "kernels").symlink_to(cache_folder() / "kernels")  # compiled once is enough
-    args = ("reproduce", "zhou2013/figure7", "--seeds", "12", "--json")
+    args = ("reproduce", "zhou2013/figure7", "--seeds", "6", "--json")
     env = {**os.environ, "FIRSTPAGE_CACHE": str(home)}
     first = subprocess.Popen(
         [sys.executable, "-m", "firstpage", *args, "--jobs", "2"], env=env,

@@ -45,13 +45,11 @@ def rankings(gain, s, discounts):
     a = np.zeros(len(s))
     a[: len(discounts)] = discounts[: len(s)]
     ideal = (a * np.sort(gain)[::-1]).sum()
-    found, own = [], -np.inf
-    for order in map(list, permutations(range(len(s)))):
-        loss, score = 1 - (a * gain[order]).sum() / ideal, (a * s[order]).sum()
-        if loss > 1e-12:
-            found.append((loss, score))
-        else:
-            own = max(own, score)
+    orders = np.array(list(permutations(range(len(s)))))
+    losses, scores = 1 - gain[orders] @ a / ideal, s[orders] @ a
+    wrong = losses > 1e-12
+    found = list(zip(losses[wrong], scores[wrong], strict=True))
+    own = scores[~wrong].max(initial=-np.inf)
     return found, own
 
 

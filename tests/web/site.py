@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import warnings
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 
 from firstpage.web.app import create_app
@@ -40,6 +43,15 @@ class Clock:
         self.now += timedelta(**time)
 
 
+@cache
+def portal() -> BlockingPortal:
+    """One event loop for the applications of all tests, in a thread that ends with the process."""
+    context = start_blocking_portal()
+    opened = context.__enter__()
+    atexit.register(context.__exit__, None, None, None)
+    return opened
+
+
 @dataclass
 class Site:
     """`store` and `app`; people come by name and are logged in at the database."""
@@ -59,6 +71,7 @@ class Site:
     def client(self, login: str | None = None) -> Client:
         """A browser; logged in where a login is given."""
         client = Client(self.app, base_url=f"http://{HOST}", raise_server_exceptions=True)
+        client.portal = portal()  # else every request starts a thread and an event loop of its own
         if login is not None:
             person = self.person(login)
             with self.store.write() as tx:

@@ -16,7 +16,7 @@ with warnings.catch_warnings():
     import schemathesis
     from schemathesis.checks import not_a_server_error
 
-EXAMPLES = 6  # of each route and role; more by hand, where time allows
+EXAMPLES = 4  # of each route and role; more by hand, where time allows
 
 
 @pytest.mark.slow

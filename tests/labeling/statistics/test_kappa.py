@@ -238,7 +238,7 @@ def test_real_votes(real_data):
         ]
     assert len(rows) == 41_750
     ratings = pair_ratings(rows)
-    alpha = krippendorff_alpha(ratings, "ordinal", rounds=100)
+    alpha = krippendorff_alpha(ratings, "ordinal", rounds=40)
     kappa = fleiss_kappa(ratings, rounds=2)
     overlaps = pair_overlaps(rows)
     overall = all_of(overlaps)
