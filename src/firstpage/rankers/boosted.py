@@ -17,7 +17,7 @@ from firstpage.measures.graded import NDCG
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
-from firstpage.rankers.fit.request import Fitted, Job, fitted, watcher_of
+from firstpage.rankers.fit.request import FitRequest, FitResult, fit_result, watcher_for
 from firstpage.rankers.fit.training_data import Training, heavy_queries
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.boosting import spread_state
@@ -71,22 +71,22 @@ class Boosting(Ranker):
     def _rules(self) -> Rules:
         return Rules(int(self.rounds), self.halvings, self.stall)
 
-    def _learn(self, job: Job) -> Fitted:
+    def _learn(self, request: FitRequest) -> FitResult:
         state: State
-        found = _resumed(job.checkpoint)
-        if isinstance(job.training, Spread):
-            state = spread_state(job.training, self, job.start, tuple(found.chosen))
+        found = _resumed(request.checkpoint)
+        if isinstance(request.training, Spread):
+            state = spread_state(request.training, self, request.start, tuple(found.chosen))
         else:
-            training = heavy_queries(job.training)
+            training = heavy_queries(request.training)
             truth = self._truth(training.data.truth)
-            pool = weak(self.weak).pool(training.data.X, row_weights(training), job.threads)
+            pool = weak(self.weak).pool(training.data.X, row_weights(training), request.threads)
             scores = np.zeros(training.data.n_docs)
-            if job.start is not None:
-                scores += pool.scoring([], job.start).predict(training.data.X)
+            if request.start is not None:
+                scores += pool.scoring([], request.start).predict(training.data.X)
             for number_, step in found.chosen:
                 pool.add(number_, step, scores)
             state = self._begin(pool, self._parts(training, truth, pool), scores)
-        return _watched(job, state, self._rules(), found)
+        return _watched(request, state, self._rules(), found)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -249,21 +249,21 @@ def _state_of(found: Boosted) -> Callable[[], dict[str, Any]]:
     }  # fmt: skip
 
 
-def _watched(job: Job, state: State, rules: Rules, found: Boosted) -> Fitted:
+def _watched(request: FitRequest, state: State, rules: Rules, found: Boosted) -> FitResult:
     """Boost under a watcher; keep the rounds that measure best, or lose least on training data."""
     pool = state.pool
-    X: Any = None if job.valid is None else job.valid.X
-    valid = None if X is None else pool.scoring([], job.start).predict(X)
+    X: Any = None if request.valid is None else request.valid.X
+    valid = None if X is None else pool.scoring([], request.start).predict(X)
     if X is not None and not isinstance(X, np.ndarray):
         X = X.tocsc()  # weak rankers read it column by column
-    watcher = watcher_of(job, lambda params, X: valid, True)
+    watcher = watcher_for(request, lambda params, X: valid, True)
 
     def told(at: int, chosen: int, step: float, loss: float) -> bool:
         if valid is not None:
             valid[:] += step * pool.values(chosen, X)
         stop = watcher(at, loss, at)
-        if job.checkpoint is not None and len(found.chosen) == at and not stop:
-            job.checkpoint.keep(_state_of(found))
+        if request.checkpoint is not None and len(found.chosen) == at and not stop:
+            request.checkpoint.keep(_state_of(found))
         return stop
 
     for at, ((chosen, step), loss) in enumerate(zip(found.chosen, found.losses, strict=True), 1):
@@ -276,8 +276,10 @@ def _watched(job: Job, state: State, rules: Rules, found: Boosted) -> Fitted:
             raise
         interrupted = True
     kept = watcher.best.iteration if watcher.best is not None else found.best
-    model = pool.scoring(found.chosen[:kept], job.start)
+    model = pool.scoring(found.chosen[:kept], request.start)
     loss = found.losses[kept - 1] if kept else found.before
-    if not found.chosen and job.start is None:
+    if not found.chosen and request.start is None:
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
-    return fitted(job, watcher, model, len(watcher.history), loss, found.finished, interrupted)
+    return fit_result(
+        request, watcher, model, len(watcher.history), loss, found.finished, interrupted
+    )

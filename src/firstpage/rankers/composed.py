@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from firstpage.engine.engine import Engine
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.fit import fit_parts
-from firstpage.rankers.fit.request import Fitted, Job, Parts
+from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import check_trees
 from firstpage.scorers.registry import scorer as scorer_of
@@ -41,12 +41,12 @@ class Composed(Ranker):
         """l2 in l2 / 2 * |w|^2, beside the mean loss of a query."""
         raise AssertionError(f"{type(self).__name__} has no penalty")
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> Composition:
         loss = self._tree_loss() if scorer_of(self.scorer).additive else self._loss()
-        return Parts(loss, self.scorer, self.solver, self._penalty())
+        return Composition(loss, self.scorer, self.solver, self._penalty())
 
-    def _learn(self, job: Job) -> Fitted:
-        return fit_parts(job, self._parts())
+    def _learn(self, request: FitRequest) -> FitResult:
+        return fit_parts(request, self._parts())
 
     def _check_place(self, place: Engine) -> None:
         scorer = scorer_of(self.scorer)

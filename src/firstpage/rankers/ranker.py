@@ -27,7 +27,7 @@ from firstpage.rankers.fit.checkpoint import Checkpoint, belongs
 from firstpage.rankers.fit.inputs import Given
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, fitted_attributes
-from firstpage.rankers.fit.request import Fitted, Job
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import (
     Training,
     check_has_features,
@@ -94,7 +94,7 @@ class Ranker(Given):
 
     # --- what subclasses say
 
-    def _learn(self, job: Job) -> Fitted:
+    def _learn(self, request: FitRequest) -> FitResult:
         """Find the model; every subclass has its own way."""
         raise AssertionError(f"{type(self).__name__} does not learn")
 
@@ -197,23 +197,25 @@ class Ranker(Given):
         self, training: Training | Spread, truth: Truth, valid: Any, callback: Any, checkpoint: Any
     ) -> None:
         """Learn; whatever breaks it off leaves a checkpoint, if one is asked for."""
-        job = self._job(training, truth, valid, callback)
+        request = self._request(training, truth, valid, callback)
         if checkpoint is None:
-            self._keep(self._learn(job))
+            self._keep(self._learn(request))
             return
         weights = [getattr(training, name, None) for name in ("weights", "query_weights")]
-        mine = belongs(self, training.fingerprint(), weights, job.valid, job.start)
+        mine = belongs(self, training.fingerprint(), weights, request.valid, request.start)
         kept = Checkpoint(checkpoint, mine)
         with kept:
-            self._keep(self._learn(replace(job, checkpoint=kept)))
+            self._keep(self._learn(replace(request, checkpoint=kept)))
             if not self.interrupted_:
                 kept.done()
 
-    def _job(self, training: Training | Spread, truth: Truth, valid: Any, callback: Any) -> Job:
+    def _request(
+        self, training: Training | Spread, truth: Truth, valid: Any, callback: Any
+    ) -> FitRequest:
         checked = None if valid is None else self._prepared(self._validation(valid))
         if checked is not None and isinstance(training, Training):
             warn_if_same(training.data, checked)
-        return Job(
+        return FitRequest(
             training=training,
             truth=truth,
             valid=checked,
@@ -325,7 +327,7 @@ class Ranker(Given):
     def _order(self, X: Any, data: Dataset) -> Ints | None:
         return None if isinstance(X, Dataset) else data.row_order
 
-    def _keep(self, found: Fitted) -> None:
+    def _keep(self, found: FitResult) -> None:
         """Take over what a fit found."""
         self._set_fitted(found.model, found.record)
         self._memory = found.memory

@@ -18,7 +18,7 @@ from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.least_squares import fit_least_squares
-from firstpage.rankers.fit.request import Fitted, Job, Parts
+from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.registry import number
 from firstpage.scorers.linear import WIDE, Linear, LinearScoring
 from firstpage.scorers.registry import scorer
@@ -40,7 +40,7 @@ class Smooth(Composed):
     l2: float = 0.01
     device: str | None = None
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> Composition:
         parts = super()._parts()
         if self.device is None:
             return parts
@@ -147,9 +147,9 @@ class RankCosine(Smooth):
         """Trees start from scores of 0, where a cosine has no slope: lengths count from 1 on."""
         return Cosine(self.k, floor=1.0)
 
-    def _learn(self, job: Job) -> Fitted:
+    def _learn(self, request: FitRequest) -> FitResult:
         """The length of linear weights means nothing to a cosine: it is set to 1."""
-        found = super()._learn(job)
+        found = super()._learn(request)
         if found.model.coefficients is None:
             return found
         weights = found.model.coefficients[0]
@@ -199,15 +199,15 @@ class Regression(Smooth):
     def _tree_loss(self) -> Loss:
         return SquaredError(self.k, average=False)
 
-    def _learn(self, job: Job) -> Fitted:
+    def _learn(self, request: FitRequest) -> FitResult:
         """Every document counts alike, so a query counts by the number of its documents."""
         kind = scorer(self.scorer)
         if kind.additive:
-            return super()._learn(job)  # trees add documents up as they are
-        job = replace(job, training=job.training.by_documents())
+            return super()._learn(request)  # trees add documents up as they are
+        request = replace(request, training=request.training.by_documents())
         exact = self.solver == "auto" or isinstance(solver(self.solver, None, 0), LBFGS)
         here = kind == Linear() and self.device in (None, "cpu")
-        if here and exact and job.training.n_features <= WIDE:
+        if here and exact and request.training.n_features <= WIDE:
             with quiet_blas():
-                return fit_least_squares(job, self.k, self._penalty())
-        return super()._learn(job)
+                return fit_least_squares(request, self.k, self._penalty())
+        return super()._learn(request)

@@ -18,7 +18,7 @@ from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_parts
 from firstpage.rankers.fit.least_squares import ridge, spread_ridge
-from firstpage.rankers.fit.request import Fitted, Job, Parts
+from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import Spread
 from firstpage.registry import number
@@ -168,15 +168,15 @@ class TopMargin(SVM):
         number(self, "rounds", 1, whole=True)
         self._loss()
 
-    def _learn(self, job: Job) -> Fitted:
+    def _learn(self, request: FitRequest) -> FitResult:
         parts = self._parts()
-        solver = solver_of(parts.solver, CuttingPlane(), job.seed)
+        solver = solver_of(parts.solver, CuttingPlane(), request.seed)
         if scorer_of(parts.scorer) != Linear() or not getattr(solver, "linear", False):
-            return fit_parts(job, parts)  # descents look at the true ranking in every step
+            return fit_parts(request, parts)  # descents look at the true ranking in every step
         parts = replace(parts, solver=Rounds(solver, self.rounds, self.reference == "resort"))
-        if job.start is None:
-            job = replace(job, start=_direction(job, self.k))
-        found = self._solved(job, parts)
+        if request.start is None:
+            request = replace(request, start=_direction(request, self.k))
+        found = self._solved(request, parts)
         if self.reference == "resort" and found.record["gap"] is not None:
             found.record["gap_note"] = FROZEN
         if "degenerate" in found.record:
@@ -184,8 +184,8 @@ class TopMargin(SVM):
             warnings.warn(DEGENERATE.format(other), FirstpageWarning, stacklevel=4)
         return found
 
-    def _solved(self, job: Job, parts: Parts) -> Fitted:
-        return fit_parts(job, parts)
+    def _solved(self, request: FitRequest, parts: Composition) -> FitResult:
+        return fit_parts(request, parts)
 
 
 @dataclass(eq=False, repr=False)
@@ -205,34 +205,36 @@ class TopSlack(TopMargin):
     def _loss(self) -> Loss:
         return StructuralHinge(self.delta, "slack", self.reference, self.search, self.k)
 
-    def _solved(self, job: Job, parts: Parts) -> Fitted:
+    def _solved(self, request: FitRequest, parts: Composition) -> FitResult:
         """Where least squares lead to 0, margin scaling shows another way."""
-        found = fit_parts(job, parts)
+        found = fit_parts(request, parts)
         if "degenerate" not in found.record or self.reference != "resort":
             return found
         margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
-        way = fit_parts(replace(job, callback=None, checkpoint=None), replace(parts, loss=margin))
-        again = fit_parts(replace(job, start=way.params, checkpoint=None), parts)
+        way = fit_parts(
+            replace(request, callback=None, checkpoint=None), replace(parts, loss=margin)
+        )
+        again = fit_parts(replace(request, start=way.params, checkpoint=None), parts)
         return again if "degenerate" not in again.record else found
 
 
-def _direction(job: Job, k: int | None) -> Floats | None:
+def _direction(request: FitRequest, k: int | None) -> Floats | None:
     """Where to look for the first true ranking: at the least squares of the labels."""
-    if job.training.n_features > WIDE:
+    if request.training.n_features > WIDE:
         return None
     with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
         try:
-            found = _least_squares(job, k)
+            found = _least_squares(request, k)
         except np.linalg.LinAlgError:  # squares of the features overflow
             return None
     return found if np.isfinite(found).all() else None
 
 
-def _least_squares(job: Job, k: int | None) -> Floats:
-    if isinstance(job.training, Spread):
-        return spread_ridge(job.training, k, 1e-6, look=False)[0]
-    data, shares = job.training.data, job.training.query_weights
+def _least_squares(request: FitRequest, k: int | None) -> Floats:
+    if isinstance(request.training, Spread):
+        return spread_ridge(request.training, k, 1e-6, look=False)[0]
+    data, shares = request.training.data, request.training.query_weights
     each = np.ones(len(data)) if shares is None else shares
     weight = np.repeat(each, data.lengths)
-    y = relevance(job.truth, None, k)
+    y = relevance(request.truth, None, k)
     return ridge(data.X, y, weight / weight.sum(), 1e-6)[0]

@@ -19,7 +19,7 @@ from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.fit.progress import Step
-from firstpage.rankers.fit.request import Fitted, Job, fitted, in_memory, watcher_of
+from firstpage.rankers.fit.request import FitRequest, FitResult, fit_result, in_memory, watcher_for
 from firstpage.rankers.methods import made
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.scorings import Stage
@@ -96,44 +96,44 @@ class TopRank(Ranker):
             ours["k"] = self.k
         return found.set_params(**{name: v for name, v in ours.items() if name not in said})
 
-    def _learn(self, job: Job) -> Fitted:
-        if job.valid is not None and self.weights == "auto" and job.measure.lower_is_better:
+    def _learn(self, request: FitRequest) -> FitResult:
+        if request.valid is not None and self.weights == "auto" and request.measure.lower_is_better:
             raise DataError(
-                f"{job.measure} is better when lower, so voters cannot be weighed by it; choose "
-                "another measure, or give weights."
+                f"{request.measure} is better when lower, so voters cannot be weighed by it; "
+                "choose another measure, or give weights."
             )
         start, parts, steps = time.perf_counter(), (self.first, *self._voters()), []
         stages: list[Stage] = []
         for place, part in enumerate(parts, 1):
-            stages.append(self._stage(part, job))
-            value = None if job.valid is None else _measured(stages[-1], job.valid, job)
+            stages.append(self._stage(part, request))
+            value = None if request.valid is None else _measured(stages[-1], request.valid, request)
             step = Step(place, float("nan"), value, False, time.perf_counter() - start)
             steps.append(step)
-            if job.callback is not None and job.callback(step) and len(stages) > 1:
+            if request.callback is not None and request.callback(step) and len(stages) > 1:
                 break  # with the voters so far
         weights = self._weights([step.measure for step in steps[1:]])
-        size = job.training.n_features
+        size = request.training.n_features
         model = Cascade(stages[0], tuple(stages[1:]), weights, self.depth, self.credit, size)
-        watcher = watcher_of(job, lambda params, X: np.empty(0), False)
+        watcher = watcher_for(request, lambda params, X: np.empty(0), False)
         watcher.history = steps
-        if job.valid is not None:
-            value = _measured(Stage("TopRank", model), job.valid, job)
+        if request.valid is not None:
+            value = _measured(Stage("TopRank", model), request.valid, request)
             last = Step(len(stages), float("nan"), value, True, time.perf_counter() - start)
             watcher.history = [*steps[:-1], last]
         whole = len(stages) == len(parts)
-        found = fitted(job, watcher, model, len(stages), float("nan"), whole, False)
+        found = fit_result(request, watcher, model, len(stages), float("nan"), whole, False)
         found.record["voters"] = [
             [stage.name, weight] for stage, weight in zip(stages[1:], weights.tolist(), strict=True)
         ]
         return found
 
-    def _stage(self, part: Any, job: Job) -> Stage:
+    def _stage(self, part: Any, request: FitRequest) -> Stage:
         """A part, fitted unless it is already."""
-        training = in_memory(job, "TopRank")
+        training = in_memory(request, "TopRank")
         found = self._made(part)
         if not hasattr(found, "model_"):
             found = clone(found)
-            found.fit(training.data, sample_weight=training.query_weights, valid=job.valid)
+            found.fit(training.data, sample_weight=training.query_weights, valid=request.valid)
             if found.interrupted_:
                 raise KeyboardInterrupt  # a half-trained part is no part
         elif hasattr(self, "transform_"):
@@ -144,10 +144,10 @@ class TopRank(Ranker):
         known, names = getattr(found, "feature_names_in_", None), training.data.feature_names
         if known is not None and names is not None and list(known) != list(names):
             raise DataError(f"{found} was trained on other features, or on them in another order.")
-        if found.model_.n_features != job.training.n_features:
+        if found.model_.n_features != request.training.n_features:
             raise DataError(
                 f"{found} was trained on {found.model_.n_features} features, and the data have "
-                f"{job.training.n_features}."
+                f"{request.training.n_features}."
             )
         return Stage(str(found), found.model_, getattr(found, "transform_", None))
 
@@ -160,7 +160,7 @@ class TopRank(Ranker):
         return normalized(known, len(measured))
 
 
-def _measured(stage: Stage, data: Dataset, job: Job) -> float:
-    scores = stage.predict(data, job.threads)
-    values = evaluate(scores, data, measures=job.measure).values[0]
+def _measured(stage: Stage, data: Dataset, request: FitRequest) -> float:
+    scores = stage.predict(data, request.threads)
+    values = evaluate(scores, data, measures=request.measure).values[0]
     return float(values.mean())

@@ -15,11 +15,11 @@ from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.checkpoint import minimized
 from firstpage.rankers.fit.request import (
     NOTHING,
-    Fitted,
-    Job,
-    Parts,
-    fitted,
-    watcher_of,
+    Composition,
+    FitRequest,
+    FitResult,
+    fit_result,
+    watcher_for,
 )
 from firstpage.rankers.sharded.data import Spread
 from firstpage.rankers.sharded.lightgbm import fit_cluster_trees
@@ -44,32 +44,32 @@ class Diverged(DataError):
     """A descent went to infinity."""
 
 
-def fit_parts(job: Job, parts: Parts) -> Fitted:
+def fit_parts(request: FitRequest, parts: Composition) -> FitResult:
     """By a solver, or tree by tree."""
     scorer = scorer_of(parts.scorer)
-    if scorer.additive and isinstance(job.training, Spread):
-        return fit_cluster_trees(job, scorer, parts.loss, {})
+    if scorer.additive and isinstance(request.training, Spread):
+        return fit_cluster_trees(request, scorer, parts.loss, {})
     if scorer.additive:
-        return fit_trees(job, parts.loss, scorer)
-    limit = torch_threads(job.threads) if isinstance(scorer, MLP) else nullcontext()
+        return fit_trees(request, parts.loss, scorer)
+    limit = torch_threads(request.threads) if isinstance(scorer, MLP) else nullcontext()
     with limit, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
-        return fit_solver(job, parts, scorer)
+        return fit_solver(request, parts, scorer)
 
 
-def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
+def fit_solver(request: FitRequest, parts: Composition, scorer: Any) -> FitResult:
     """Minimise the mean loss over the scorer's parameters."""
-    fitting = job.training.fitting(scorer)
-    solver = solver_of(parts.solver, suited(parts.loss, fitting, job.seed), job.seed)
+    fitting = request.training.fitting(scorer)
+    solver = solver_of(parts.solver, suited(parts.loss, fitting, request.seed), request.seed)
     check_parts(solver, parts.loss, fitting)
-    objective = job.training.objective(
-        parts.loss, scorer, fitting, job.truth, parts.l2, job.threads, solver.batch
+    objective = request.training.objective(
+        parts.loss, scorer, fitting, request.truth, parts.l2, request.threads, solver.batch
     )
-    objective = _placed(objective, scorer, solver, job)
-    watcher = watcher_of(job, fitting.predict, solver.path)
-    start = _start(job, parts.loss, fitting, objective)
+    objective = _placed(objective, scorer, solver, request)
+    watcher = watcher_for(request, fitting.predict, solver.path)
+    start = _start(request, parts.loss, fitting, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
-        found = minimized(job.checkpoint, job.memory, solver, objective, start, watcher)
+        found = minimized(request.checkpoint, request.memory, solver, objective, start, watcher)
         params, value, iterations, converged = (
             found.params, found.value, found.iterations, found.converged,
         )  # fmt: skip
@@ -92,17 +92,17 @@ def fit_solver(job: Job, parts: Parts, scorer: Any) -> Fitted:
         if gap is not None:
             chosen = found_at(found, objective, params)
             value, gap = chosen.value, chosen.gap
-    if not degenerate and _all_alike(objective, fitting, params, job, iterations):
+    if not degenerate and _all_alike(objective, fitting, params, request, iterations):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
-    done = fitted(
-        job, watcher, fitting.scoring(params), iterations, value, converged, interrupted, gap
+    done = fit_result(
+        request, watcher, fitting.scoring(params), iterations, value, converged, interrupted, gap
     )
     if degenerate:
         done.record["degenerate"] = True
     return replace(done, memory=memory)
 
 
-def _placed(objective: Any, scorer: Any, solver: Any, job: Job) -> Any:
+def _placed(objective: Any, scorer: Any, solver: Any, request: FitRequest) -> Any:
     """The objective where the scorer wants it: here, or on a device."""
     if scorer.device == "cpu":
         return objective
@@ -115,20 +115,22 @@ def _placed(objective: Any, scorer: Any, solver: Any, job: Job) -> Any:
         )
     from firstpage.solvers.gpu.objective import device_objective
 
-    return device_objective(objective, job.truth, scorer.device)
+    return device_objective(objective, request.truth, scorer.device)
 
 
-def _all_alike(objective: Any, fitting: Any, params: Floats, job: Job, iterations: int) -> bool:
+def _all_alike(
+    objective: Any, fitting: Any, params: Floats, request: FitRequest, iterations: int
+) -> bool:
     """Whether all documents of a query have the same score: nothing was learnt.
 
     Weights of features that tell nothing apart may be rounding instead of 0; a solver is done with
     such in no time.
     """
-    if not params.any() or not job.training.varies():
+    if not params.any() or not request.training.varies():
         return True
     if iterations > 3 or not fitting.parallel:
         return False
-    wide, greatest = job.training.spread(objective, fitting, params)
+    wide, greatest = request.training.spread(objective, fitting, params)
     return wide <= 1e-9 * greatest
 
 
@@ -146,20 +148,20 @@ def _unfinished(solver: Any, found: Found) -> str:
     )
 
 
-def _start(job: Job, loss: Loss, fitting: Any, objective: Any) -> Floats:
-    if job.start is not None:
-        if len(job.start) != fitting.size:
+def _start(request: FitRequest, loss: Loss, fitting: Any, objective: Any) -> Floats:
+    if request.start is not None:
+        if len(request.start) != fitting.size:
             raise DataError(
-                f"warm_start: the model so far has {len(job.start)} parameters, and now "
+                f"warm_start: the model so far has {len(request.start)} parameters, and now "
                 f"{fitting.size} are needed."
             )
-        return job.start
-    start: Floats = fitting.start(job.seed)
+        return request.start
+    start: Floats = fitting.start(request.seed)
     if not loss.traits.convex and not start.any():
         # Such losses (cosine) have no value at 0, but a direction to leave it by.
         T = Coordinates(objective.conditioner(), fitting.size)
         way = T.inward(objective(start)[1])
         if not way.any():
-            way = np.random.default_rng(job.seed).normal(size=fitting.size)
+            way = np.random.default_rng(request.seed).normal(size=fitting.size)
         start = T.outward(-way / np.linalg.norm(way))
     return start

@@ -9,7 +9,13 @@ import numpy as np
 from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import relevance
 from firstpage.losses.loss import safe_inverse
-from firstpage.rankers.fit.request import Fitted, Job, fitted, warn_if_constant, watcher_of
+from firstpage.rankers.fit.request import (
+    FitRequest,
+    FitResult,
+    fit_result,
+    warn_if_constant,
+    watcher_for,
+)
 from firstpage.rankers.fit.training_data import Training
 from firstpage.rankers.sharded.data import Spread
 from firstpage.rankers.sharded.shard import Piece, Spec
@@ -101,30 +107,30 @@ def spread_ridge(
     return params, intercept, float(error)
 
 
-def fit_least_squares(job: Job, k: int | None, l2: float) -> Fitted:
+def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResult:
     """Minimise half the mean squared error plus l2 / 2 * |w|^2; the intercept is free.
 
     Normal equations of centred features in units of their spread; of several optima, as when
     features depend on each other, the least.
     """
-    warn_if_constant(job)
-    if isinstance(job.training, Spread):
-        params, intercept, error = spread_ridge(job.training, k, l2)
+    warn_if_constant(request)
+    if isinstance(request.training, Spread):
+        params, intercept, error = spread_ridge(request.training, k, l2)
     else:
-        params, intercept, error = _ridge_error(job, job.training, k, l2)
+        params, intercept, error = _ridge_error(request, request.training, k, l2)
     model = LinearScoring(params, intercept)
     value = 0.5 * error + l2 / 2 * float(params @ params)
-    watcher = watcher_of(job, lambda p, X: LinearFitting(X).predict(p, X), False)
+    watcher = watcher_for(request, lambda p, X: LinearFitting(X).predict(p, X), False)
     watcher(1, value, params)
-    return fitted(job, watcher, model, 1, value, True, False)
+    return fit_result(request, watcher, model, 1, value, True, False)
 
 
 def _ridge_error(
-    job: Job, training: Training, k: int | None, l2: float
+    request: FitRequest, training: Training, k: int | None, l2: float
 ) -> tuple[Floats, float, float]:
     """Weights, intercept, and the mean squared error."""
     data = training.data
-    y = relevance(job.truth, training.weights, k)
+    y = relevance(request.truth, training.weights, k)
     weight = np.ones(len(y)) if training.weights is None else training.weights
     assert training.query_weights is not None
     per_query = training.query_weights * safe_inverse(query_sums(weight, data.offsets))

@@ -27,7 +27,7 @@ NOTHING = (
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class FitRequest:
     """What to learn from and how to go about it, checked."""
 
     training: Training | Spread
@@ -45,7 +45,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Composition:
     """What a ranker is composed of."""
 
     loss: Loss
@@ -55,7 +55,7 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FitResult:
     """What fitting found: a model, and the training record that model files carry."""
 
     model: Scoring
@@ -68,30 +68,38 @@ class Fitted:
         return getattr(self.model, "params", None)
 
 
-def in_memory(job: Job, who: str, instead: str = "a ranker with linear weights") -> Training:
+def in_memory(
+    request: FitRequest, who: str, instead: str = "a ranker with linear weights"
+) -> Training:
     """The training data, of those who cannot do with shards."""
-    if isinstance(job.training, Spread):
+    if isinstance(request.training, Spread):
         raise DataError(IN_MEMORY.format(who, instead))
-    return job.training
+    return request.training
 
 
-def warn_if_constant(job: Job) -> bool:
+def warn_if_constant(request: FitRequest) -> bool:
     """Warn where no feature differs between documents of a query: nothing can be learned."""
-    constant = not job.training.varies()
+    constant = not request.training.varies()
     if constant:
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=5)
     return constant
 
 
-def watcher_of(job: Job, score: Any, path: bool) -> Watcher:
-    keep = job.valid is not None and (path or job.patience is not None)
+def watcher_for(request: FitRequest, score: Any, path: bool) -> Watcher:
+    keep = request.valid is not None and (path or request.patience is not None)
     return Watcher(
-        job.measure, job.valid, score, keep, job.patience or PATIENCE, job.callback, job.verbose
+        request.measure,
+        request.valid,
+        score,
+        keep,
+        request.patience or PATIENCE,
+        request.callback,
+        request.verbose,
     )
 
 
-def fitted(
-    job: Job,
+def fit_result(
+    request: FitRequest,
     watcher: Watcher,
     model: Scoring,
     iterations: int,
@@ -99,15 +107,15 @@ def fitted(
     converged: bool,
     interrupted: bool,
     gap: float | None = None,
-) -> Fitted:
+) -> FitResult:
     """Return the model with the record of its training."""
     best = watcher.best if watcher.keep or interrupted else None
     record = {
-        "data": job.training.fingerprint(),
-        "validation": None if job.valid is None else fingerprint(job.valid),
-        "measure": str(job.measure),
+        "data": request.training.fingerprint(),
+        "validation": None if request.valid is None else fingerprint(request.valid),
+        "measure": str(request.measure),
         **fit_record(iterations, value, converged, interrupted, best, watcher.history, gap),
-        "seed": job.seed,
+        "seed": request.seed,
         "versions": dict(versions()),
     }
-    return Fitted(model, record)
+    return FitResult(model, record)

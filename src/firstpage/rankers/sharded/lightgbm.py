@@ -22,7 +22,7 @@ from firstpage.engine.engine import EngineError
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.request import Fitted, Job
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.sharded.data import Spread
 from firstpage.rankers.sharded.shard import Piece, Spec
 from firstpage.rankers.trees.fit import fit_boosted
@@ -124,28 +124,32 @@ PATIENCE = 60.0  # seconds for workers to let go of one that is gone
 
 
 def fit_cluster_trees(
-    job: Job, trees: Trees, objective: Any, options: dict[str, Any], check: Check | None = None
-) -> Fitted:
+    request: FitRequest,
+    trees: Trees,
+    objective: Any,
+    options: dict[str, Any],
+    check: Check | None = None,
+) -> FitResult:
     """Grow trees on the workers, then keep as many as measure best.
 
     objective   by LightGBM's name, which learns from labels as they are; or a loss of ours
     """
     if isinstance(objective, Loss):
         objective = Objective(str(objective), objective, as_it_is)
-    training = job.training
+    training = request.training
     assert isinstance(training, Spread)
     assert isinstance(training.engine, DaskEngine)  # see `check_trees`
-    if job.checkpoint is not None:
+    if request.checkpoint is not None:
         raise DataError("LightGBM leaves no checkpoint of a cluster; leave checkpoint out.")
     place = training.engine
-    valid = None if job.valid is None else job.valid.X
+    valid = None if request.valid is None else request.valid.X
 
     def grow(grown: Grown) -> tuple[Any, int]:
         with refusals("lightgbm"), _losses(place), place.client.as_current():
-            booster = _grown(place, training, trees, job.seed, objective, options, check)
-        return booster, _looked_at(booster, valid, grown, resolve(job.threads))
+            booster = _grown(place, training, trees, request.seed, objective, options, check)
+        return booster, _looked_at(booster, valid, grown, resolve(request.threads))
 
-    return fit_boosted(job, trees, grow, lambda: float("nan"))  # nobody adds the loss up
+    return fit_boosted(request, trees, grow, lambda: float("nan"))  # nobody adds the loss up
 
 
 @contextmanager

@@ -10,47 +10,47 @@ from firstpage.engine.threads import resolve
 from firstpage.errors import FirstpageWarning
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.request import (
-    Fitted,
-    Job,
-    fitted,
+    FitRequest,
+    FitResult,
+    fit_result,
     in_memory,
     warn_if_constant,
-    watcher_of,
+    watcher_for,
 )
 from firstpage.rankers.trees.objective import Slopes
 from firstpage.scorers.trees import NO_SPLIT, Grown
 from firstpage.types import Floats
 
 
-def fit_trees(job: Job, loss: Loss, scorer: Any) -> Fitted:
+def fit_trees(request: FitRequest, loss: Loss, scorer: Any) -> FitResult:
     """Grow trees along slopes and curvatures of the summed loss."""
-    training = in_memory(job, "scorer='trees'", "scorer='linear'")
-    slopes = Slopes(loss, job.truth, training.weights, training.query_weights)
-    valid = None if job.valid is None else job.valid.X
-    threads = resolve(job.threads)
+    training = in_memory(request, "scorer='trees'", "scorer='linear'")
+    slopes = Slopes(loss, request.truth, training.weights, training.query_weights)
+    valid = None if request.valid is None else request.valid.X
+    threads = resolve(request.threads)
 
     def grow(grown: Grown) -> tuple[Any, int]:
         found: tuple[Any, int] = scorer.grow(
-            training.data.X, slopes, valid, grown, job.seed, threads
+            training.data.X, slopes, valid, grown, request.seed, threads
         )
         return found
 
     return fit_boosted(
-        job, scorer, grow, lambda: float(slopes.values @ slopes.shares / slopes.shares.sum())
+        request, scorer, grow, lambda: float(slopes.values @ slopes.shares / slopes.shares.sum())
     )
 
 
 def fit_boosted(
-    job: Job,
+    request: FitRequest,
     scorer: Any,
     grow: Callable[[Grown], tuple[Any, int]],
     loss: Callable[[], float],
-) -> Fitted:
+) -> FitResult:
     """Watch trees grow, and keep as many as measure best."""
-    constant = warn_if_constant(job)
+    constant = warn_if_constant(request)
     boosters: list[Any] = []
     scores: list[Any] = []
-    watcher = watcher_of(job, lambda params, X: scores[0], True)
+    watcher = watcher_for(request, lambda params, X: scores[0], True)
 
     def grown(number: int, booster: Any, valid: Floats | None) -> bool:
         boosters[:], scores[:] = [booster], [valid]
@@ -66,6 +66,6 @@ def fit_boosted(
     if not constant and not scorer.splits(booster):
         warnings.warn(f"all scores are alike: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
     kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
-    model = scorer.scoring(booster, kept, job.training.n_features)
+    model = scorer.scoring(booster, kept, request.training.n_features)
     value = watcher.history[-1].loss
-    return fitted(job, watcher, model, count, value, not interrupted, interrupted)
+    return fit_result(request, watcher, model, count, value, not interrupted, interrupted)

@@ -13,7 +13,7 @@ from firstpage.data.preferences.utility import Source, Utility
 from firstpage.engine.engine import Engine
 from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
-from firstpage.rankers.fit.request import Fitted, Job
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import Spread, check_trees
 from firstpage.rankers.trees.fit import fit_boosted
@@ -52,9 +52,11 @@ class LambdaMART(Ranker):
     def _check_place(self, place: Engine) -> None:
         check_trees(place, scorer_of(self.scorer))
 
-    def _params(self, trees: Trees, job: Job, gains: list[float] | None) -> dict[str, Any]:
+    def _params(
+        self, trees: Trees, request: FitRequest, gains: list[float] | None
+    ) -> dict[str, Any]:
         return {
-            **trees.parameters(job.seed, resolve(job.threads)),
+            **trees.parameters(request.seed, resolve(request.threads)),
             "objective": "lambdarank",
             "metric": "none",  # its own would ask the validation data for queries
             **self._options(gains),
@@ -64,32 +66,32 @@ class LambdaMART(Ranker):
         found: dict[str, Any] = {"lambdarank_truncation_level": self.k or 30}
         return found if gains is None else {**found, "label_gain": gains}
 
-    def _learn(self, job: Job) -> Fitted:
+    def _learn(self, request: FitRequest) -> FitResult:
         trees = scorer_of(self.scorer)
         if not isinstance(trees, Trees) or trees.library != "lightgbm":
             raise DataError("LambdaMART grows trees of LightGBM: scorer='trees(..)'.")
         gains = gains_of(self.gain)
-        found = self._grown(job, trees, gains)
+        found = self._grown(request, trees, gains)
         if gains is not None:
             found.record["label_gain"] = gains  # a measure file may be gone later
         return found
 
-    def _grown(self, job: Job, trees: Trees, gains: list[float] | None) -> Fitted:
-        if isinstance(job.training, Spread):
+    def _grown(self, request: FitRequest, trees: Trees, gains: list[float] | None) -> FitResult:
+        if isinstance(request.training, Spread):
             from firstpage.rankers.sharded.lightgbm import fit_cluster_trees
 
             check = partial(_check, gains=gains)
-            return fit_cluster_trees(job, trees, "lambdarank", self._options(gains), check)
+            return fit_cluster_trees(request, trees, "lambdarank", self._options(gains), check)
         lightgbm = lightgbm_or_error()
-        training = job.training
+        training = request.training
         data = training.data
         _check(data.y, data.lengths, gains)
-        params = self._params(trees, job, gains)
+        params = self._params(trees, request, gains)
         weight = training.weights
         if training.query_weights is not None:
             each = np.repeat(training.query_weights, data.lengths)
             weight = each if weight is None else weight * each
-        valid = None if job.valid is None else job.valid.X
+        valid = None if request.valid is None else request.valid.X
 
         def grow(grown: Grown) -> tuple[Any, int]:
             full = lightgbm.Dataset(
@@ -100,7 +102,7 @@ class LambdaMART(Ranker):
                 booster = lightgbm.Booster(params, full)
                 return LightGBM.boost(booster, full, valid, trees.count, grown, {})
 
-        return fit_boosted(job, trees, grow, lambda: np.nan)  # lambdarank has no loss
+        return fit_boosted(request, trees, grow, lambda: np.nan)  # lambdarank has no loss
 
 
 def gains_of(gain: Any) -> list[float] | None:
