@@ -197,6 +197,7 @@ def _record(
         bad=judged.bad, active=_active(row), paused=(row["paused_ms"] or 0) / 1000,
         away=(row["away_ms"] or 0) / 1000, answered_at=_seconds(row["answered_at"] or row["at"]),
         kind=judged.kind, expected=known if judged.kind == "gold" else None,
+        adjusted=bool(row["event"].get("adjusted_times")),
     )  # fmt: skip
 
 
