@@ -37,6 +37,17 @@ def test_a_first_place_that_never_differs_is_worth_nothing(seed):
     assert (intervals(learner, 20).discounts <= 2).all()
 
 
+def test_the_best_grade_has_no_interval():
+    """Its gain is 1 by normalization, also where draws cannot distinguish grades."""
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 2, (12, 2)), rng.integers(0, 2, (12, 2))
+    said = rng.choice([-1, 1], 12)
+    learner = quiet(fp.DCGLearn(K=2, C=0.001), left, right, said)
+    found = intervals(learner, 50).gains
+    assert (found[[0, -1], 0] == found[[0, -1], 1]).all()
+    assert (found[[0, -1], 0] == learner.gains_[[0, -1]]).all()
+
+
 def test_rounding_is_no_first_discount():
     _, discounts = normalized(np.array([0.0, 1.0]), np.array([1e-16, 2.0, 1.0]))
     assert discounts.tolist() == [0.0, 1.0, 0.5]
