@@ -373,3 +373,49 @@ def test_stats_say_what_was_skipped_and_refuse_what_they_would_ignore(
     Path("r.jsonl").write_text("")
     assert run("label", "stats", "labels", "--results", "r.jsonl").returncode == 2
     assert run("label", "stats", "--records", "r.jsonl", "--name", "x").returncode == 2
+
+
+def test_a_program_that_skips_everything_leaves_no_truth(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("never.py").write_text("def never(query, left, right):\n    return 'skip'\n")
+    setup(run, "--assessor", "robot")
+    done = run("label", "export", "labels", "-o", "truth.qrels")
+    assert "No query is finished yet" in done.stderr
+    done = run("label", "judge", "labels", "--assessor", "robot", "--function", "never:never")
+    assert "1 queries, 0 answers, " in done.stdout, done.stderr
+    assert "0 answers, 0 skipped" not in done.stdout
+    for name in ("truth.qrels", "truth.jsonl", "truth.letor"):
+        done = run("label", "export", "labels", "-o", name)
+        assert done.returncode == 0, done.stderr
+        assert Path(name).read_text() == ""
+        assert f"{name} is empty" in done.stderr
+        assert "1 of 1 queries are left out, since everything was skipped: 'q'." in done.stderr
+
+
+def test_judgments_of_unfinished_queries_are_no_empty_log(run, tmp_path: Path, monkeypatch) -> None:
+    """The log has judgments, so 'nothing is judged yet' would be wrong."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("tired.py").write_text(
+        "asked = []\n"
+        "def tired(query, left, right):\n"
+        "    asked.append(query)\n"
+        "    return 'left' if len(asked) < 4 else 1 / 0\n"
+    )
+    setup(run, "--assessor", "robot")
+    run("label", "judge", "labels", "--assessor", "robot", "--function", "tired:tired")
+    done = run("label", "export", "labels", "-o", "truth.qrels")
+    assert "truth.qrels is empty." in done.stderr
+    assert "No query is finished yet; all 1 are left out." in done.stderr
+    assert "nothing is judged yet" not in done.stderr
+
+
+def test_ties_of_conflicts_need_a_project_with_ties(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    setup(run, "--assessor", "robot")
+    with served() as stub:
+        done = asked(run, stub, "--conflicts", "tie")
+    assert done.returncode == 2
+    assert "has no ties" in done.stderr
+    assert not stub.asked

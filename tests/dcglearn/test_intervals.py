@@ -41,3 +41,14 @@ def test_one_query_has_nothing_to_resample():
     with pytest.raises(DataError, match="all pairs are of one query"):
         intervals(learner)
     assert "queries" in str(fp.advice(learner))
+
+
+def test_the_best_grade_has_no_interval():
+    """Its gain is 1 by normalization, also where draws cannot distinguish grades."""
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 2, (12, 2)), rng.integers(0, 2, (12, 2))
+    said = rng.choice([-1, 1], 12)
+    learner = quiet(fp.DCGLearn(K=2, C=0.001), left, right, said)
+    found = intervals(learner, 50).gains
+    assert (found[[0, -1], 0] == found[[0, -1], 1]).all()
+    assert (found[[0, -1], 0] == learner.gains_[[0, -1]]).all()

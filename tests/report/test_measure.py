@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.intervals import Intervals
-from firstpage.report.measure import discounts, drawn, gains
+from firstpage.report.measure import discounts, drawn, gains, utility_text
 
 UTILITY = Utility.of([0.0, 1.0, 4.0], [2.0, 1.0, -0.5, 0.0], (0, 1, 3))
 
@@ -36,6 +37,20 @@ def test_intervals_are_bars() -> None:
     assert sure.count('class="band c0"') == 2
     assert sure.count("The band is the 90 % interval.") == 2
     assert "1: 0.250 [0.150, 0.450]" in sure
+
+
+def test_what_is_fixed_by_normalization_has_no_interval() -> None:
+    """The best grade is worth 1; a measure file may hold intervals of draws that taught nothing."""
+    kept = {
+        "gains": [[0.0, 0.0], [0.0, 0.4], [0.0, 1.0]], "discounts": [[0.5, 1.0]] * 4,
+        "weights": np.zeros((4, 3, 2)).tolist(), "share": [0.9, 1.0], "rounds": 100, "level": 0.95,
+    }  # fmt: skip
+    utility = replace(UTILITY, about={"intervals": kept})
+    picture, text = gains(utility, Intervals.held(utility)), utility_text(utility)
+    assert "1: 0.250 [0.000, 0.400]" in picture
+    assert "3: 1.000<" in picture
+    assert "[0.000, 1.000]" not in picture
+    assert "[0.000, 1.000]" not in text
 
 
 def test_all_lies_inside_the_sheet() -> None:

@@ -125,6 +125,24 @@ def test_a_model_with_other_features_is_refused_and_the_old_one_stays(
         assert client.get("/health").json()["status"] == "ok"
 
 
+def test_a_good_file_after_a_refused_one_is_logged(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where the model is the one that served all the time."""
+    caplog.set_level("INFO", logger="firstpage.serving")
+    good, holder = model.read_bytes(), Holder(model)
+    assert holder.look().accepted
+    assert "recovered" not in caplog.text
+    model.write_bytes(b"half")
+    assert not holder.look().accepted
+    model.write_bytes(good)
+    assert holder.look().accepted
+    assert f"recovered: {model} can be served again" in caplog.text
+    caplog.clear()
+    assert holder.look().accepted
+    assert "recovered" not in caplog.text
+
+
 def test_a_reload_says_what_changed(model: Path) -> None:
     first = hashlib.sha256(model.read_bytes()).hexdigest()
     old = {"digest": first, "ranker": "ListMLE", "features": 4}

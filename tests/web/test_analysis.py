@@ -274,3 +274,17 @@ def test_time_that_nobody_measured_does_not_count(site: Site) -> None:
     effort = site.client("lena").get(f"{API}/effort").json()["tool"]["pairs"]
     assert effort["judgments"] == 2
     assert effort["seconds_per_judgment"]["mean"] == 2
+
+
+def test_clipped_times_are_no_effort(site: Site) -> None:
+    site.project(queries=1)
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.answer(ada.state(task), 1, spans=[{"kind": "active", "ms": 4000}]).json()
+    ada.answer(state, 1, spans=[{"kind": "active", "ms": 3 * 86_400_000}])
+    lena = site.client("lena")
+    found = lena.get(f"{API}/effort").json()["tool"]["pairs"]
+    assert found["seconds_per_judgment"]["mean"] == 4
+    assert (found["judgments"], found["adjusted_times"]) == (2, 1)
+    page = lena.get("/p/books/dashboard").text
+    assert "1 judgments are in none of these times" in page
+    assert "86400" not in page

@@ -500,3 +500,76 @@ def test_a_strategy_that_takes_fewer_documents_is_refused(site: Site) -> None:
     reply = lena.post(f"/api/v1/tasks/{task}/switch", json={"strategy": "adaptive"})
     assert reply.status_code == 400
     assert "adaptive takes at most 500" in reply.json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["text", "body", "content", "contents"])
+def test_texts_of_documents_have_several_names(name: str) -> None:
+    csv = f"query,document,title,{name}\nq,d,T,what it says\n".encode()
+    found = read(Sources(documents=file("d.csv", csv)))
+    assert found.queries[0].documents[0].body == "what it says"
+    assert found.notes == ()
+
+
+def test_the_narrative_belongs_to_the_description() -> None:
+    for rows in (
+        {"query": "q", "text": "tea", "desc": "What is tea?", "narr": "Only green tea."},
+        {"query": "q", "text": "tea", "description": "What is tea?", "narrative": "Only green tea."},
+    ):  # fmt: skip
+        found = read(Sources(
+            queries=file("q.jsonl", jsonl(rows)),
+            documents=file("d.jsonl", jsonl({"query": "q", "document": "d", "text": "x"})),
+        ))  # fmt: skip
+        assert found.queries[0].description == "What is tea? Only green tea."
+        assert found.notes == ()
+
+
+def test_columns_that_are_not_read_are_named() -> None:
+    documents = b"query,document,text,content,rank\nq,a,A,more,1\nq,b,B,,2\n"
+    queries = jsonl({"query": "q", "text": "tea", "title": "Tea", "intent": "buy"})
+    lesson = {"text": "t", "left": {"text": "a", "color": "red"}, "right": "b", "outcome": 1}
+    found = read(Sources(
+        queries=file("q.jsonl", queries), documents=file("d.csv", documents),
+        training=file("t.jsonl", jsonl(lesson)),
+    ))  # fmt: skip
+    assert found.notes == (
+        "q.jsonl: columns that are not read: 'title' (1 rows), 'intent' (1 rows).",
+        "t.jsonl: columns that are not read: 'color' (1 rows).",
+        "d.csv: columns that are not read: 'content' (1 rows), 'rank' (2 rows).",
+    )
+    rows = [{"id": "A", "text": "a", "lang": "en"}, {"id": "Z", "other": "not wanted"}]
+    found = read(Sources(
+        run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c.jsonl", jsonl(*rows))
+    ))  # fmt: skip
+    assert found.notes == ("c.jsonl: columns that are not read: 'lang' (1 rows).",)
+
+
+def test_empty_texts_are_counted() -> None:
+    rows = [{"query": "q", "document": f"d{i}"} for i in range(5)]
+    rows += [{"query": "q", "document": "t", "title": "T"}, {"query": "p", "document": "x", "text": "x"}]  # fmt: skip
+    asked = jsonl({"query": "q", "text": "tea"}, {"query": "p"})
+    found = read(Sources(queries=file("q.jsonl", asked), documents=file("d.jsonl", jsonl(*rows))))
+    assert found.notes == (
+        "1 queries have no text, so their ids are shown: 'p'.",
+        "5 documents are empty, without a text or a title: 'd0' of 'q', 'd1' of 'q', 'd2' of 'q' "
+        "and 2 more.",
+        "1 documents have a title and no text: 't' of 'q'.",
+    )
+
+
+def test_an_import_refuses_parts_that_it_would_ignore(site: Site) -> None:
+    site.project(queries=0, opened=False)
+    lena = site.client("lena")
+    documents = ("d.jsonl", jsonl(*ROWS))
+    refused = lena.post(
+        "/api/v1/projects/books/import", files={"documents": documents, "doucments": documents}
+    )
+    assert refused.status_code in (400, 422)
+    assert "an import has no part 'doucments'" in refused.json()["detail"]
+    refused = lena.post(
+        "/api/v1/projects/books/import", files={"documents": documents}, data={"depth": "5"}
+    )
+    assert refused.status_code in (400, 422)
+    assert "depth is for a run" in refused.json()["detail"]
+    csv = ("d.csv", b"query,document,text,rank\nq,a,A,1\n")
+    taken = lena.post("/api/v1/projects/books/import", files={"documents": csv})
+    assert taken.json()["notes"] == ["d.csv: columns that are not read: 'rank' (1 rows)."]

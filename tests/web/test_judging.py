@@ -218,6 +218,7 @@ def test_a_clock_in_1999_is_set_right_and_the_answer_kept(both: Site) -> None:
         ({"shown_at": "yesterday, about noon, I believe; at least not later"}, {"dropped": ["shown_at"]}),
         ({"shown_at": "0001-01-01T00:00:00Z"}, {"dropped": ["shown_at"]}),
         ({"spans": [{"kind": "away", "ms": -5}]}, {"clipped_spans": 1}),
+        ({"spans": [{"kind": "active", "ms": None}]}, {"clipped_spans": 1}),
         ({"spans": [{"kind": "away", "ms": 1, "start": "\x00"}]}, {"dropped": ["start"]}),
         ({"spans": [{"kind": "active", "ms": 1}] * 600}, {"merged_spans": 600}),
         ({"answered_at": "2026-03-03T12:00:00Z"}, {"clock_offset_ms": -2 * 86_400_000}),

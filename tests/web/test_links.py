@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firstpage.web.serve import _invite_first
-from firstpage.web.store import audit, invitations, people, projects
+from firstpage.web.store import audit, deletion, invitations, people, projects
 from firstpage.web.store.invitations import Link
 from tests.web.site import PASSWORD, Client, Site
 
@@ -71,6 +71,20 @@ class TestFirstLead:
         old, new = first_link(both), first_link(both)
         assert accept(both.client(), old, **STRANGER).status_code == 400
         assert accept(both.client(), new, login="chief", password=PASSWORD).status_code == 200
+
+    def test_no_number_is_used_again(self, both: Site) -> None:
+        """The audit names links by their numbers, those that were ended too."""
+        links = [first_link(both) for _ in range(3)]
+        ada, bob = both.person("ada"), both.person("bob")
+        with both.store.write() as tx:
+            links += [invitations.reset_link(tx, ada, None) for _ in range(2)]
+            deletion.forget(tx, ada, "anonymise", ada)
+            links.append(invitations.reset_link(tx, bob, None))
+            assert invitations.end_all(tx) == 2
+            links.append(invitations.invite(tx, None, "lead", None))
+            listed = [link.id for link in invitations.of_all(tx)]
+        assert len({link.id for link in links}) == len(links)
+        assert listed == [links[-1].id], "those that were ended are not listed"
 
     def test_it_is_listed_revocable_and_audited(self, site: Site) -> None:
         link = first_link(site)

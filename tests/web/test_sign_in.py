@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from firstpage.errors import DataError
 from firstpage.web import sign_in
 from firstpage.web.app import create_app
 from firstpage.web.pages.sign_in import router as doors
@@ -366,6 +367,37 @@ def test_trivial_passwords_are_refused(site: Site, password: str, why: str) -> N
 )
 def test_other_passwords_are_taken(password: str) -> None:
     people.check_password(password, "ada")
+
+
+@pytest.mark.parametrize(
+    ("password", "login"),
+    [
+        ("lenalenalena", "lena"), ("lena12345678", "lena"), ("12345678lena", "Lena"),
+        ("anel-anel-anel", "lena"), ("lena1990lena!", "lena"), ("lena anel 1990", "lena"),
+        ("ｌｅｎａlena2026", "lena"), ("lena.lovelace1", "lena.lovelace@example.org"),
+        ("lovelace2026!", "lena.lovelace@example.org"), ("lenapassword", "lena"),
+    ],
+)  # fmt: skip
+def test_passwords_made_of_the_login_are_refused(password: str, login: str) -> None:
+    with pytest.raises(DataError, match="made of the login"):
+        people.check_password(password, login)
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["letmeinletmein", "password password", "Welcome-Welcome-1", "1password1", "secret-sunshine!"],
+)
+def test_common_words_stay_common_when_repeated(password: str) -> None:
+    with pytest.raises(DataError, match="most common"):
+        people.check_password(password, "ada")
+
+
+def test_a_short_login_is_in_any_password() -> None:
+    people.check_password("a8#4&29!1%b", "ab")
+
+
+def test_a_password_of_many_words_takes_no_time() -> None:
+    people.check_password("testpassadmin" * 38 + "x", "ada")
 
 
 @pytest.mark.parametrize("https", [True, False])

@@ -45,6 +45,7 @@ class Intervals:
         gains, discounts, weights, share = (
             np.array(kept[name], np.float64) for name in ("gains", "discounts", "weights", "share")
         )
+        gains = without_fixed(gains, utility.gains)
         return cls(gains, discounts, weights, share, kept["rounds"], kept["level"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,4 +106,15 @@ def intervals(
 
     if 2 * len(discounts) < rounds:
         discounts = [np.zeros(len(table))]  # nobody can tell: the first place is worth nothing
-    return Intervals(ends(gains), ends(discounts), ends(weights), ends(shares), rounds, level)
+    sure = without_fixed(ends(gains), learner.gains_)
+    return Intervals(sure, ends(discounts), ends(weights), ends(shares), rounds, level)
+
+
+def without_fixed(ends: Floats, gains: Floats) -> Floats:
+    """Return the intervals of gains, none for the worst and the best grade.
+
+    These are 0 and 1 by normalization; draws that distinguish no grades have 0 for all.
+    """
+    found = ends.copy()
+    found[[0, -1]] = gains[[0, -1], None]
+    return found

@@ -257,7 +257,9 @@ def curves(
             parts.append(_line(f"error c{number}", [place(x, low), place(x, high)]))
         kind = f"curve c{number}" + (" dashed" if name in dashed else "")
         parts.append(_line(kind, [place(*point) for point in points]))
-        tips = [f" [{low:.3f}, {high:.3f}]" for low, high in off.get(name, ())]
+        tips = [
+            f" [{low:.3f}, {high:.3f}]" if high > low else "" for low, high in off.get(name, ())
+        ]
         for point, tip in zip(points, tips or [""] * len(points), strict=True):
             at = words.get(point[0], f"{point[0]:g}")
             parts.append(_dot(f"{name}, {at}: {point[1]:.3f}{tip}", number, place(*point)))

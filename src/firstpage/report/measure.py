@@ -106,9 +106,9 @@ def _parts(utility: Utility) -> list[tuple[str, list[str], Floats]]:
 def _ends(utility: Utility, name: str) -> Floats:
     """Lower and upper ends; where none are known, the value itself."""
     key = "gains" if name == "Gains" else "discounts"
-    values = getattr(utility, key)
-    held = utility.about.get("intervals", {}).get(key)
-    return np.column_stack([values, values]) if held is None else np.array(held)
+    values, held = getattr(utility, key), Intervals.held(utility)
+    found: Floats = np.column_stack([values, values]) if held is None else getattr(held, key)
+    return found
 
 
 def _lines(names: Sequence[str], values: Floats, ends: Floats) -> list[str]:

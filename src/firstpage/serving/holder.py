@@ -97,10 +97,12 @@ class Holder:
                 return self._refuse(old, new, seen, reason)
             except Exception as error:  # a file must never take the service down
                 return self._refuse(old, new, seen, f"{self.path}: cannot be served ({error!r}).")
-            self.refused = None
+            recovered, self.refused = self.refused is not None, None
             done = Reload(old, new, new.digest)
             if new is not old:
                 self._serve(new, done)
+            if recovered:
+                log.info("recovered: %s can be served again, model %s", self.path, new.digest[:12])
             return done
 
     def _check_features(self, reload: Reload) -> None:

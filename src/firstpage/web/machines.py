@@ -23,7 +23,7 @@ from firstpage.web.store.state import State
 from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
-Watch = Callable[[str, int], None]  # the query, answers given so far
+Watch = Callable[[str, int], None]  # the query, questions asked so far
 CLOSED = {"draft": "not open yet", "closed": "closed"}
 NO_TIES = "a tie, and this project has none"
 UNREADABLE = "the answer could not be read"
@@ -33,7 +33,7 @@ UNSHOWN = ("script", "style", "template")
 
 @dataclass
 class Done:
-    """What a program did: queries finished, answers given, and their costs added up.
+    """What a program did: queries finished, answers given, and the costs of all questions.
 
     `skipped` counts questions without an answer, by reason; `truncated` are documents of which
     the program read only the beginning, `pictures` those of which it saw only the title.
@@ -50,9 +50,14 @@ class Done:
     pictures: set[str] = field(default_factory=set)
     unreadable: int = 0  # answers in a row that could not be read
 
+    @property
+    def questions(self) -> int:
+        """How many questions were asked: those answered and those skipped."""
+        return self.answers + self.skipped.total()
+
     def count(self, verdict: Verdict) -> None:
-        """Add one answer."""
-        self.answers += 1
+        """Add one question."""
+        self.answers += verdict.skipped is None
         cost = verdict.cost
         self.seconds += float(cost.get("seconds", 0.0))
         self.tokens += int(cost.get("tokens_in", 0)) + int(cost.get("tokens_out", 0))
@@ -77,7 +82,7 @@ def judge(
         for verdict in _judged(store, desk, person, assessor, task, done):
             done.count(verdict)
             if watch is not None:
-                watch(task.query_key, done.answers)
+                watch(task.query_key, done.questions)
         done.queries += 1
     return done
 

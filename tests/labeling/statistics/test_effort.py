@@ -17,6 +17,7 @@ from firstpage.labeling.statistics.effort import (
     predicted_effort,
 )
 from firstpage.labeling.statistics.records import Record
+from firstpage.labeling.statistics.study import study
 
 
 def took(seconds, query="q", who="u", tool="pairs", **more):
@@ -73,6 +74,23 @@ def test_nothing_and_one():
     assert effort_by([]) == {}
     assert outliers([]) == []
     assert learning_curve([], "pairs") == []
+
+
+def test_adjusted_times_are_in_no_mean():
+    rows = [
+        took(10, "q1"), took(20, "q1"), took(6, "q2"),
+        took(86_400, "q2", adjusted=True, paused=7, away=7),
+    ]  # fmt: skip
+    found = Effort.of(rows)
+    assert (found.judgments, found.sittings, found.adjusted) == (4, 2, 1)
+    assert found.seconds.mean == 12
+    assert found.minutes.mean == 0.5, "a sitting with such a judgment has no whole time"
+    assert found.per_query.mean == 2
+    assert (found.active, found.paused, found.away) == (36, 0, 0)
+    assert found.to_dict()["adjusted_times"] == 1
+    assert not outliers(rows)
+    assert learning_curve(rows, "pairs")[0].seconds.mean == 12
+    assert "1 judgments are in none of these times" in str(study(rows, {}, rounds=10))
 
 
 def test_outliers_are_slow_or_fast():

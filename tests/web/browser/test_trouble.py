@@ -51,6 +51,22 @@ def comment(page: Page, text: str) -> None:
     page.get_by_role("button", name="Keep").click()
 
 
+def test_escape_keeps_what_was_typed(live: Live) -> None:
+    page, task = begun(live)
+    ready(page)
+    page.keyboard.press("c")
+    page.locator("#comment-text").fill("half a thought")
+    page.keyboard.press("Escape")
+    ready(page)
+    page.keyboard.press("c")
+    expect(page.locator("#comment-text")).to_have_value("half a thought")
+    page.locator("#comment-text").fill("not this")
+    page.get_by_role("button", name="Cancel").click()
+    answer(page, "ArrowLeft")
+    (row,) = live.logged(task)
+    assert row["comment"] == "half a thought"
+
+
 def test_undo_says_so_and_keeps_comments(live: Live) -> None:
     """A comment belongs to its question: the one undone, and the one that was left for it."""
     page, task = begun(live)

@@ -43,9 +43,9 @@ def command(project: str, what: str, format_: str | None, name: str | None, outp
         with write_bytes(output) as out:
             for part in export(tx, found, f"{what}.{chosen}"):
                 written += out.write(part.encode())
-        remarks = list(notes(tx, found, f"{what}.{chosen}")) if written else []
+        remarks = list(notes(tx, found, f"{what}.{chosen}"))
     if not written:
-        note(f"nothing is judged yet; {output} is empty.")
+        note(f"{output} is empty{'.' if remarks else ': nothing is judged yet.'}")
     for remark in remarks:
         note(remark)
 

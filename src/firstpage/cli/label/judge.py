@@ -79,7 +79,8 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
             )
         done = judge(store, chosen, person, _assessor(given, chosen), _told)
     print(
-        f"{login}: {done.queries} queries, {done.answers} answers, {done.seconds:.1f} s, "
+        f"{login}: {done.queries} queries, {done.answers} answers, {done.skipped.total()} skipped, "
+        f"{done.seconds:.1f} s, "
         f"{done.tokens} tokens, {done.money:.4f} spent"
     )
     for line in _notes(done, given["longest"]):
@@ -93,6 +94,11 @@ def _assessor(given: dict[str, Any], project: Project) -> Assessor:
     if given["endpoint"] is None:
         return Function(_reported(shared.function(given["function"], "--function"), given))
     ties = project.options["ties"] or "pairs" not in project.tools
+    if given["conflicts"] == "tie" and not ties:
+        raise click.UsageError(
+            f"--conflicts tie: the project {project.slug!r} has no ties, so nothing could be "
+            "recorded; give skip or first."
+        )
     conflicts: Conflicts = given["conflicts"] or ("tie" if ties else "skip")
     if set(project.tools) != {"grades"}:
         note(
@@ -130,7 +136,7 @@ def _notes(done: Done, longest: int) -> Iterator[str]:
     if not done.queries:
         yield "there was no open work."
     for reason, count in done.skipped.items():
-        yield f"{count} of {done.answers} questions were skipped: {reason}."
+        yield f"{count} of {done.questions} questions were skipped: {reason}."
     if done.truncated:
         yield (
             f"of {len(done.truncated)} documents the model read only the first {longest:,} "
@@ -140,6 +146,6 @@ def _notes(done: Done, longest: int) -> Iterator[str]:
         yield f"{len(done.pictures)} documents are pictures; the program read only their titles."
 
 
-def _told(query: str, answers: int) -> None:
+def _told(query: str, questions: int) -> None:
     if sys.stderr.isatty():
-        print(f"\r{query}: {answers} answers", end="", file=sys.stderr)
+        print(f"\r{query}: {questions} questions", end="", file=sys.stderr)

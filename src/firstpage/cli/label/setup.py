@@ -234,7 +234,8 @@ def _sources(given: dict[str, Any], files: ExitStack) -> Sources:
     if given["images"] is not None and not given["images"].is_dir():
         raise DataError(f"{given['images']}: is no folder; --images names the folder of pictures.")
     pictures = from_folder(given["images"]) if given["images"] else Pictures()
-    return Sources(**found, pictures=pictures, depth=given["depth"])
+    depth = given["depth"] if given["run"] is not None else None
+    return Sources(**found, pictures=pictures, depth=depth)
 
 
 def _setting(given: dict[str, Any]) -> dict[str, Any]:

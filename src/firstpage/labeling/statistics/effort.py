@@ -47,7 +47,9 @@ class Effort:
 
     A sitting is one query by one assessor with one tool.  `seconds` is the active time of a
     judgment (over judgments), `minutes` that of a sitting and `per_query` its number of
-    judgments (over sittings); `active`, `paused` and `away` are seconds in all.
+    judgments (over sittings); `active`, `paused` and `away` are seconds in all.  `adjusted`
+    judgments, whose times were not as reported, are in none of the times, nor are their sittings
+    in `minutes`.
     """
 
     judgments: int
@@ -58,23 +60,27 @@ class Effort:
     active: float
     paused: float
     away: float
+    adjusted: int = 0
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Effort:
         """Over the judgments that count: repeats, gold and training are left out."""
         rows = list(judged(records))
-        sittings: dict[tuple[str, str, str], list[float]] = {}
+        timed = [r for r in rows if not r.adjusted]
+        sittings: dict[tuple[str, str, str], list[Record]] = {}
         for r in rows:
-            sittings.setdefault((r.query, r.assessor, r.tool), []).append(r.active)
+            sittings.setdefault((r.query, r.assessor, r.tool), []).append(r)
+        whole = [own for own in sittings.values() if not any(r.adjusted for r in own)]
         return cls(
             len(rows),
             len(sittings),
-            Spread.of(r.active for r in rows if r.active > 0),  # 0: nobody measured it
-            Spread.of(sum(times) / 60 for times in sittings.values()),
-            Spread.of(len(times) for times in sittings.values()),
-            math.fsum(r.active for r in rows),
-            math.fsum(r.paused for r in rows),
-            math.fsum(r.away for r in rows),
+            Spread.of(r.active for r in timed if r.active > 0),  # 0: nobody measured it
+            Spread.of(sum(r.active for r in own) / 60 for own in whole),
+            Spread.of(len(own) for own in sittings.values()),
+            math.fsum(r.active for r in timed),
+            math.fsum(r.paused for r in timed),
+            math.fsum(r.away for r in timed),
+            len(rows) - len(timed),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,6 +93,7 @@ class Effort:
             "active_seconds": self.active,
             "paused_seconds": self.paused,
             "away_seconds": self.away,
+            "adjusted_times": self.adjusted,
         }
 
 
@@ -134,7 +141,8 @@ def outliers(records: Iterable[Record], far: float = FAR) -> list[Outlier]:
     """
     parts: dict[str, list[Record]] = {}
     for record in judged(records):
-        parts.setdefault(record.tool, []).append(record)
+        if not record.adjusted:
+            parts.setdefault(record.tool, []).append(record)
     found = []
     for rows in parts.values():
         logs = [math.log(max(r.active, SHORTEST)) for r in rows]
@@ -164,7 +172,8 @@ def learning_curve(records: Iterable[Record], tool: str, block: int = 20) -> lis
         if all(r.answered_at is not None for r in rows):
             rows.sort(key=lambda r: r.answered_at or 0.0)
         for number, record in enumerate(rows):
-            times.setdefault(number // block, []).append(record.active)
+            if not record.adjusted:
+                times.setdefault(number // block, []).append(record.active)
     return [
         Block(b * block + 1, (b + 1) * block, len(found), Spread.of(found))
         for b, found in sorted(times.items())

@@ -212,7 +212,7 @@ def _profile(
         gold=gold_accuracy(rows),
         repeats=self_consistency(rows),
         triads=triads(rows),
-        seconds=_median([r.active for r in counted if r.active > 0]),
+        seconds=_median([r.active for r in counted if r.active > 0 and not r.adjusted]),
     )
 
 

@@ -31,7 +31,7 @@ class Record:
     `paused` by the button, `away` without a sign of life; `answered_at` is a time of day in
     seconds, None if not known.  `kind` is a judgment that counts, a hidden repeat of an
     earlier one, a gold question whose right answer is `expected` (an outcome or a grade), or
-    training.
+    training.  `adjusted`: the times were not as reported, and so are in no statistic of time.
     """
 
     query: str
@@ -48,6 +48,7 @@ class Record:
     answered_at: float | None = None
     kind: str = "judgment"
     expected: int | None = None
+    adjusted: bool = False
 
     def __post_init__(self) -> None:
         wrong = _wrong(self)
@@ -72,6 +73,8 @@ def _wrong(r: Record) -> str | None:
     for name in ("grade", "expected"):
         if not isinstance(getattr(r, name), int | None):
             return f"{name} must be a whole number or null; got {getattr(r, name)!r}"
+    if not isinstance(r.adjusted, bool):
+        return f"adjusted must be true or false; got {r.adjusted!r}"
     if not isinstance(r.right, str | None):
         return f"right must be a text or null; got {r.right!r}"
     if not isinstance(r.answered_at, int | float | None):

@@ -193,7 +193,17 @@ def _effort_table(effort: Mapping[str, Effort]) -> StudyTable:
         ]
         for tool, e in effort.items()
     ]  # fmt: skip
-    return StudyTable("Effort", head, rows)
+    return StudyTable("Effort", head, rows, adjusted_note(sum(e.adjusted for e in effort.values())))
+
+
+def adjusted_note(count: int) -> str:
+    """Return how many judgments are in no time, as a sentence; empty where all are."""
+    if not count:
+        return ""
+    return (
+        f"{count} judgments are in none of these times, since what was reported had to be adjusted "
+        "(adjusted_times in the log)."
+    )
 
 
 def _shared_table(found: Study) -> StudyTable:

@@ -38,8 +38,9 @@ class FiveGrade:
 
 
 def _equal(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], ...]:
-    """Groups of two and more of one grade."""
+    """Groups of two and more of one grade; documents without a grade are in none."""
     groups: dict[int, list[int]] = {}
     for document in order:
-        groups.setdefault(grades[document], []).append(document)
+        if grades[document] >= 0:
+            groups.setdefault(grades[document], []).append(document)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)

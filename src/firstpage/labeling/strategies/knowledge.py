@@ -29,6 +29,7 @@ class Knowledge:
         self.implied = 0  # questions that a memory or the closure answered
         self.pruned = 0  # questions that "bad" answered
         self._direct: dict[tuple[int, int], int] = {}
+        self._skipped: set[tuple[int, int]] = set()
         self._before: dict[tuple[int, int], deque[int]] = defaultdict(deque)
         self._above = [0] * n  # bits: documents known to be better
         self._below = [0] * n
@@ -40,13 +41,14 @@ class Knowledge:
 
     @property
     def ties(self) -> set[tuple[int, int]]:
-        """Pairs whose last answer was that neither is better."""
+        """Pairs whose last answer was that neither is better; a skipped pair is no tie."""
         return {pair for pair, outcome in self._direct.items() if outcome == 0}
 
     def learn(self, question: Compare, answer: Answer) -> None:
-        """Keep an answer."""
+        """Keep an answer; a skipped pair is only not asked again."""
         self.bad |= answer.bad
-        if answer.skipped and self.memory is None:
+        if answer.skipped:
+            self._skipped.add(question.pair)
             return
         self._direct[question.pair] = _from_low(question, answer.outcome)
         if answer.outcome == 0 or self.memory != "closure":
@@ -71,6 +73,9 @@ class Knowledge:
         if self.memory is not None and question.pair in self._direct:
             self.implied += 1
             return _from_low(question, self._direct[question.pair])
+        if self.memory is not None and question.pair in self._skipped:
+            self.implied += 1
+            return 0
         if self._above[question.second] >> question.first & 1:
             self.implied += 1
             return 1

@@ -52,12 +52,16 @@ class Answer:
 
     `outcome` of a comparison: 1 the first is better, -1 the second, 0 neither.  Of a grade: the
     grade, bigger is better.  `skipped`: the assessor would not say; a strategy goes on as after a
-    tie (a grade: as after the lowest), and nobody counts it as a judgment.
+    tie (a grade: as after the lowest), and nobody counts it as a judgment; its outcome is 0.
     """
 
     outcome: int
     bad: frozenset[int] = frozenset()  # documents called clearly irrelevant
     skipped: bool = False
+
+    def __post_init__(self) -> None:
+        if self.skipped:
+            object.__setattr__(self, "outcome", 0)
 
 
 Question = Compare | Grade

@@ -11,7 +11,7 @@ from firstpage.labeling.statistics.profiles import (
     assessor_profiles,
     query_profiles,
 )
-from firstpage.labeling.statistics.study import Study, study
+from firstpage.labeling.statistics.study import Study, adjusted_note, study
 from firstpage.web.analysis.records import records, results, sittings, skipped
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
@@ -38,6 +38,9 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
     ]  # fmt: skip
     found["outlier_count"] = len(odd)
     found["skipped"] = skipped(tasks)
+    found["adjusted_note"] = adjusted_note(
+        sum(part["adjusted_times"] for part in found["tool"].values())
+    )
     found["learning"] = {
         tool: [
             {

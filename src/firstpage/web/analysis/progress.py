@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from firstpage.labeling.planning.tasks import listed
+from firstpage.web.analysis.records import any_answer, skipping_tasks
 from firstpage.web.store import assigning, projects, tasks, texts
 from firstpage.web.store.assigning import effort_of
 from firstpage.web.store.connect import Tx
@@ -18,9 +20,13 @@ STATES = ("open", "started", "done")
 def progress(tx: Tx, project: Project) -> dict[str, Any]:
     """Return tasks by state and judgments so far: in all, by query, by assessor.
 
-    `problems` says what the deal as it is leaves uncovered, `idle` who is present without a task.
+    `problems` says what the deal as it is leaves uncovered, `idle` who is present without a task,
+    `not_judged` which queries are done and have no answer, since everything was skipped.
     """
     rows = tasks.of_project(tx, project.id)
+    skipping = skipping_tasks(tx, project)
+    skips = {task: sum(j.skipped for j in judged) for task, judged in skipping.items()}
+    empty = {task for task, judged in skipping.items() if not any_answer(judged)}
     present = set(assigning.present_assessors(tx, project))
     names = {r["person"]: r["name"] for r in projects.members(tx, project)}
     by_query: dict[str, list[TaskRow]] = {
@@ -31,28 +37,50 @@ def progress(tx: Tx, project: Project) -> dict[str, Any]:
     for row in rows:
         by_query.setdefault(row.query_key, []).append(row)
         by_person.setdefault(row.person, []).append(row)
+    not_judged = [
+        key
+        for key, mine in by_query.items()
+        if (done := [row.id for row in mine if row.state == "done"]) and empty.issuperset(done)
+    ]
     dealt = assigning.current_plan(tx, project) if rows else None
     return {
         "state": project.state,
-        "all": _counted(rows, present),
+        "all": _counted(rows, present, skips),
         "queries": [
-            {"query": key, "text": titles.get(key, key), **_counted(mine, present)}
+            {"query": key, "text": titles.get(key, key), **_counted(mine, present, skips)}
             for key, mine in by_query.items()
         ],
         "assessors": [
             {
                 "person": person, "name": names.get(person, f"deleted-{person}"),
-                "departed": person not in present, **_counted(mine, present),
+                "departed": person not in present, **_counted(mine, present, skips),
             }
             for person, mine in by_person.items()
         ],
-        "problems": [] if dealt is None else dealt.problems,
+        "problems": [*_not_judged(not_judged), *([] if dealt is None else dealt.problems)],
+        "not_judged": not_judged,
         "idle": [] if dealt is None else dealt.idle,
     }  # fmt: skip
 
 
-def _counted(rows: list[TaskRow], present: Collection[int]) -> dict[str, Any]:
-    """Count tasks that cover a query by their state, and abandoned ones apart."""
+def _not_judged(keys: Sequence[str]) -> list[str]:
+    if not keys:
+        return []
+    return [
+        f"Of {len(keys)} queries that are done, everything was skipped, so they have no truth: "
+        f"{listed(map(repr, keys))}. Their assessors can still answer (Look back), or others "
+        "judge them."
+    ]
+
+
+def _counted(
+    rows: list[TaskRow], present: Collection[int], skips: Mapping[int, int]
+) -> dict[str, Any]:
+    """Count tasks that cover a query by their state, and abandoned ones apart.
+
+    `judgments` are answers; `skipped_questions` have none.
+    """
+    skipped_questions = sum(skips.get(row.id, 0) for row in rows)
     covering = [row for row in rows if tasks.covers(row, present)]
     states = Counter(row.state for row in covering)
     skipped = sum(row.state == "skipped" for row in rows)
@@ -64,5 +92,6 @@ def _counted(rows: list[TaskRow], present: Collection[int]) -> dict[str, Any]:
     return {
         "tasks": len(covering), **{state: states[state] for state in STATES}, "skipped": skipped,
         "left_behind": sum(tasks.abandoned(row, present) for row in rows) - skipped,
-        "judgments": sum(row.asked for row in rows), "expected_left": remaining,
+        "judgments": sum(row.asked for row in rows) - skipped_questions,
+        "skipped_questions": skipped_questions, "expected_left": remaining,
     }  # fmt: skip

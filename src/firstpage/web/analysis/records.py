@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -29,6 +29,34 @@ class Sitting:
     k: int
     result: dict[str, Any] | None
     judgments: tuple[tuple[Judged, RowMapping], ...]
+
+    @property
+    def answers(self) -> int:
+        """The number of questions that were answered, not skipped."""
+        return len(self.judgments) - self.skipped
+
+    @property
+    def skipped(self) -> int:
+        """The number of questions that were skipped."""
+        return sum(judged.skipped for judged, _ in self.judgments)
+
+    @property
+    def supported(self) -> bool:
+        """Whether an answer supports the result, or no question was needed for it."""
+        return any_answer(judged for judged, _ in self.judgments)
+
+    def unjudged(self, documents: Iterable[str]) -> set[str]:
+        """Return those of the query's documents that skipping has left without any answer."""
+        if not self.skipped:
+            return set()
+        rows = [j for j, _ in self.judgments if j.kind == "judgment" and not j.skipped]
+        return set(documents) - {key for j in rows for key in (j.left, j.right)}
+
+
+def any_answer(judgments: Iterable[Judged]) -> bool:
+    """Return whether some question of the strategy was answered; True where it asked none."""
+    asked = [judged for judged in judgments if judged.kind == "judgment"]
+    return not asked or not all(judged.skipped for judged in asked)
 
 
 def sittings(tx: Tx, project: Project) -> list[Sitting]:
@@ -93,18 +121,37 @@ def records(tx: Tx, project: Project, found: Sequence[Sitting] | None = None) ->
 
 def skipped(found: Sequence[Sitting]) -> int:
     """Return how many questions were skipped, and so are in no record."""
-    return sum(judged.skipped for sitting in found for judged, _ in sitting.judgments)
+    return sum(sitting.skipped for sitting in found)
+
+
+def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judged]]:
+    """Return the judgments that stand of each task in which a question was ever skipped."""
+    skipping = select(events.c.task).where(events.c.event["skipped"].as_boolean().is_(True))
+    logs: dict[int, list[RowMapping]] = {}
+    for row in tx.all(
+        select(events).join(tasks, tasks.c.id == events.c.task)
+        .where(tasks.c.project == project.id, events.c.task.in_(skipping))
+        .order_by(events.c.task, events.c.seq)
+    ):  # fmt: skip
+        logs.setdefault(row["task"], []).append(row)
+    return {task: [judged for judged, _ in standing(log)] for task, log in logs.items()}
 
 
 def results(
     tx: Tx, project: Project, found: Sequence[Sitting] | None = None
 ) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Return the labels that each finished task ended with: k..1 and 0, or the grades given."""
+    """Return the labels that each finished task ended with: k..1 and 0, or the grades given.
+
+    A task whose questions were all skipped has none, nor has a document that no answer touched.
+    """
     keys = keys_by_query(tx, project)
     made = {}
     for sitting in sittings(tx, project) if found is None else found:
-        if sitting.result is None:
+        if sitting.result is None or not sitting.supported:
             continue
+        unjudged = sitting.unjudged(keys[sitting.query_id])
+        judged_keys = [key for key in keys[sitting.query_id] if key not in unjudged]
+        order = [key for key in sitting.result["order"] if key not in unjudged]
         labels = (
             {
                 j.left: float(j.outcome)
@@ -112,7 +159,7 @@ def results(
                 if j.kind == "judgment" and not j.skipped
             }
             if sitting.tool == "grades"
-            else dict(top_labels(sitting.result["order"], keys[sitting.query_id], sitting.k))
+            else dict(top_labels(order, judged_keys, sitting.k))
         )
         made[sitting.query, sitting.assessor, sitting.tool] = labels
     return made
@@ -150,6 +197,7 @@ def _record(
         bad=judged.bad, active=_active(row), paused=(row["paused_ms"] or 0) / 1000,
         away=(row["away_ms"] or 0) / 1000, answered_at=_seconds(row["answered_at"] or row["at"]),
         kind=judged.kind, expected=known if judged.kind == "gold" else None,
+        adjusted=bool(row["event"].get("adjusted_times")),
     )  # fmt: skip
 
 

@@ -20,7 +20,9 @@ class Truth:
 
     `labels`: k for the best, one less for each next, 0 for the rest.  `confidence`: for each
     place, the chance that its document belongs there; `set_confidence`: that these are the top k;
-    `membership`: of every document, to be among them.  None where nobody can say.
+    `membership`: of every document, to be among them.  None where nobody can say.  `judgments`
+    counts answers and `skipped` questions without one; `unjudged` are documents that skipping has
+    left without any answer: they have no place in the order, and label 0.
     """
 
     query: str
@@ -36,32 +38,58 @@ class Truth:
     membership: dict[str, float] | None
     assessors: int
     judgments: int
+    skipped: int
+    unjudged: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """A query that somebody finished without a single answer: it has no truth."""
+
+    query: str
+    text: str
+    skipped: int
+    why: str = "not judged: everything was skipped"
 
 
 def truths(tx: Tx, project: Project, tool: str | None = None) -> list[Truth]:
-    """Every query that somebody finished under the tool, the project's own if none is named."""
+    """Every query that somebody judged under the tool, the project's own if none is named."""
+    return judged_queries(tx, project, tool)[0]
+
+
+def judged_queries(
+    tx: Tx, project: Project, tool: str | None = None
+) -> tuple[list[Truth], list[NotJudged]]:
+    """Return the truths, and the queries that are finished and have none."""
     wanted = tool or project.tool
     done: dict[int, list[Sitting]] = {}
     for sitting in sittings(tx, project):
         if sitting.tool == wanted and sitting.result is not None:
             done.setdefault(sitting.query_id, []).append(sitting)
     keys = keys_by_query(tx, project)
-    return [
-        _truth(row["key"], row["text"], tuple(keys[row["id"]]), done[row["id"]])
-        for row in texts.of_project(tx, project.id)
-        if row["id"] in done
-    ]
+    found: list[Truth] = []
+    without: list[NotJudged] = []
+    for row in texts.of_project(tx, project.id):
+        mine = done.get(row["id"], [])
+        supported = [sitting for sitting in mine if sitting.supported]
+        if supported:
+            found.append(_truth(row["key"], row["text"], tuple(keys[row["id"]]), supported))
+        elif mine:
+            skipped = sum(sitting.skipped for sitting in mine)
+            without.append(NotJudged(row["key"], row["text"], skipped))
+    return found, without
 
 
 def _truth(query: str, text: str, keys: tuple[str, ...], done: Sequence[Sitting]) -> Truth:
     k = max(sitting.k for sitting in done)
-    judgments = sum(len(sitting.judgments) for sitting in done)
+    unjudged = set.intersection(*(sitting.unjudged(keys) for sitting in done))
     found = _single(done[0]) if len(done) == 1 else _consensus(keys, done, k)
-    order, tied, bad, confidence, set_confidence, membership = found
+    order, tied, bad, confidence, set_confidence, membership = _without(unjudged, found)
     labels = dict.fromkeys(keys, 0) | {key: k - place for place, key in enumerate(order[:k])}
     return Truth(
         query, text, keys, k, order, labels, tied, bad, confidence, set_confidence, membership,
-        len(done), judgments,
+        len(done), sum(sitting.answers for sitting in done),
+        sum(sitting.skipped for sitting in done), tuple(key for key in keys if key in unjudged),
     )  # fmt: skip
 
 
@@ -69,6 +97,20 @@ Found = tuple[
     tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...],
     tuple[float, ...] | None, float | None, dict[str, float] | None,
 ]  # fmt: skip
+
+
+def _without(unjudged: set[str], found: Found) -> Found:
+    """Return the same order without documents that no answer supports."""
+    if not unjudged:
+        return found
+    order, tied, bad, confidence, *rest = found
+    places = [place for place, key in enumerate(order) if key not in unjudged]
+    groups = (tuple(key for key in group if key not in unjudged) for group in tied)
+    return (
+        tuple(order[place] for place in places), tuple(g for g in groups if len(g) > 1), bad,
+        None if confidence is None else tuple(confidence[p] for p in places if p < len(confidence)),
+        *rest,
+    )  # type: ignore[return-value]  # fmt: skip
 
 
 def _single(sitting: Sitting) -> Found:

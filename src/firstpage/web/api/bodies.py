@@ -49,7 +49,7 @@ class Span(Body):
     """Time of one kind; like all times it is read leniently, by `timing.py`."""
 
     kind: Literal["active", "paused", "away"]
-    ms: float
+    ms: float | None = None
     start: str | None = None
 
 

@@ -55,10 +55,12 @@ def show_disagreements(
 def show_consensus(
     request: Request, member: Lead, tool: Literal["pairs", "grades", "lists"] | None = None
 ) -> dict[str, Any]:
-    """One truth a query, with its confidence."""
+    """One truth a query, with its confidence; `not_judged`: those of which all was skipped."""
     with store_of(request).read() as tx:
-        found = truth.truths(tx, member.project, tool)
-    return figures.finite({"truths": [asdict(t) for t in found]})
+        found, without = truth.judged_queries(tx, member.project, tool)
+    return figures.finite(
+        {"truths": [asdict(t) for t in found], "not_judged": [asdict(q) for q in without]}
+    )
 
 
 @router.get("/measure")
@@ -91,7 +93,7 @@ def export(request: Request, member: Lead, name: Name) -> Response:
         remarks = list(notes(tx, member.project, name))
     headers = {"content-disposition": f'attachment; filename="{member.project.slug}-{name}"'}
     if remarks:
-        headers["x-firstpage-note"] = " ".join(remarks)
+        headers["x-firstpage-note"] = " ".join(remarks).encode("ascii", "backslashreplace").decode()
     if name.endswith(".html"):
         headers["content-security-policy"] = REPORT_POLICY
     return Response(text.encode(), media_type=make.media_type(name), headers=headers)

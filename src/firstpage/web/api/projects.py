@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 
 from firstpage.data.formats.row_reader import ReadLimits
+from firstpage.errors import DataError
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.imports import bundle
@@ -20,6 +21,10 @@ from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import Member
 
 router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
+IMPORT_PARTS = (
+    "queries", "documents", "topics", "run", "letor", "collection", "golds", "training", "qrels",
+    "images", "depth",
+)  # fmt: skip
 Changing = Annotated[Login, Depends(csrf_header)]
 
 
@@ -60,7 +65,14 @@ def change(
     return _shown(Member(member.person, changed, member.roles))
 
 
-@router.post("/projects/{slug}/import")
+async def known_parts(request: Request) -> None:
+    """Refuse a form with a part that the import does not know: its data would be ignored."""
+    unknown = [name for name in await request.form() if name not in IMPORT_PARTS]
+    if unknown:
+        raise DataError(f"an import has no part {unknown[0]!r}; it has {', '.join(IMPORT_PARTS)}.")
+
+
+@router.post("/projects/{slug}/import", dependencies=[Depends(known_parts)])
 def import_texts(
     request: Request, member: Lead, login: Changing,
     queries: UploadFile | None = None, documents: UploadFile | None = None,
@@ -69,13 +81,13 @@ def import_texts(
     golds: UploadFile | None = None, training: UploadFile | None = None,
     qrels: UploadFile | None = None,
     images: Annotated[list[UploadFile], File(max_length=1000)] = [],  # noqa: B006
-    depth: Annotated[int, Form(ge=1, le=10_000)] = bundle.DEPTH,
+    depth: Annotated[int | None, Form(ge=1, le=10_000)] = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Texts, a file each: all of it, or nothing; how much came in, and `notes` on the rest.
 
     Rows (JSON lines, CSV, Parquet) as `queries` and `documents`; or TREC `topics`, a `run` (its
-    best `depth` a query) or a `letor` file, and the `collection` with the texts; `qrels` are the
-    grades of the items of lists.
+    best `depth` a query, 50 by default) or a `letor` file, and the `collection` with the texts;
+    `qrels` are the grades of the items of lists.
     """
     given = {
         "queries": queries, "documents": documents, "topics": topics, "run": run, "letor": letor,
@@ -88,7 +100,7 @@ def import_texts(
 
 def _read(
     request: Request, given: Mapping[str, UploadFile | None], images: Sequence[UploadFile],
-    depth: int,
+    depth: int | None,
 ) -> bundle.Bundle:  # fmt: skip
     """The files of a form, by what they hold."""
     files = {

@@ -81,13 +81,14 @@ class _Repair:
         return tuple(_total(kept, kind) for kind in SPAN_KINDS)
 
     def _span(self, span: Span) -> dict[str, Any]:
-        ms = round(min(max(span.ms, 0.0), MAX_SPAN_MS)) if not math.isnan(span.ms) else 0
+        reported = math.nan if span.ms is None else span.ms
+        ms = 0 if math.isnan(reported) else round(min(max(reported, 0.0), MAX_SPAN_MS))
         kept: dict[str, Any] = {"kind": span.kind, "ms": ms}
         start = self.moment("start", span.start)
         if start is not None:
             kept["start"] = start
-        if not abs(span.ms - ms) < 1:
-            kept["reported_ms"] = span.ms if math.isfinite(span.ms) else str(span.ms)
+        if not abs(reported - ms) < 1:
+            kept["reported_ms"] = span.ms if math.isfinite(reported) else str(span.ms)
         return kept
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from firstpage.labeling.planning.tasks import listed
 from firstpage.web.analysis.compared import compared, skipped_lists
 from firstpage.web.analysis.measure import learned
-from firstpage.web.analysis.truth import Truth, truths
+from firstpage.web.analysis.truth import NotJudged, Truth, judged_queries
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
@@ -15,8 +16,8 @@ from firstpage.web.store.projects import Project
 def notes(tx: Tx, project: Project, name: str) -> Iterator[str]:
     """Yield a sentence each; names are those of `make.export`."""
     if name.startswith("truth."):
-        found = truths(tx, project)
-        yield from truth_notes(tx, project, found)
+        found, without = judged_queries(tx, project)
+        yield from truth_notes(tx, project, found, without)
         if name != "truth.jsonl":
             yield from _equal_notes(found)
     elif name == "measure.json":
@@ -28,15 +29,43 @@ def notes(tx: Tx, project: Project, name: str) -> Iterator[str]:
 
 
 def truth_notes(
-    tx: Tx, project: Project, found: Sequence[Truth], tool: str | None = None
-) -> Iterator[str]:
-    """Yield what the truth of a tool leaves out."""
+    tx: Tx, project: Project, found: Sequence[Truth], without: Sequence[NotJudged],
+    tool: str | None = None,
+) -> Iterator[str]:  # fmt: skip
+    """Yield what the truth of a tool leaves out, and what no answer supports."""
     count = len(texts.of_project(tx, project.id))
-    if len(found) < count:
-        yield f"{count - len(found)} of {count} queries are left out: nobody has finished them."
+    unfinished = count - len(found) - len(without)
+    if count and unfinished == count:
+        yield f"No query is finished yet; all {count} are left out."
+    elif unfinished:
+        yield f"{unfinished} of {count} queries are left out: nobody has finished them."
+    if without:
+        yield (
+            f"{len(without)} of {count} queries are left out, since everything was skipped: "
+            f"{listed(repr(query.query) for query in without)}."
+        )
+    yield from _skip_notes(found)
     others = [name for name in project.tools if name != (tool or project.tool)]
     if others:
         yield f"Judgments with the tool {' and '.join(others)} are left out."
+
+
+def _skip_notes(found: Sequence[Truth]) -> Iterator[str]:
+    partly = [truth for truth in found if truth.unjudged]
+    if partly:
+        count = sum(len(truth.unjudged) for truth in partly)
+        yield (
+            f"In {len(partly)} of {len(found)} queries "
+            f"({listed(repr(truth.query) for truth in partly)}) {count} documents were only "
+            "skipped: no answer places them, so they have label 0 (truth.jsonl: unjudged)."
+        )
+    skipped = sum(truth.skipped for truth in found)
+    if skipped:
+        asked = skipped + sum(truth.judgments for truth in found)
+        yield (
+            f"{skipped} of {asked} questions behind these labels were skipped; the confidence in "
+            "truth.jsonl says how far each order can be trusted."
+        )
 
 
 def _equal_notes(found: Sequence[Truth]) -> Iterator[str]:

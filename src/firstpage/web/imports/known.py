@@ -11,7 +11,15 @@ from firstpage.data.formats.row_reader import Row
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.grades import GRADES
 from firstpage.web.imports.pictures import Pictures
-from firstpage.web.imports.rows import document_from, key_of, text_of
+from firstpage.web.imports.rows import (
+    Unread,
+    WatchedRow,
+    description_of,
+    document_from,
+    first_text,
+    key_of,
+    text_of,
+)
 from firstpage.web.store.texts import Query
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -44,7 +52,9 @@ def golds_from(rows: Iterable[Row]) -> list[Known]:
     return found
 
 
-def training_from(rows: Iterable[Row], pictures: Pictures) -> list[Known]:
+def training_from(
+    source: str, rows: Iterable[Row], pictures: Pictures, unread: Unread
+) -> list[Known]:
     """`text` (the query), `left` and `right` (texts, or objects like documents), the answer."""
     found = []
     for number, (where, row) in enumerate(rows, 1):
@@ -53,13 +63,14 @@ def training_from(rows: Iterable[Row], pictures: Pictures) -> list[Known]:
         for side in ("left", "right"):
             given = row.get(side)
             if given:
-                shown: Mapping[str, Any] = given if isinstance(given, dict) else {"text": given}
-                sides.append(document_from(where, {**shown, "document": side}, pictures))
+                shown = WatchedRow(given if isinstance(given, dict) else {"text": given})
+                sides.append(document_from(where, shown, pictures, side))
+                unread.count(source, shown)
         if not sides or sides[0].key != "left":
             raise DataError(f"{where}: a training question needs 'left', a text or an object.")
         query = Query(
-            key, text_of(where, row, "text") or text_of(where, row, "query"),
-            text_of(where, row, "description"), tuple(sides),
+            key, first_text(where, row, ("text", "query")), description_of(where, row),
+            tuple(sides),
         )  # fmt: skip
         right = "right" if len(sides) == 2 else None
         found.append(Known(

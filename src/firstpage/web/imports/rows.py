@@ -1,40 +1,99 @@
 """Rows of tables, from JSON lines or CSV or Parquet, as queries and documents.
 
 A row of queries has `query` (its id; also `qid`, `query_id`, `id`), `text` and perhaps
-`description`.  A row of documents has `query`, `document` (`docid`, `doc_id`, `id`) and `text` or
-`html`, perhaps `title`, `kind`, `url`, `image` (a file's name), `prior` (a score; bigger is
-better), `fields` (of a card) or `items` (of a list).  What else a row has is a field of its card.
+`description` (`desc`) and `narrative` (`narr`), which are shown together.  A row of documents has
+`query`, `document` (`docid`, `doc_id`, `id`) and `text` (`body`, `content`, `contents`) or `html`,
+perhaps `title`, `kind`, `url`, `image` (a file's name), `prior` (a score; bigger is better),
+`fields` (of a card) or `items` (of a list).  What else a row has is a field of its card; other
+columns are not read, which a note says.
 An item may have a `grade`, a whole number: never shown, but a measure can be learned from it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from firstpage.data.formats.row_reader import Row
 from firstpage.errors import DataError
+from firstpage.labeling.planning.tasks import listed
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import GRADE, IDS, KINDS, Document, Query
 
 QUERY = ("query", "qid", "query_id", "queryid", "topic")
 DOCUMENT = IDS
+BODY = ("text", "body", "content", "contents")
+DESCRIPTION = (("description", "desc"), ("narrative", "narr"))
 LONGEST_KEY = 200
 LONGEST_TEXT = 2_000_000
 LOWEST, HIGHEST = -9, 99  # grades
 
 
+class WatchedRow(Mapping[str, Any]):
+    """A row that notes which of its columns are read."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self._row = row
+        self._read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self._read.add(name)
+        return self._row[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._row)
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    @property
+    def unread(self) -> list[str]:
+        """The columns that hold something and were not read."""
+        return [n for n, v in self._row.items() if n not in self._read and v not in (None, "")]
+
+
+class Unread:
+    """The columns of all files that nothing reads."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, Counter[str]] = {}
+
+    def watched(self, source: str, rows: Iterable[Row]) -> Iterator[tuple[str, WatchedRow]]:
+        """Yield the rows of a file; what a row's reader has not read by the next one is counted."""
+        for where, row in rows:
+            watched = WatchedRow(row)
+            yield where, watched
+            self.count(source, watched)
+
+    def count(self, source: str, row: WatchedRow) -> None:
+        self._columns.setdefault(source, Counter()).update(row.unread)
+
+    def notes(self) -> Iterator[str]:
+        """Yield a line for each file."""
+        for source, columns in self._columns.items():
+            if columns:
+                names = listed(f"{name!r} ({count:,} rows)" for name, count in columns.items())
+                yield f"{source}: columns that are not read: {names}."
+
+
 def queries_from(rows: Iterable[Row]) -> dict[str, Query]:
-    """The queries of a file, by id."""
+    """The queries of a file, by id; one may be without a text."""
     found: dict[str, Query] = {}
     for where, row in rows:
         key = key_of(where, row, (*QUERY, "id"), "query")
         if key in found:
             raise DataError(f"{where}: a second query {key!r}; give each once.")
-        text = text_of(where, row, "text") or text_of(where, row, "title") or key
-        found[key] = Query(key, text, text_of(where, row, "description"))
+        text = first_text(where, row, ("text", "title"))
+        found[key] = Query(key, text, description_of(where, row))
     return found
+
+
+def description_of(where: str, row: Mapping[str, Any]) -> str:
+    """Return the description of a query with its narrative, as TREC topics have them."""
+    parts = (first_text(where, row, names) for names in DESCRIPTION)
+    return " ".join(part for part in parts if part)
 
 
 def documents_from(rows: Iterable[Row], pictures: Pictures) -> dict[str, list[Document]]:
@@ -64,9 +123,11 @@ def joined(found: Mapping[str, Query], documents: Mapping[str, list[Document]]) 
     ]
 
 
-def document_from(where: str, row: Mapping[str, Any], pictures: Pictures) -> Document:
+def document_from(
+    where: str, row: Mapping[str, Any], pictures: Pictures, key: str | None = None
+) -> Document:
     """One row as a document; its kind is given, or follows from what it has."""
-    key = key_of(where, row, DOCUMENT, "document")
+    key = key_of(where, row, DOCUMENT, "document") if key is None else key
     picture = text_of(where, row, "image")
     kind = text_of(where, row, "kind") or _guessed(row)
     if kind not in KINDS:
@@ -74,7 +135,7 @@ def document_from(where: str, row: Mapping[str, Any], pictures: Pictures) -> Doc
     if kind == "image" and not picture:
         raise DataError(f"{where}: an image needs 'image', the name of its file.")
     body = text_of(where, row, "html") if kind == "html" else ""
-    body = body or text_of(where, row, "text") or text_of(where, row, "body")
+    body = body or first_text(where, row, BODY)
     url = text_of(where, row, "url") or None
     return Document(
         key, text_of(where, row, "title"), kind, body, _fields(where, row, kind), url,
@@ -100,7 +161,7 @@ def _fields(where: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | N
         return None
     fields = row.get("fields")
     if fields is None:
-        known = {*QUERY, *DOCUMENT, "title", "kind", "url", "image", "prior", "text", "body"}
+        known = {*QUERY, *DOCUMENT, *BODY, "title", "kind", "url", "image", "prior"}
         fields = {k: v for k, v in row.items() if k not in known and v is not None}
     if not isinstance(fields, dict):
         raise DataError(f"{where}: the fields of a card are an object of labels and values.")
@@ -190,6 +251,11 @@ def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
     if isinstance(value, dict | list):
         raise DataError(f"{where}: {name!r} is a text; got a {type(value).__name__}.")
     return checked(where, name, str(value))
+
+
+def first_text(where: str, row: Mapping[str, Any], names: Iterable[str]) -> str:
+    """The text under the first of these names that has one; the others are not read."""
+    return next((text for name in names if (text := text_of(where, row, name))), "")
 
 
 def checked(where: str, name: str, text: str, longest: int = LONGEST_TEXT) -> str:

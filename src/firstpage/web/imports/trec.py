@@ -12,13 +12,21 @@ from typing import IO
 from firstpage.data.formats.row_reader import LONGEST_LINE, ReadLimits, json_rows, lines
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
-from firstpage.web.imports.rows import LONGEST_KEY, checked, document_from, grade_of
+from firstpage.web.imports.rows import (
+    LONGEST_KEY,
+    Unread,
+    WatchedRow,
+    checked,
+    document_from,
+    grade_of,
+)
 from firstpage.web.store.texts import Document, Query
 
 FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
 LABELS = re.compile(r"^(number|topic|description|narrative)\s*:\s*", re.I)
 MARK = re.compile(r"<(/?)(DOCNO|TITLE|HEADLINE|HEAD|TEXT|BODY)>", re.I)
 TAG = re.compile(r"<[^<>]*>")
+COLLECTED_IDS = ("docid", "id", "_id", "docno")
 Wanted = dict[str, dict[str, float | None]]  # query: document: prior
 
 
@@ -31,7 +39,7 @@ def topics(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, Query]
         if not key:
             raise DataError(f"{where}: this topic has no <num>.")
         more = " ".join(parts[p] for p in ("desc", "narr") if parts.get(p))
-        _put(found, where, Query(key, parts.get("title") or key, more))
+        _put(found, where, Query(key, parts.get("title", ""), more))
     if found:
         return found
     stream.seek(0)
@@ -40,7 +48,7 @@ def topics(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, Query]
             key, tab, text = line.partition("\t")
             if not tab or not key.strip():
                 raise DataError(f"{name}:{number}: topics are <top> blocks, or number, tab, text.")
-            _put(found, f"{name}:{number}", Query(key.strip(), text.strip() or key.strip()))
+            _put(found, f"{name}:{number}", Query(key.strip(), text.strip()))
     return found
 
 
@@ -115,24 +123,28 @@ def letor(name: str, stream: IO[bytes], limits: ReadLimits) -> Wanted:
 
 
 def collection(
-    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures
-) -> dict[str, Document]:
+    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures,
+    unread: Unread,
+) -> dict[str, Document]:  # fmt: skip
     """The documents that are wanted: TREC text, or JSON lines with an id and a text."""
     found: dict[str, Document] = {}
-    for where, made in _collected(name, stream, limits, wanted, pictures):
+    for where, made in _collected(name, stream, limits, wanted, pictures, unread):
         if found.setdefault(made.key, made) != made:
             raise DataError(f"{where}: a second document {made.key!r}, with another text.")
     return found
 
 
 def _collected(
-    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures
-) -> Iterator[tuple[str, Document]]:
+    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures,
+    unread: Unread,
+) -> Iterator[tuple[str, Document]]:  # fmt: skip
     if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         for where, row in json_rows(name, stream, limits):
-            key = str(row.get("docid", row.get("id", row.get("_id", row.get("docno", "")))))
+            watched = WatchedRow(row)
+            key = str(next((watched[name] for name in COLLECTED_IDS if name in row), ""))
             if key in wanted:
-                yield where, document_from(where, {**row, "document": key}, pictures)
+                yield where, document_from(where, watched, pictures, key)
+                unread.count(name, watched)
         return
     for where, block in _blocks(name, stream, limits, "<DOC>", "</DOC>"):
         made = _document(where, block)

@@ -79,13 +79,13 @@ def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
     """One truth a query, with how sure it is."""
     wanted = tool if tool in member.project.tools else None
     with store_of(request).read() as tx:
-        found = truth.truths(tx, member.project, wanted)
-        remarks = list(truth_notes(tx, member.project, found, wanted))
+        found, without = truth.judged_queries(tx, member.project, wanted)
+        remarks = list(truth_notes(tx, member.project, found, without, wanted))
         names = _titles(tx, member.project, [t.query for t in found])
     return render(
         request, "lead/truth.html", member=member, truths=found, titles=names,
         exports=_exports(member.project), methods=METHODS, tool=wanted or member.project.tool,
-        remarks=remarks if found else [],
+        remarks=remarks if found or without else [], not_judged=without,
     )  # fmt: skip
 
 

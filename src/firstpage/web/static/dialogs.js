@@ -42,12 +42,12 @@ export async function skip() {
   return { reason: reason || "no reason given", whole: value === "whole" };
 }
 
-/** The comment as it now reads; what was typed stays if one cancels. */
+/** The comment as it now reads.  Escape keeps what was typed; only the button Cancel drops it. */
 export async function comment(before) {
   const box = one("#comment textarea");
   box.value = before;
   const value = await ask("comment");
-  return value === "keep" ? box.value.trim() : before;
+  return value === "drop" ? before : box.value.trim();
 }
 
 /** Guidelines beside the documents where there is room, else over them. */

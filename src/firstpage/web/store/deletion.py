@@ -80,7 +80,10 @@ def _unname(tx: Tx, person: Person) -> None:
         update(people).where(people.c.id == person.id)
         .values(login=nobody, name=nobody, password_hash=None, admin=False, deleted=tx.now)
     )  # fmt: skip
-    tx.run(delete(invitations).where(invitations.c.person == person.id))
+    tx.run(
+        update(invitations).where(invitations.c.person == person.id)
+        .values(used_at=tx.now, used_by=None)
+    )  # fmt: skip
     attempts.forget(tx, person.login)
     _blot(tx, person)
 

@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, delete, or_, select, update
+from sqlalchemy import RowMapping, Select, or_, select, update
 
 from firstpage.errors import DataError
 from firstpage.web.store import audit, logins, people, projects, rights
@@ -211,8 +211,8 @@ def _make(tx: Tx, kind: str, by: Person | None, days: float, **row: Any) -> Link
 
 
 def _end(tx: Tx, row: RowMapping, how: str, by: Person | None) -> None:
-    """Delete an unused link; the audit tells that it was there."""
-    tx.run(delete(invitations).where(invitations.c.id == row["id"]))
+    """End an unused link.  Its row stays, used by nobody, so that no other link gets its number."""
+    tx.run(update(invitations).where(invitations.c.id == row["id"]).values(used_at=tx.now))
     audit.note(
         tx, f"{NOUNS[row['kind']]} {how}", person=by.id if by else None, project=row["project"],
         id=row["id"], **({} if row["person"] is None else {"whose": row["person"]}),
@@ -253,9 +253,13 @@ def _seen(tx: Tx, row: RowMapping, by: Person) -> bool:
 
 
 def _newest(tx: Tx, found: Select[Any]) -> list[RowMapping]:
-    """Return rows, those that were not used first: no open link is ever cut off unseen."""
+    """Return rows, those that were not used first: no open link is ever cut off unseen.
+
+    Links that were ended without being used are not listed; the audit tells of them.
+    """
     order = (invitations.c.used_at.is_not(None), invitations.c.id.desc())
-    return list(tx.all(found.order_by(*order).limit(MAX_LISTED)))
+    known = or_(invitations.c.used_at.is_(None), invitations.c.used_by.is_not(None))
+    return list(tx.all(found.where(known).order_by(*order).limit(MAX_LISTED)))
 
 
 def _listed(tx: Tx, row: RowMapping) -> Listed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ LOCAL = "local"  # the login of the one person of `--open`, who has no password
 LOGIN = re.compile(r"[\w.@+\-]{1,100}")
 SHORTEST, LONGEST = 10, 500  # of a password; a long one costs the server, not the attacker
 DIFFERENT = 4  # characters of a password
+SHORTEST_WORD = 3  # of a login; shorter ones are in any password
 # The first passwords to be guessed: these words, digits and signs after them; keys in a row.
 COMMON_WORDS = frozenset(
     ("admin", "administrator", "adminadmin", "baseball", "changeme", "chocolate", "correcthorse",
@@ -161,13 +163,36 @@ def check_password(password: str, login: str) -> None:
         raise DataError(
             f"a password has at least {DIFFERENT} different characters; got {len(set(folded))}."
         )
-    if _is_common(folded):
+    if any(folded in row or folded[::-1] in row for row in ROWS) or _made_of(folded, COMMON_WORDS):
         raise DataError("this is one of the most common passwords; choose another.")
+    if _made_of(folded, COMMON_WORDS | _login_words(login)):
+        raise DataError("the password is made of the login; choose another.")
 
 
-def _is_common(folded: str) -> bool:
-    word = folded.rstrip(string.digits + string.punctuation + " ")
-    return word in COMMON_WORDS or any(folded in row or folded[::-1] in row for row in ROWS)
+def _login_words(login: str) -> frozenset[str]:
+    """Return the login, its letters and its longer parts, each forward and backward."""
+    folded = fold_login(login)
+    found = {folded, _letters(folded), *re.split(r"[\W\d_]+", folded)}
+    return frozenset(w[::way] for w in found if len(w) >= SHORTEST_WORD for way in (1, -1))
+
+
+def _made_of(folded: str, words: Collection[str]) -> bool:
+    """Return whether a password is nothing but these words, with digits, signs and blanks."""
+    plain = "".join(folded.split()).strip(string.digits + string.punctuation)
+    return any(_is_joined(text, words) for text in (plain, _letters(folded)))
+
+
+def _is_joined(text: str, words: Collection[str]) -> bool:
+    """Return whether a text is one of the words, or several without anything between."""
+    ends = {0}
+    for at in range(len(text)):
+        if at in ends:
+            ends.update(at + len(word) for word in words if text.startswith(word, at))
+    return bool(text) and len(text) in ends
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
 
 
 def hashed(password: str, login: str) -> str:

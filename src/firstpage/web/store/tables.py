@@ -89,6 +89,7 @@ invitations = Table(
     _of("person", "people", null=True, index=False),  # whose password
     _of("made_by", "people", null=True, index=False),
     _time("created"), _time("expires"),
+    # used_at without used_by: ended, not used
     _of("used_by", "people", null=True, index=False), _time("used_at", null=True),
 )  # fmt: skip
 

@@ -1,0 +1,130 @@
+"""Skipped questions: an order that no answer supports is not truth."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from firstpage.web.analysis.records import results
+from firstpage.web.analysis.truth import truths
+from firstpage.web.store import projects
+from tests.web.site import Site
+
+API = "/api/v1/projects/books"
+WHY = "not judged: everything was skipped"
+STRATEGIES = [
+    ("pairs", "heap"), ("pairs", "heap-memo"), ("pairs", "heap-closure"), ("pairs", "adaptive"),
+    ("pairs", "tournament"), ("pairs", "insertion"), ("grades", "five-grade"),
+]  # fmt: skip
+
+
+def skip_all(site: Site, login: str = "ada", number: int = 0) -> None:
+    client = site.client(login)
+    state = client.state(site.task("books", login, number))
+    while state["question"] is not None:
+        state = client.answer(state, 0, skipped=True).json()
+
+
+@pytest.mark.parametrize(("tool", "strategy"), STRATEGIES)
+def test_a_query_of_which_all_was_skipped_has_no_truth(
+    site: Site, tool: str, strategy: str
+) -> None:
+    site.project(tool=tool, documents=4, setting={"k": 3, "strategy": strategy})
+    skip_all(site)
+    site.client("ada").judge(site.task("books", "ada", 1))
+    lena = site.client("lena")
+    for name in ("truth.qrels", "truth.letor", "truth.jsonl"):
+        reply = lena.get(f"{API}/export/{name}")
+        assert "q1" in reply.text
+        assert "q0" not in reply.text
+        note = reply.headers["x-firstpage-note"]
+        assert "1 of 2 queries are left out, since everything was skipped: 'q0'." in note
+        assert "called equal" not in note
+    found = lena.get(f"{API}/consensus").json()
+    assert [t["query"] for t in found["truths"]] == ["q1"]
+    assert [(q["query"], q["why"]) for q in found["not_judged"]] == [("q0", WHY)]
+    assert WHY in lena.get("/p/books/truth").text
+    with site.store.read() as tx:
+        assert set(results(tx, projects.by_slug(tx, "books"))) == {("q1", "ada", tool)}
+
+
+def test_skips_are_no_judgments_and_are_named_to_the_lead(both: Site) -> None:
+    both.project(documents=4)
+    skip_all(both)
+    lena = both.client("lena")
+    progress = lena.get(f"{API}/progress").json()
+    assert progress["all"]["judgments"] == 0
+    assert progress["all"]["skipped_questions"] > 0
+    assert progress["not_judged"] == ["q0"]
+    assert "everything was skipped" in progress["problems"][0]
+    assert "everything was skipped" in lena.get("/p/books/dashboard").text
+
+
+def test_a_result_of_skips_counts_no_assessor(site: Site) -> None:
+    """Beside one who answered, who skipped all has no opinion."""
+    site.project(assessors=("ada", "bob"), queries=1, documents=4)
+    skip_all(site)
+    site.client("bob").judge(site.task("books", "bob"))
+    (found,) = site.client("lena").get(f"{API}/consensus").json()["truths"]
+    assert found["assessors"] == 1
+    assert found["order"] == ["d0", "d1", "d2"]
+    assert site.client("lena").get(f"{API}/progress").json()["not_judged"] == []
+
+
+@pytest.mark.parametrize(("tool", "strategy"), STRATEGIES)
+def test_documents_that_no_answer_touched_have_no_place(
+    site: Site, tool: str, strategy: str
+) -> None:
+    """One document is skipped wherever it is shown."""
+    site.project(tool=tool, queries=1, documents=4, setting={"k": 4, "strategy": strategy})
+    ada = site.client("ada")
+    state = ada.state(site.task("books", "ada"))
+    answers = 0
+    while (question := state["question"]) is not None:
+        left, right = question["left"]["key"], question["right"] and question["right"]["key"]
+        skipped = "d0" in (left, right)
+        outcome = 4 - int(left[1]) if right is None else (1 if left < right else -1)
+        answers += not skipped
+        reply = ada.answer(state, 0 if skipped else outcome, skipped=skipped)
+        state = reply.json()
+    lena = site.client("lena")
+    (found,) = lena.get(f"{API}/consensus").json()["truths"]
+    assert found["unjudged"] == ["d0"]
+    assert found["order"] == ["d1", "d2", "d3"]
+    assert found["labels"] == {"d0": 0, "d1": 4, "d2": 3, "d3": 2}
+    assert found["judgments"] == answers
+    assert found["skipped"] > 0
+    assert found["confidence"] is None or len(found["confidence"]) == 3
+    assert not found["tied"]
+    note = lena.get(f"{API}/export/truth.qrels").headers["x-firstpage-note"]
+    assert "In 1 of 1 queries ('q0') 1 documents were only skipped" in note
+    assert "questions behind these labels were skipped" in note
+    assert "Not judged, only skipped" in lena.get("/p/books/truth").text
+    with site.store.read() as tx:
+        labels: dict[str, Any] = results(tx, projects.by_slug(tx, "books"))["q0", "ada", tool]
+    assert "d0" not in labels
+
+
+def test_a_skipped_question_says_nothing_whatever_its_outcome(site: Site) -> None:
+    site.project(queries=1, documents=3, setting={"k": 3, "strategy": "heap-closure"})
+    ada = site.client("ada")
+    state = ada.state(site.task("books", "ada"))
+    while state["question"] is not None:
+        state = ada.answer(state, 1, skipped=True).json()
+    with site.store.read() as tx:
+        assert truths(tx, projects.by_slug(tx, "books")) == []
+
+
+def test_names_of_queries_in_a_note_fit_a_header(site: Site) -> None:
+    site.project(queries=0)
+    lena = site.client("lena")
+    rows = [{"query": "Bücher 本", "document": d, "text": d} for d in "ab"]
+    files = {"documents": ("d.jsonl", "\n".join(map(json.dumps, rows)).encode())}
+    assert lena.post(f"{API}/import", files=files).status_code == 200
+    assert lena.post(f"{API}/assignment", json={}).status_code in (200, 201)
+    skip_all(site)
+    reply = lena.get(f"{API}/export/truth.qrels")
+    assert reply.status_code == 200
+    assert "everything was skipped" in reply.headers["x-firstpage-note"]
