@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 from firstpage.errors import FirstpageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FORMATS = "letor, qrels, run, parquet, csv, arrow or npz"
 
 @click.command("convert")
 @click.argument("source", type=options.FILE)
-@click.argument("target", type=options.FILE)
+@click.argument("target", type=outputs.OutputFile(*outputs.DATA))
 @click.option("--from", "from_", metavar="FORMAT", help=f"{FORMATS}; else the file says it.")
 @click.option("--to", metavar="FORMAT", help="As --from, for TARGET.")
 @click.option(
@@ -69,6 +69,8 @@ def command(
         raise click.UsageError("--folds and --scores write two things; give one.")
     kind = from_ or format_of(source)
     to = to or ("letor" if folds else format_of(target, writing=True))
+    if not folds:
+        outputs.check_suffix(target, (to.lower(),), "TARGET")
     featured = kind not in ("qrels", "run", "npz")
     options.only_with("a file of features other than npz", featured, "dtype")
     read_options = {"dtype": dtype} if featured else {}

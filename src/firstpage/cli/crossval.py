@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 @click.option(
     "-f", "--format", "format_", metavar="NAME", help="text, json, csv, markdown, latex or html."
 )
-@click.option("-o", "--output", type=options.FILE, help="Write the table here.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile(*outputs.REPORTS), help="Write the table here."
+)
 def command(
     folder: Path,
     rankers: tuple[str, ...],

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options
-from firstpage.cli.outputs import deliver as deliver
 from firstpage.errors import DataError, FirstpageError
 
 if TYPE_CHECKING:
