@@ -83,6 +83,7 @@ def command(
     from firstpage.data.shards.shards import Shards
 
     found = shared.ranker_from(ranker, settings, measure, normalize, seed)
+    shared.refuse_without_validation(found, "--valid", valid is not None)
     if threads is not None:
         found.set_params(threads=threads)
     data = shared.read_any(train)
