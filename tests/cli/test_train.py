@@ -361,3 +361,23 @@ def test_validation_by_the_training_data_is_remarked_once(files: Path, run, more
         assert done.stderr.count("firstpage: note: the validation data are the training data") == 1
     done = run("train", "ListNet", "train.txt", "--valid", "vali.txt", *more, "-o", "m.json")
     assert "note" not in done.stderr
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_validation_queries_of_the_training_data_are_counted(files: Path, run, sparse) -> None:
+    lines = Path("train.txt").read_text().splitlines(keepends=True)
+    Path("less.txt").write_text("".join(lines[:-1]))
+    train, valid = (fp.read_letor(name, sparse=sparse) for name in ("train.txt", "less.txt"))
+    said = (
+        f"{len(train) - 1} of {len(valid)} validation queries are in the training data, too (same "
+        f"id and same features; {train.queries[0]!r} is the first)"
+    )
+    with pytest.warns(fp.FirstpageWarning) as warned:
+        fp.ListNet().fit(train, valid=valid)
+    assert [str(x.message).startswith(said) for x in warned] == [True]
+    done = run("train", "ListNet", "train.txt", "--valid", "less.txt", "-o", "m.json")
+    assert done.stderr.count(said) == 1
+    turned = train[:3].with_labels(-train[:3].y)
+    fp.write(turned.with_features(turned.X + (turned.X != 0)), "other.txt")  # other features
+    done = run("train", "ListNet", "train.txt", "--valid", "other.txt", "-o", "m.json")
+    assert "validation queries" not in done.stderr

@@ -35,7 +35,7 @@ from firstpage.rankers.fit.training_data import (
     grouped,
     labels_of,
     restored,
-    warn_if_same,
+    warn_of_overlap,
     with_copies,
     with_weights,
     without_empty,
@@ -212,7 +212,7 @@ class Ranker(Given):
     def _job(self, training: Training | Spread, truth: Truth, valid: Any, callback: Any) -> Job:
         checked = None if valid is None else self._prepared(self._validation(valid))
         if checked is not None and isinstance(training, Training):
-            warn_if_same(training.data, checked)
+            warn_of_overlap(training.data, checked)
         return Job(
             training=training,
             truth=truth,
