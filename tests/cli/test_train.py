@@ -261,6 +261,9 @@ def test_crossval_has_one_number_per_cell_of_csv_and_plain_latex(files: Path, ru
         want = by_ranker.get((row["ranker"], row["measure"]), {"difference": "", "p": ""})
         assert (row["difference"], row["p"]) == (str(want["difference"]), str(want["p"]))
     assert [float(r["mean"]) for r in rows[-2:]] == [0.31, 0.22]
+    own = {r["measure"]: float(r["mean"]) for r in rows if r["ranker"] == "ListNet"}
+    for row in rows[2:4]:
+        assert float(row["difference"]) == pytest.approx(float(row["mean"]) - own[row["measure"]])
     latex = run(*asked, "-f", "latex").stdout
     assert latex.isascii()
     assert latex.startswith(r"% needs \usepackage{amssymb}")
