@@ -334,3 +334,16 @@ def test_a_folder_cannot_be_written(tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match="is a folder"), write_bytes(tmp_path):
         pass
+
+
+def test_a_table_comes_through_a_pipe_and_compressed(tmp_path: Path) -> None:
+    text = b"label;qid;a\n1;1;0.5\n0;1;0.25\n"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(text), daemon=True)
+    writer.start()
+    assert fp.read(pipe, "csv").X.tolist() == [[0.5], [0.25]]
+    writer.join(10)
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(text))
+    assert fp.read(packed).X.tolist() == [[0.5], [0.25]]

@@ -10,6 +10,7 @@ other numeric column is a feature.
 from __future__ import annotations
 
 import csv
+import io
 import os
 import warnings
 from collections.abc import Iterable
@@ -21,7 +22,14 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.remarks import remarks_of, warn_of
-from firstpage.data.io.files import BOM, check_readable, open_bytes, write_bytes
+from firstpage.data.io.files import (
+    BOM,
+    check_readable,
+    open_bytes,
+    read_all,
+    suffix_of,
+    write_bytes,
+)
 from firstpage.errors import DataError, FirstpageWarning, need
 
 LABEL = ("label", "relevance", "grade", "target", "y")
@@ -58,12 +66,13 @@ def read_table(
     pl = _polars(f"Reading {file}")
     named = _kind(file, kind)
     read, how = (pl.read_parquet if named == "parquet" else pl.read_ipc), {}
+    source: Any = file if file.is_file() else io.BytesIO(read_all(file))  # a pipe is read once
     if named in ("csv", "tsv"):
-        head, separator = csv_header(file)
+        head, separator = csv_header(file, source)
         _check_distinct(head, str(file))
         read, how = pl.read_csv, {"separator": separator}
     try:
-        frame = read(file, **how)
+        frame = read(source, **how)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
     columns = {"label": label, "qid": qid, "docid": docid}
@@ -72,13 +81,17 @@ def read_table(
     return data
 
 
-def csv_header(file: Path) -> tuple[list[str], str]:
+def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
     """Return the names in the first line of a CSV file, and what separates them.
 
     That is the comma, the semicolon or the tab, whichever makes the most names.
     """
-    with open_bytes(file) as (stream, _):
-        lines = stream.read(HEAD).removeprefix(BOM).decode("utf-8", "replace").splitlines()
+    if isinstance(source, io.BytesIO):
+        raw = source.getvalue()[:HEAD]
+    else:
+        with open_bytes(file) as (stream, _):
+            raw = stream.read(HEAD)
+    lines = raw.removeprefix(BOM).decode("utf-8", "replace").splitlines()
     first = next((line for line in lines if line.strip()), "")
     heads = {by: next(csv.reader([first], delimiter=by), []) for by in (",", ";", "\t")}
     separator = max(heads, key=lambda by: len(heads[by]))
@@ -95,7 +108,7 @@ def _check_distinct(columns: Iterable[str], source: str) -> None:
 
 
 def _kind(file: Path, kind: str | None) -> str:
-    return kind or file.suffix.lower().lstrip(".")
+    return kind or suffix_of(file)[0].lstrip(".")
 
 
 def from_frame(
