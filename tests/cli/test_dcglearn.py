@@ -219,3 +219,31 @@ def test_what_does_not_go_with_a_folder(run, files):
     code, _, err = run("dcglearn", "learn", "prefs.jsonl", "--engine", "threads")
     assert code == 1
     assert "engine goes with a folder of files" in err
+
+
+def test_discounts_that_are_not_determined_are_not_printed(
+    run, tmp_path: Path, monkeypatch
+) -> None:
+    """Preferences by chance, over lists of five: place 1 may be worth next to nothing."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    rows = [
+        {"left": rng.integers(0, 4, 5).tolist(), "right": rng.integers(0, 4, 5).tolist(),
+         "outcome": int(rng.choice([-1, 1])), "query": f"q{q}"}
+        for q in range(30)
+    ]  # fmt: skip
+    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ("dcglearn", "learn", "p.jsonl", "--test", 0, "--rounds", 40, "-o", "m.json")
+    done = run(*asked, "--html", "m.html")
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout.split("Discounts", 1)[1].split("wrote", 1)[0].strip()
+    assert "-0.000" not in shown
+    assert "not determined, as no pair differs there: places 6, 7, 8, 9, 10" in shown
+    assert "place 6 " not in shown
+    held = fp.read_utility("m.json")
+    assert held.about["undetermined_places"] == [6, 7, 8, 9, 10]
+    assert np.max(held.about["intervals"]["discounts"]) > 3  # the file has all digits
+    assert "> 3]" in shown
+    assert "which is hardly known here: what is above 3 is not told in full" in shown
+    assert "Not determined, as no pair differs there: places 6, 7" in Path("m.html").read_text()
+    assert shown in run("dcglearn", "show", "m.json").stdout

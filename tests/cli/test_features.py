@@ -103,12 +103,31 @@ def test_text_with_fewer_features_is_refused_unless_it_is_padded(files: Path, ru
     assert said.startswith("firstpage: note: narrow.txt: has 3 of the 4 features of")
     assert said.count("\n") == 1
     X = np.column_stack([MADE.X[:, :3], np.zeros(MADE.n_docs)])
-    assert found == pytest.approx(fp.load(model).predict(MADE.with_features(X)))
+    names = NAMES if model == "named.json" else None
+    assert found == pytest.approx(fp.load(model).predict(MADE.with_features(X, names)))
     done = run("evaluate", "narrow.txt", "--model", model, "--pad", "-m", "AP", "--json")
     assert json.loads(done.stdout)["measures"]["AP"] == pytest.approx(
         fp.evaluate(np.array(found), MADE)["AP"]
     )
     assert "wide.txt: has 8 features" in refused(run, "rank", model, "wide.txt", "-o", "s", "--pad")
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "unnamed"),
+    [("bare.json", "named.csv", "bare.json"), ("named.json", "data.txt", "data.txt")],
+)
+def test_columns_taken_in_their_order_are_one_note(files: Path, run, model, data, unnamed) -> None:
+    note = (
+        f"firstpage: note: {data}: its columns are taken in their order for the features of "
+        f"{model}, as {unnamed} has no names of features.\n"
+    )
+    assert scores(run, model, data)[1] == note
+    asked = ["evaluate", data, "--model", model, "--model", model, "--json"]
+    assert run(*asked).stderr == note
+    with pytest.warns(fp.FirstpageWarning, match="columns are taken in their order") as said:
+        fp.load(model).predict(fp.read(data))
+    assert len(said) == 1
+    assert scores(run, "bare.json", "data.txt")[1] == ""
 
 
 def test_shards_follow_the_same_rule(files: Path, run) -> None:

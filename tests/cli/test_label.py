@@ -97,7 +97,7 @@ def test_export_of_truth(folder: Path, run) -> None:
 
 def test_an_export_is_named_for_its_format(folder: Path, run) -> None:
     """.txt is LETOR in every other command, and truth is qrels by default: neither is guessed."""
-    for name, what in (("truth.txt", "truth"), ("truth.csv", "truth"), ("study.pdf", "report")):
+    for name, what in (("truth.txt", "truth"), ("truth.csv", "truth"), ("study.csv", "report")):
         done = run("label", "export", "labels", "--what", what, "-o", name)
         assert done.returncode == 2
         assert f"{name}: the name does not say how {what} is written" in done.stderr

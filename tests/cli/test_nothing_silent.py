@@ -42,6 +42,13 @@ SCORES = ["--scores", "a.scores", "--scores", "b.scores"]
         ([*TRAIN, "--trials", "3"], "--trials goes with --tune or --grid"),
         ([*TRAIN, "--valid", "v.txt", "--tune", "--trials", "3"], "--trials goes with --tuner optuna"),
         ([*TRAIN, "--pad"], "--pad goes with --valid"),
+        ([*TRAIN, "-m", "NDCG@3"], "--measure goes with --valid"),
+        ([*TRAIN, "--set", "patience=3"], "patience=3 goes with --valid"),
+        (["train", "ListMLE(patience=3)", "d.txt", "-o", "m"], "patience=3 goes with --valid"),
+        (["crossval", "bare-folds", "ListNet", "-m", "AP"], "--measure goes with folds that have validation data"),
+        (["evaluate", "d.txt", "--scores", "a.scores", "--rel", "2", "-m", "NDCG@5"], "--rel goes with a measure of relevant documents"),
+        (["evaluate", "d.txt", "--scores", "a.scores", "--rel", "2", "-m", "AP(rel=1)"], "--rel goes with a measure of relevant documents"),
+        (["compare", "d.txt", *SCORES, "--rel", "2", "-m", "NDCG@5"], "--rel goes with a measure of relevant documents"),
         ([*TRAIN, "--set", "l2=1", "--set", "l2=2"], "l2 is given twice: by --set l2=1 and by --set l2=2"),
         ([*TRAIN, "--seed", "3", "--set", "seed=4"], "seed is given twice: by --seed and by --set seed=4"),
         ([*TRAIN, "--normalize", "minmax", "--set", "normalize=standard"], "normalize is given twice"),
@@ -66,6 +73,9 @@ SCORES = ["--scores", "a.scores", "--scores", "b.scores"]
 )  # fmt: skip
 def test_what_would_do_nothing_is_refused(files: Path, run, args: list[str], said: str) -> None:
     Path("sub").mkdir()
+    fp.write_folds(MADE, "bare-folds", 3)
+    for file in Path("bare-folds").glob("*/vali.txt"):
+        file.unlink()
     Path("sub/a.run").write_bytes(Path("a.run").read_bytes())
     done = run(*args)
     assert done.returncode == 2
@@ -91,6 +101,15 @@ def test_queries_that_order_nothing_are_counted(files: Path, run) -> None:
     assert notes(run("train", "ListNet", "varied.txt", "-o", "m.json")) == []
 
 
+def test_a_seed_that_changes_nothing(files: Path, run) -> None:
+    """A note, as scripts hand one seed to every command."""
+    asked = ["evaluate", "d.txt", "--scores", "a.scores", "--seed", "3"]
+    (note,) = notes(run(*asked))
+    assert "--seed changes nothing here" in note
+    for more in (["--ci"], ["--k", "3"], ["--ties", "shuffle"], ["-f", "html"]):
+        assert notes(run(*asked, *more)) == []
+
+
 def test_trials_that_diverge_are_counted(files: Path, run) -> None:
     asked = ["train", "Regression(solver=gd)", "d.txt", "--valid", "v.txt", "-o", "m.json"]
     done = run(*asked, "--grid", "solver=gd(rate=0.1, max_iter=5),gd(rate=1e300, max_iter=5)")
@@ -105,7 +124,7 @@ def test_names_that_letor_text_cannot_hold(files: Path, run) -> None:
 
 def test_ids_that_are_made_up(files: Path, run) -> None:
     Path("bare.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2 # docid = b\n")
-    (note,) = notes(run("convert", "bare.txt", "bare.qrels"))
+    _, note = notes(run("convert", "bare.txt", "bare.qrels"))
     assert "bare.txt: 1 of 2 documents have no id" in note
     assert fp.read_qrels("bare.qrels").to_dict() == {"1": {"1-1": 1, "b": 0}}
 
@@ -142,3 +161,107 @@ def test_files_of_a_folder_with_fewer_features(files: Path, run) -> None:
         "firstpage: note: parts: has 3 features; those that a file lacks are taken for 0: 2.txt (2)."
         in said
     )
+
+
+def test_a_column_name_that_stands_twice_is_refused(files: Path, run) -> None:
+    Path("two.csv").write_text("label,qid,bm25,bm25\n1,1,0.5,1\n0,1,0.1,2\n")
+    done = run("describe", "two.csv")
+    assert done.returncode == 1
+    assert "two.csv: two columns are called 'bm25'; rename or drop one." in done.stderr
+
+
+TWICE = "label,qid,docid,a\n1,1,x,0.5\n0,1,y,0.1\n0,1,x,0.2\n"
+
+
+def test_a_document_that_stands_twice(files: Path, run) -> None:
+    Path("twice.csv").write_text(TWICE)
+    data = fp.read("d.txt")
+    fp.ListNet().fit(data.with_features(data.X[:, :1])).save("one.json")
+    said = "twice.csv: holds 1 second or later copies of documents"
+    done = run("evaluate", "twice.csv", "--model", "one.json")
+    assert sum(said in x for x in notes(done)) == 1
+    assert "the first is 'x' in query '1'" in done.stderr
+    for asked in (["rank", "one.json", "twice.csv", "--trec", "-o", "o.run"], ["convert", "twice.csv", "o.qrels"]):  # fmt: skip
+        done = run(*asked)
+        assert done.returncode == 1
+        (line,) = [x for x in done.stderr.splitlines() if "note: " not in x]
+        assert "document 'x' stands twice in query '1', and a TREC file names it once" in line
+    assert not Path("o.run").exists()
+
+
+def test_text_that_is_cut_off(files: Path, run) -> None:
+    named = Path("d.txt").read_text().splitlines()
+    lines = [line.split(" #")[0] for line in named]
+    Path("whole.txt").write_text("\n".join(lines))
+    assert notes(run("describe", "whole.txt")) == []
+    Path("fewer.txt").write_text("\n".join([*lines[:-1], lines[-1].rsplit(" ", 1)[0]]))
+    (note,) = notes(run("describe", "fewer.txt"))
+    assert "fewer.txt: may be cut off: its last line does not end in a line feed" in note
+    assert note.endswith("has fewer features (2) than any other line.")
+    Path("ids.txt").write_text("\n".join([*named[:-1], lines[-1]]))
+    (note,) = notes(run("describe", "ids.txt"))
+    assert "has no document id, as all others have" in note
+
+
+def test_remarks_on_text_come_from_the_cache_too(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.data.formats.letor.CACHED_FROM", 1)
+    monkeypatch.chdir(tmp_path)
+    lines = [f"1 qid:{i} 1:0.5 2:1 # docid = d\n" for i in range(12)]
+    Path("one.txt").write_text("".join([*lines, "1 qid:12 1:2"]))
+    for _ in range(2):
+        with pytest.warns(fp.FirstpageWarning) as said:
+            fp.read_letor("one.txt", cache=tmp_path / "cache")
+        told = [str(x.message) for x in said]
+        assert [("cut off" in x, "swapped" in x) for x in told] == [(True, False), (False, True)]
+
+
+def test_ids_of_queries_and_documents_swapped(files: Path, run) -> None:
+    rows = [f"{i % 2},d{i},q{i // 5},{i}" for i in range(20)]
+    Path("swapped.csv").write_text("\n".join(["label,qid,docid,a", *rows]))
+    (note,) = notes(run("describe", "swapped.csv"))
+    assert "swapped.csv: 20 of 20 queries have one document" in note
+    assert "are the ids of queries and documents swapped?" in note
+
+
+@pytest.mark.parametrize(
+    ("scores", "ranks", "said"),
+    [
+        ([1, 2, 3], [1, 2, 3], "ranks contradict the scores in 1 of 2 queries; the order comes from"),
+        ([1, 1, 1], [1, 2, 3], "all documents of a query have the same score, whatever their rank"),
+        ([3, 2, 2], [1, 2, 3], None),
+        ([1, 2, 3], [3, 2, 1], None),
+        ([1, 2, 3], [0, 0, 0], None),
+        ([1, 1, 1], [0, 0, 0], None),
+        ([1, 2, 3], ["a", "b", "c"], None),
+    ],
+)  # fmt: skip
+def test_ranks_that_scores_do_not_follow(files: Path, run, scores, ranks, said) -> None:
+    docs = list(fp.read_qrels("d.qrels").to_dict()["1"])
+    lines = [f"1 Q0 {d} {r} {s} x\n" for d, r, s in zip(docs[:3], ranks, scores, strict=True)] + [
+        "2 Q0 2-1 1 5 x\n"
+    ]
+    Path("odd.run").write_text("".join(lines))
+    found = [x for x in notes(run("describe", "odd.run")) if "odd.run" in x]
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
+def test_what_a_trec_file_leaves_out(files: Path, run) -> None:
+    done = run("convert", "d.txt", "o.qrels")
+    assert "firstpage: note: o.qrels: qrels hold labels only; left out: 3 features." in notes(done)
+    assert done.stderr.splitlines()[-1] == "wrote Qrels(d.txt: 12 queries, 72 documents) to o.qrels"
+    done = run("convert", "d.txt", "o.run", "--scores", "a.scores")
+    assert "note: o.run: a run holds scores only; left out: labels and 3 features." in done.stderr
+
+
+@pytest.mark.parametrize(("separator", "suffix"), [(";", "csv"), ("\t", "csv"), ("\t", "tsv")])
+def test_tables_separated_otherwise_are_read(files: Path, run, separator, suffix) -> None:
+    want = fp.read("named.csv")
+    text = Path("named.csv").read_text().replace(",", separator)
+    Path(f"other.{suffix}").write_text(text)
+    assert notes(run("describe", f"other.{suffix}")) == []
+    data = fp.read(f"other.{suffix}")
+    assert data.feature_names == want.feature_names
+    assert data.X.tolist() == want.X.tolist()
+    Path("run.tsv").write_text("1\tQ0\ta\t1\t2.5\tx\n")
+    assert isinstance(fp.read("run.tsv"), fp.Run)

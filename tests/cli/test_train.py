@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.data.formats.trec import qrels_of
 from tests.patience import PATIENCE
 
 RECIPE = fp.Synthetic(queries=40, docs=12, features=5, grades=3, seed=5)
@@ -49,9 +50,7 @@ def test_train_rank_evaluate(files: Path, run) -> None:
     test = fp.read_letor("test.txt")
     assert scores.tolist() == fp.load("m.json").predict(test).tolist()
     assert run("rank", "m.json", "test.txt", "--trec", "-o", "s.run").returncode == 0
-    found = fp.evaluate(
-        fp.read_run("s.run"), fp.data.formats.trec.qrels_of(test), measures="NDCG@10"
-    )
+    found = fp.evaluate(fp.read_run("s.run"), qrels_of(test), measures="NDCG@10")
     assert found["NDCG@10"] == pytest.approx(
         fp.evaluate(scores, test, measures="NDCG@10")["NDCG@10"], abs=1e-3
     )
@@ -262,6 +261,9 @@ def test_crossval_has_one_number_per_cell_of_csv_and_plain_latex(files: Path, ru
         want = by_ranker.get((row["ranker"], row["measure"]), {"difference": "", "p": ""})
         assert (row["difference"], row["p"]) == (str(want["difference"]), str(want["p"]))
     assert [float(r["mean"]) for r in rows[-2:]] == [0.31, 0.22]
+    own = {r["measure"]: float(r["mean"]) for r in rows if r["ranker"] == "ListNet"}
+    for row in rows[2:4]:
+        assert float(row["difference"]) == pytest.approx(float(row["mean"]) - own[row["measure"]])
     latex = run(*asked, "-f", "latex").stdout
     assert latex.isascii()
     assert latex.startswith(r"% needs \usepackage{amssymb}")
@@ -362,3 +364,23 @@ def test_validation_by_the_training_data_is_remarked_once(files: Path, run, more
         assert done.stderr.count("firstpage: note: the validation data are the training data") == 1
     done = run("train", "ListNet", "train.txt", "--valid", "vali.txt", *more, "-o", "m.json")
     assert "note" not in done.stderr
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_validation_queries_of_the_training_data_are_counted(files: Path, run, sparse) -> None:
+    lines = Path("train.txt").read_text().splitlines(keepends=True)
+    Path("less.txt").write_text("".join(lines[:-1]))
+    train, valid = (fp.read_letor(name, sparse=sparse) for name in ("train.txt", "less.txt"))
+    said = (
+        f"{len(train) - 1} of {len(valid)} validation queries are in the training data, too (same "
+        f"id and same features; {train.queries[0]!r} is the first)"
+    )
+    with pytest.warns(fp.FirstpageWarning) as warned:
+        fp.ListNet().fit(train, valid=valid)
+    assert [str(x.message).startswith(said) for x in warned] == [True]
+    done = run("train", "ListNet", "train.txt", "--valid", "less.txt", "-o", "m.json")
+    assert done.stderr.count(said) == 1
+    turned = train[:3].with_labels(-train[:3].y)
+    fp.write(turned.with_features(turned.X + (turned.X != 0)), "other.txt")  # other features
+    done = run("train", "ListNet", "train.txt", "--valid", "other.txt", "-o", "m.json")
+    assert "validation queries" not in done.stderr

@@ -155,3 +155,21 @@ def test_the_reader_without_orjson_says_the_same(client, monkeypatch) -> None:
         "/rank", content=json.dumps(body(X * np.nan)), headers={"content-type": "application/json"}
     )
     assert (sent.status_code, "nan" in sent.json()["detail"]) == (422, True)
+
+
+def test_unknown_fields_are_refused_by_name(client) -> None:
+    X = np.asarray(dataset()[0].X, np.float64)
+    good = body(X)
+    inside = {**good, "candidates": [{**good["candidates"][0], "Id": "x"}, *good["candidates"][1:]]}
+    for path, sent, name in (
+        ("/rank", {**good, "topk": 3}, "topk"),
+        ("/rank?top=3", good, "top"),
+        ("/rank", inside, "Id"),
+        ("/batch", {"queries": [good], "topk": 3}, "topk"),
+        ("/batch", [{**good, "top": 3}], "top"),
+    ):
+        told = client.post(path, json=sent)
+        assert told.status_code == 422
+        assert f"unknown field {name!r}" in told.json()["detail"]
+    told = client.post("/rank?answer=order&topk=3", content=npy(X), headers=NPY)
+    assert (told.status_code, "unknown field 'topk'" in told.json()["detail"]) == (422, True)

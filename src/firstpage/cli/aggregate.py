@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 if TYPE_CHECKING:
     from firstpage.aggregation.aggregate import Aggregation
@@ -66,7 +66,9 @@ DEPTH = ("depth", "same_depth")
     show_default=True,
     help="What a run says of documents that it does not list.",
 )
-@click.option("-o", "--output", type=options.FILE, help="Write the ranking here.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile("run", "scores"), help="Write the ranking here."
+)
 @click.option("--tag", help="The run's name; the method's, if not given.")
 @options.as_json
 def command(
@@ -82,6 +84,7 @@ def command(
     options.only_with("judgments, by which weights are measured",
                       bool(given["qrels"] or given["valid"]), "measure")  # fmt: skip
     _check_usage(runs, data, given)
+    outputs.check_suffix(output, ("run" if data is None else "scores",), "-o")
     documents = None if data is None else shared.read_data(data, labelled=False)
     found = _of_runs(runs, given) if documents is None else _of_scores(documents, given)
     if output is not None or not as_json:

@@ -28,7 +28,7 @@ from firstpage.cli import options, outputs, shared
     default=100_000,
     show_default=True,
     type=click.IntRange(100),
-    help="Of random sign patterns in the randomisation test.",
+    help="Random patterns of the randomization test, and of the Tukey test (20,000 at most).",
 )
 @options.meaning
 @options.results
@@ -54,7 +54,7 @@ def command(
     if bool(scores) == bool(run) or len(scores) + len(run) < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as --run.")
     options.only_with("--run", bool(run), "queries")
-    parse(measures or DEFAULT_MEASURES)
+    shared.check_rel(parse(measures or DEFAULT_MEASURES))
     shown = outputs.chosen_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     truth: Any = shared.read_truth(data, qrels)

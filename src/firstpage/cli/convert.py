@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 from firstpage.errors import FirstpageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FORMATS = "letor, qrels, run, parquet, csv, arrow or npz"
 
 @click.command("convert")
 @click.argument("source", type=options.FILE)
-@click.argument("target", type=options.FILE)
+@click.argument("target", type=outputs.OutputFile(*outputs.DATA))
 @click.option("--from", "from_", metavar="FORMAT", help=f"{FORMATS}; else the file says it.")
 @click.option("--to", metavar="FORMAT", help="As --from, for TARGET.")
 @click.option(
@@ -59,7 +59,7 @@ def command(
     from firstpage.data.folds import write_folds
     from firstpage.data.formats.registry import format_of, read, write
     from firstpage.data.formats.scores import read_scores
-    from firstpage.data.formats.trec import run_of
+    from firstpage.data.formats.trec import qrels_of, run_of
 
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
     options.only_with("--truth binary", truth == "binary", "rel")
@@ -69,6 +69,8 @@ def command(
         raise click.UsageError("--folds and --scores write two things; give one.")
     kind = from_ or format_of(source)
     to = to or ("letor" if folds else format_of(target, writing=True))
+    if not folds:
+        outputs.check_suffix(target, (to.lower(),), "TARGET")
     featured = kind not in ("qrels", "run", "npz")
     options.only_with("a file of features other than npz", featured, "dtype")
     read_options = {"dtype": dtype} if featured else {}
@@ -88,7 +90,11 @@ def command(
     if scores is not None:
         documents = _with_features(data, source)
         held_scores = documents.arranged(read_scores(scores, documents.n_docs))
+        _note_left_out(target, "a run holds scores", "labels", documents)
         data = run_of(documents, held_scores, scores.stem)
+    if to == "qrels" and isinstance(data, Dataset):
+        _note_left_out(target, "qrels hold labels", "", data)
+        data = qrels_of(data)
     if to == "letor" and isinstance(data, Dataset) and data.feature_names is not None:
         shared.note(f"{target}: LETOR text has no names of features; they are numbered in order.")
     if folds:
@@ -97,6 +103,14 @@ def command(
         write(data, target, to)
     if str(target) != "-":
         print(f"wrote {data} to {target}", file=sys.stderr)
+
+
+def _note_left_out(target: Path, holds: str, also: str, data: Dataset) -> None:
+    """Say what a TREC file does not hold of the data."""
+    features = f"{data.n_features} features" if data.n_features else ""
+    left = " and ".join(filter(None, (also, features)))
+    if left:
+        shared.note(f"{target}: {holds} only; left out: {left}.")
 
 
 def _with_features(data: Dataset | Qrels | Run, source: Path) -> Dataset:

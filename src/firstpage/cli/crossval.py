@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 @click.option(
     "-f", "--format", "format_", metavar="NAME", help="text, json, csv, markdown, latex or html."
 )
-@click.option("-o", "--output", type=options.FILE, help="Write the table here.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile(*outputs.REPORTS), help="Write the table here."
+)
 def command(
     folder: Path,
     rankers: tuple[str, ...],
@@ -84,6 +86,9 @@ def command(
     if baseline is not None and baseline not in named:
         raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(named)}.")
     folds = read_folds(folder)
+    validated = any("vali" in fold.paths for fold in folds)
+    for ranker in named.values():
+        shared.refuse_without_validation(ranker, "folds that have validation data", validated)
     if pad and (width := _narrower(folds)):
         folds = read_folds(folder, n_features=width)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import outputs, shared
 
 
 @click.command("demo")
 @click.option(
     "-o",
     "--output",
-    type=options.FILE,
+    type=outputs.OutputFile(),
     default=Path("firstpage-demo"),
     show_default=True,
     help="Folder for the report and the data.",

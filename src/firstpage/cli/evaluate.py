@@ -63,9 +63,11 @@ def command(
     if pad and not model:
         raise click.UsageError("--pad goes with --model, whose features the data may lack.")
     options.only_with("--run", bool(run), "queries")
-    parse(measures or DEFAULT_MEASURES)  # a misspelt name is said before files are read
+    # a misspelt name is said before files are read
+    shared.check_rel(parse(measures or DEFAULT_MEASURES))
     shown = outputs.chosen_format(format_, as_json, output)
     outputs.check_per_query(per_query)
+    _note_seed(settings, ci or shown == "html")
     truth: Any = shared.read_truth(data, qrels)
     if engine is not None and not isinstance(truth, Shards):
         raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
@@ -89,6 +91,19 @@ def command(
     ]
     outputs.write_per_query(evaluations, per_query)
     outputs.deliver(render(evaluations, shown, (data or qrels or Path()).name), output)
+
+
+def _note_seed(settings: dict[str, Any], resampled: bool) -> None:
+    """Say that a seed is without effect where nothing is random.
+
+    It is a note, no refusal: scripts hand one seed to every command.
+    """
+    from firstpage.measures.conventions import convention
+
+    ties = convention(settings["convention"], ties=settings["ties"]).ties
+    random = resampled or settings["k"] or settings["depth"] or ties == "shuffle"
+    if options.is_given("seed") and not random:
+        shared.note("--seed changes nothing here: nothing is random without --ci, --k or --depth.")
 
 
 def _by_model(truth: Any, pad: bool, path: Path) -> Any:

@@ -20,7 +20,7 @@ FORMATS = ("text", "json", "html")
 @click.option(
     "-o",
     "--output",
-    type=options.FILE,
+    type=outputs.OutputFile(*FORMATS),
     help="Write here: .html is a page with the picture; .json, .txt.",
 )
 @options.as_json

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options
+from firstpage.cli import options, outputs
 
 
 @click.command("export")
@@ -17,7 +17,7 @@ from firstpage.cli import options
 @click.option(
     "-o",
     "--output",
-    type=options.FILE,
+    type=outputs.OutputFile("json", "text", "python", "onnx", "vespa"),
     help="A folder, or a file for the model (with a suffix); NAME-TARGET, if not given.",
 )
 @click.option("--name", help="Of the model in the engine; the ranker's, if not given.")

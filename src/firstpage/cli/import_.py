@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
-from firstpage.cli import options
+from firstpage.cli import options, outputs
 from firstpage.errors import FirstpageWarning
 
-KINDS = ["ranklib", "quepid", "feature-log", "clicks"]
+WRITES = {
+    "ranklib": ("json",), "quepid": ("qrels",), "feature-log": outputs.DATA, "clicks": ("csv",),
+}  # fmt: skip
 BIAS = (
     "clicks follow the order that was shown: these pairs only say that a document beats one above "
     "it. Judge some of them, or shuffle results for a few people, before trusting them."
@@ -20,9 +22,12 @@ BIAS = (
 
 
 @click.command("import")
-@click.argument("kind", type=click.Choice(KINDS, case_sensitive=False))
+@click.argument("kind", type=click.Choice(list(WRITES), case_sensitive=False))
 @click.argument("file", type=options.FILE)
-@click.option("-o", "--output", type=options.FILE, required=True, help="Write here.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile("json", *outputs.DATA), required=True,
+    help="Write here.",
+)  # fmt: skip
 @click.option("--qrels", type=options.FILE, help="feature-log: judgments of its documents.")
 @click.option("--n-features", type=click.IntRange(1), help="ranklib: as many as the data have.")
 def command(
@@ -43,6 +48,7 @@ def command(
     for given in (file, qrels):
         if given is not None and output.exists() and given.exists() and output.samefile(given):
             raise click.UsageError(f"-o {output} is a file that is read; write elsewhere.")
+    outputs.check_suffix(output, WRITES[kind], "-o")
     said = _read(kind, file, output, qrels, n_features)
     print(f"wrote {said} to {output}", file=sys.stderr)
 

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from firstpage.cli.outputs import PER_QUERY, REPORTS, OutputFile
+
 
 def refuse_repeats(
     command: click.Command, args: Sequence[str], parent: click.Context | None = None
@@ -138,8 +140,12 @@ results = together(
         "-f", "--format", "format_", metavar="NAME",
         help="text, json, csv, markdown, latex or html.",
     ),
-    click.option("-o", "--output", type=FILE, help="Write here; the suffix may say the format."),
     click.option(
-        "--per-query", type=FILE, help="Write each query's values here (.csv, .tsv or .json)."
+        "-o", "--output", type=OutputFile(*REPORTS),
+        help="Write here; the suffix may say the format.",
+    ),
+    click.option(
+        "--per-query", type=OutputFile(*PER_QUERY),
+        help="Write each query's values here (.csv, .tsv or .json).",
     ),
 )  # fmt: skip

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 
 @click.command("rank")
 @click.argument("model", type=options.FILE)
 @click.argument("data", type=options.FILE)
-@click.option("-o", "--output", type=options.FILE, required=True, help="Write the scores here.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile("scores", "run"), required=True,
+    help="Write the scores here.",
+)  # fmt: skip
 @click.option("--trec", is_flag=True, help="Write a run in TREC form instead; needs document ids.")
 @click.option("--tag", help="The run's name; the ranker's, if not given.")
 @options.pad
@@ -37,6 +40,7 @@ def command(
 
     if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":
         raise click.UsageError(f"-o {output} names a run; add --trec, or end it in .txt.")
+    outputs.check_suffix(output, ("run" if trec else "scores",), "-o")
     if tag is not None and not trec:
         raise click.UsageError("--tag names a run; it goes with --trec.")
     found = read_model(model)

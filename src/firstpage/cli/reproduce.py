@@ -37,9 +37,12 @@ if TYPE_CHECKING:
     "-f", "--format", "format_", metavar="NAME", help="text, json, markdown, latex, csv or html."
 )
 @click.option(
-    "-o", "--output", type=options.FILE, help="Write here; the suffix may say the format."
+    "-o", "--output", type=outputs.OutputFile(*outputs.REPORTS),
+    help="Write here; the suffix may say the format.",
+)  # fmt: skip
+@click.option(
+    "--html", type=outputs.OutputFile("html"), help="Write a page with every figure here, too."
 )
-@click.option("--html", type=options.FILE, help="Write a page with every figure here, too.")
 def command(
     targets: tuple[str, ...], listing: bool, data: Path | None, jobs: int | None,
     seeds: int | None, fast: bool, again: bool, seed: int, as_json: bool, format_: str | None,
@@ -63,7 +66,6 @@ def command(
     if not targets:
         raise click.UsageError("name a paper, such as xia2009, or all; --list shows what there is.")
     kind = outputs.chosen_format(format_, as_json, output)
-    outputs.check_page(html, "--html")
     wanted = chosen(targets)
     entries = [entry for _, some in wanted for entry in some]
     if len(entries) == 1 and (lost := missing(entries[0].needs, base)):

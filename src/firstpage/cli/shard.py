@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 
 
 @click.command("shard")
 @click.argument("data", type=options.FILE)
-@click.argument("folder", type=options.FILE)
+@click.argument("folder", type=outputs.OutputFile())
 @click.option(
     "--rows", default=1_000_000, show_default=True, type=click.IntRange(1),
     help="Documents a shard, about: queries stay whole.",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options
-from firstpage.cli.outputs import deliver as deliver
 from firstpage.errors import DataError, FirstpageError
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from firstpage.data.formats.trec import Column
     from firstpage.data.io.files import Progress
     from firstpage.data.shards.shards import Shards
+    from firstpage.measures.measure import Measure
     from firstpage.rankers.ranker import Ranker
 
 SHOWN = 5  # files that a note names
@@ -204,6 +204,19 @@ def ranker_from(
     found = ranker(name, **{k: v for k, v in given.items() if k not in inside})
     found._check_parameters()
     return found
+
+
+def check_rel(measures: Sequence[Measure]) -> None:
+    """Refuse --rel where no measure asks which labels are relevant."""
+    asks = any(hasattr(measure, "rel") and measure.rel is None for measure in measures)
+    options.only_with("a measure of relevant documents that does not say rel itself", asks, "rel")
+
+
+def refuse_without_validation(ranker: Ranker, needs: str, met: bool) -> None:
+    """Refuse what only validation data would heed: the measure and the patience."""
+    options.only_with(needs, met, "measure")
+    if ranker.patience is not None and not met:
+        raise click.UsageError(f"patience={ranker.patience} goes with {needs}.")
 
 
 def function(text: str, option: str) -> Callable[..., Any]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from firstpage.cli import options
+from firstpage.cli import options, outputs
 from firstpage.errors import FirstpageError
 
 
 @click.command("synthesize")
-@click.argument("target", type=options.FILE)
+@click.argument("target", type=outputs.OutputFile("letor"))
 @click.option("--queries", default=100, show_default=True, help="How many.")
 @click.option(
     "--docs",

@@ -33,7 +33,9 @@ FORMATS = ("text", "json", "html")
 )
 @options.seed
 @options.as_json
-@click.option("-o", "--output", type=options.FILE, help="Write here: .txt, .json or .html.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
+)
 def command(
     names: tuple[str, ...], listing: bool, loss: str | None, k: int | None, n: int | None,
     samples: int | None, seed: int, as_json: bool, output: Path | None,

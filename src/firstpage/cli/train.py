@@ -35,15 +35,20 @@ TRIALS = ("csv", "json")  # formats of --trials-to
     "--grid", multiple=True, metavar="NAME=A,B,..", help="Values to try instead; may be repeated."
 )
 @click.option("--trials", default=30, show_default=True, type=click.IntRange(1), help="Of Optuna.")
-@click.option("--trials-to", type=options.FILE, help="Write all trials here (.csv or .json).")
+@click.option(
+    "--trials-to", type=outputs.OutputFile(*TRIALS), help="Write all trials here (.csv or .json)."
+)
 @click.option("--threads", type=click.IntRange(1), help="All cores, if not given.")
 @options.pad
 @options.engine
 @click.option(
-    "--checkpoint", type=options.FILE,
+    "--checkpoint", type=outputs.OutputFile("json"),
     help="Keep here where training stands; if it breaks off, the next run goes on from there.",
 )  # fmt: skip
-@click.option("-o", "--output", type=options.FILE, required=True, help="Write the model here.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile("json"), required=True,
+    help="Write the model here.",
+)  # fmt: skip
 @options.as_json
 def command(
     ranker: str,
@@ -78,6 +83,7 @@ def command(
     from firstpage.data.shards.shards import Shards
 
     found = shared.ranker_from(ranker, settings, measure, normalize, seed)
+    shared.refuse_without_validation(found, "--valid", valid is not None)
     if threads is not None:
         found.set_params(threads=threads)
     data = shared.read_any(train)

@@ -3,7 +3,8 @@
 One rule for every model and all data: where both sides name their features, a column is found by
 its name, wherever it stands; columns that the model does not know are left out, with a warning;
 one that the data lack is refused.  Where one side has no names, the numbers of features must be
-equal.  LETOR text leaves out zeros, so its last features may be missing: `pad` takes them for 0.
+equal, and columns are taken in their order; where the other side has names, a warning says so.
+LETOR text leaves out zeros, so its last features may be missing: `pad` takes them for 0.
 """
 
 from __future__ import annotations
@@ -66,7 +67,18 @@ def match_columns(
         )
     elif data.n_features != count:
         raise DataError(_refusal(data, count, target))
+    elif (names is None) != (data.feature_names is None):
+        warnings.warn(_in_order(data, target), FirstpageWarning, stacklevel=4)
     return ColumnMatch(None, count, data.feature_names)
+
+
+def _in_order(data: Dataset | Shards, target: str) -> str:
+    """Say that columns are taken in their order, as only one side names its features."""
+    unnamed = data.source if data.feature_names is None else target
+    return (
+        f"{data.source}: its columns are taken in their order for the features of {target}, as "
+        f"{unnamed} has no names of features."
+    )
 
 
 def _by_name(

@@ -9,8 +9,9 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Run
+from firstpage.data.groups import repeated_rows
 from firstpage.kernels.parsing.ids import hash_ids
-from firstpage.types import Array, Bools, Floats, Ints, Words
+from firstpage.types import Array, Bools, Floats, Ints
 
 BAR = 32  # characters of the longest bar
 BINS = 8
@@ -124,7 +125,7 @@ def describe(data: Dataset | Column) -> Description:
     ids = data.docids
     if ids is not None:
         named = ids.ends > ids.starts
-        common["repeated_ids"] = _repeats(ids.hashes, offsets, named)
+        common["repeated_ids"] = len(repeated_rows(ids.hashes, offsets, named))
     if isinstance(data, Dataset):
         common |= _features(data)
     return Description(**common)
@@ -175,7 +176,7 @@ def _features(data: Dataset) -> dict[str, Any]:
     starts = np.arange(data.n_docs, dtype=np.int64) * size
     hashes = np.empty(data.n_docs, np.uint64)
     hash_ids(rows.reshape(-1).view(np.uint8), starts, starts + size, hashes)
-    found["repeated_rows"] = _repeats(hashes, data.offsets, np.ones(data.n_docs, bool))
+    found["repeated_rows"] = len(repeated_rows(hashes, data.offsets, np.ones(data.n_docs, bool)))
     return found
 
 
@@ -195,11 +196,3 @@ def _column_ranges(X: Array) -> tuple[Array, Array, Bools, Bools]:
 def _numbers(which: Bools) -> tuple[int, ...]:
     """Feature numbers, from 1."""
     return tuple((np.flatnonzero(which) + 1).tolist())
-
-
-def _repeats(hashes: Words, offsets: Ints, counted: Bools) -> int:
-    """How many rows equal an earlier one of their query (by a 64-bit hash)."""
-    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[counted]
-    order = np.lexsort((hashes[counted], query))
-    q, h = query[order], hashes[counted][order]
-    return int(((q[1:] == q[:-1]) & (h[1:] == h[:-1])).sum())

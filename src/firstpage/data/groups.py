@@ -104,6 +104,20 @@ def check_groups(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
         )
 
 
+def repeated_rows(hashes: Words, offsets: Ints, counted: Bools) -> Ints:
+    """Return the rows that equal an earlier row of their query (by a 64-bit hash), in order.
+
+    counted  rows that take part
+    """
+    rows = np.flatnonzero(counted)
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[rows]
+    order = np.lexsort((hashes[rows], query))  # stable: an earlier row comes first
+    q, h = query[order], hashes[rows][order]
+    again = np.flatnonzero((q[1:] == q[:-1]) & (h[1:] == h[:-1])) + 1
+    found: Ints = np.sort(rows[order[again]])
+    return found
+
+
 def rows_of(offsets: Ints, queries: Ints) -> Ints:
     """Row numbers of the given queries, one query after the other."""
     lengths = offsets[queries + 1] - offsets[queries]

@@ -14,7 +14,7 @@ from firstpage.dcglearn.checks import notes
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.sums import AnySums
 from firstpage.dcglearn.validation import Match, Path, Recipe, Tick, agreement, cross_validated
-from firstpage.types import Array, Floats
+from firstpage.types import Array, Bools, Floats
 
 
 class Problem(Protocol):
@@ -34,6 +34,11 @@ class Problem(Protocol):
     def used(self) -> int: ...
     @property
     def only_ties(self) -> bool: ...
+
+    @property
+    def same(self) -> Bools:
+        """Whether no pair differs at a place, of which nothing can be learned then."""
+        ...
 
     def notes(self) -> Iterator[str]:
         """What a person should know about the preferences."""
@@ -88,6 +93,11 @@ class Held:
         """What stays together in folds and resampling: the pairs of one query."""
         rows, query = self.pairs.rows, self.given.query
         return spread(None if query is None else query[rows], len(rows))
+
+    @property
+    def same(self) -> Bools:
+        found: Bools = (self.pairs.left == self.pairs.right).all(axis=0)
+        return found
 
     def notes(self) -> Iterator[str]:
         return notes(self.given, self.pairs)

@@ -141,6 +141,7 @@ class DCGLearn:
         for note in problem.notes():
             self._say(note)
         self.grades_ = problem.grades
+        self.undetermined_: list[int] = (np.flatnonzero(problem.same) + 1).tolist()
         self.segments_: dict[str, Segment] = {}
         self.path_ = self._path(problem, valid, tick)
         self.C_: float = self._cost()
@@ -250,6 +251,7 @@ class DCGLearn:
             "accuracy_of_gains": self.matches_["gains"].accuracy,
             "rank_one_share": self.share_, "objective": self.objective_, "gap": self.gap_,
             "discounts": "relative to the last place" if self.relative_ else "absolute",
+            "undetermined_places": self.undetermined_,
         }  # fmt: skip
         if self.path_ is not None:
             found["validated"] = {

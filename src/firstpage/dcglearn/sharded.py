@@ -110,9 +110,15 @@ class Spread:
         """Whether both rankings of every pair have the same grades, in whatever order."""
         return all(t.alike for t in self.told)
 
+    @property
+    def same(self) -> Bools:
+        """Whether no pair differs at a place."""
+        found: Bools = np.logical_and.reduce([t.same for t in self.told if t.pairs])
+        return found
+
     def notes(self) -> Iterator[str]:
         yield from lost_grades(self.grades, {g for s in self.surveys for g in s.seen})
-        yield from same_places(np.logical_and.reduce([t.same for t in self.told if t.pairs]))
+        yield from same_places(self.same)
         if any(s.segments for s in self.surveys):
             yield "segments are learned from pairs in memory only; over files there is one measure."
 

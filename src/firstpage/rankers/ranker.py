@@ -34,7 +34,7 @@ from firstpage.rankers.fit.training_data import (
     grouped,
     labels_of,
     restored,
-    warn_if_same,
+    warn_of_overlap,
     with_copies,
     with_weights,
     without_empty,
@@ -214,7 +214,7 @@ class Ranker(Given):
     ) -> FitRequest:
         checked = None if valid is None else self._prepared(self._validation(valid))
         if checked is not None and isinstance(training, Training):
-            warn_if_same(training.data, checked)
+            warn_of_overlap(training.data, checked)
         return FitRequest(
             training=training,
             truth=truth,

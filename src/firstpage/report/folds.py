@@ -102,8 +102,8 @@ def folds_table(
     )
     if baseline is not None:
         note += (
-            f" ▲ ▼: other than {baseline} at p < 0.05 (randomisation test over queries, Holm's "
-            "correction over the rankers)."
+            f" ▲ ▼: other than {baseline} at p < 0.05 (randomization test of the difference of "
+            "the means over queries, Holm's correction over the rankers)."
         )
     return Table(["ranker", *found.measures], rows, note=note)
 
@@ -113,7 +113,8 @@ def folds_csv(
 ) -> str:
     """For programs: a row per ranker and measure, all digits, one number per cell.
 
-    With a baseline, the mean difference to it and its p-value corrected by Holm's rule.
+    With a baseline, the difference of the mean to that of the baseline, and its p-value corrected
+    by Holm's rule.
     """
     against = {} if baseline is None else {m: found.against(baseline, m) for m in found.measures}
     rows = []

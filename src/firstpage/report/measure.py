@@ -26,8 +26,19 @@ def drawn(utility: Utility, intervals: Intervals | None = None) -> str:
     return figure(
         gains(utility, intervals), f"Gain of each grade, from the worst (0) to the best (1).{sure}"
     ) + figure(
-        discounts(utility, intervals), f"Discount of each place; the first is 1.{sure}{beyond}"
+        discounts(utility, intervals),
+        f"Discount of each place; the first is 1.{sure}{beyond}{_undetermined(utility)}",
     )
+
+
+def _undetermined(utility: Utility) -> str:
+    """Name the places at which no pair differs, for a caption."""
+    places = utility.about.get("undetermined_places")
+    return f" Not determined, as no pair differs there: {_listed(places)}." if places else ""
+
+
+def _listed(places: Sequence[int]) -> str:
+    return f"place{'s' * (len(places) > 1)} {', '.join(map(str, places))}"
 
 
 def gains(utility: Utility, intervals: Intervals | None = None) -> str:
@@ -64,7 +75,7 @@ def _picture(
         for name, line in lines.items()
     }
     bars = {} if ends is None else {"learned": [(float(a), float(b)) for a, b in ends]}
-    told = ", ".join(f"{x}: {y:.2f}" for x, y in zip(at, values, strict=True))
+    told = ", ".join(f"{x}: {_number(y, 2)}" for x, y in zip(at, values, strict=True))
     return curves(series, f"{title}: {told}", *what, bars, tuple(usual), top=TOP)
 
 
@@ -76,11 +87,26 @@ def utility_text(utility: Utility) -> str:
     parts = [*_facts(utility), ""]
     for name, names, values in _parts(utility):
         parts.append(name)
-        parts += _lines(names, values, _ends(utility, name))
+        lines = _lines(names, values, _ends(utility, name))
+        parts += lines if name == "Gains" else _determined(utility, lines)
     for name, part in utility.segments.items():
-        gains = ", ".join(f"{g:.2f}" for g in part.gains)
+        gains = ", ".join(_number(g, 2) for g in part.gains)
         parts.append(f"segment {name}: {part.about.get('pairs', '?')} pairs, gains {gains}")
     return "\n".join(parts)
+
+
+def _determined(utility: Utility, lines: list[str]) -> list[str]:
+    """The lines of places; one at which no pair differs says so instead of a number."""
+    unknown = utility.about.get("undetermined_places", [])
+    found = [line for k, line in enumerate(lines, 1) if k not in unknown]
+    if unknown:
+        found.append(f"  not determined, as no pair differs there: {_listed(unknown)}")
+    if any(f"> {TOP:g}" in line for line in lines):
+        found.append(
+            f"  Discounts are relative to place 1, which is hardly known here: what is above "
+            f"{TOP:g} is not told in full."
+        )
+    return found
 
 
 def utility_page(utility: Utility, title: str) -> str:
@@ -117,9 +143,21 @@ def _lines(names: Sequence[str], values: Floats, ends: Floats) -> list[str]:
     found = []
     for name, value, (low, high) in zip(names, values, ends, strict=True):
         bar = "█" * round(BAR * max(float(value), 0.0) / top)
-        sure = f"  [{low:.3f}, {high:.3f}]" if high > low else ""
-        found.append(f"  {name:<{wide}}  {value:7.4f}{sure}  {bar}".rstrip())
+        sure = f"  [{_number(low, 3)}, {_number(high, 3)}]" if high > low else ""
+        found.append(f"  {name:<{wide}}  {_number(value, 4):>7}{sure}  {bar}".rstrip())
     return found
+
+
+def _number(value: float, digits: int) -> str:
+    """A gain or discount without a negative zero; beyond TOP it is only said to be beyond."""
+    if abs(value) > TOP:
+        return f"{'>' if value > 0 else '<'} {np.sign(value) * TOP:g}"
+    return _plain(value, digits)
+
+
+def _plain(value: float, digits: int) -> str:
+    """A rounded number, without the sign of a zero."""
+    return f"{round(float(value), digits) + 0.0:.{digits}f}"
 
 
 def _facts(utility: Utility) -> list[str]:
@@ -171,5 +209,5 @@ def _path(held: dict[str, Any]) -> str:
 
 def _weights(utility: Utility) -> Table:
     head = ["place", *(f"grade {g}" for g in utility.grades)]
-    rows = [[str(k + 1), *(f"{v:.4f}" for v in row)] for k, row in enumerate(utility.weights)]
+    rows = [[str(k), *(_plain(v, 4) for v in row)] for k, row in enumerate(utility.weights, 1)]
     return Table(head, rows, note="Weights as learned; a difference of 1 is a margin.")

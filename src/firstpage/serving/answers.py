@@ -10,7 +10,7 @@ import numpy as np
 from firstpage.data.groups import ranked
 from firstpage.errors import DataError
 from firstpage.serving import arrow_body, json_body, npy_body
-from firstpage.serving.asked import Asked, check_finite
+from firstpage.serving.asked import ASKS, Asked, check_fields, check_finite
 from firstpage.serving.limits import Limits, Refusal, check_explained
 from firstpage.serving.served import Served
 from firstpage.types import Floats, Ints
@@ -41,6 +41,8 @@ def answer(
 
     Unless the work is done `beside` the loop, much of it raises Slow.
     """
+    known = ("answer", *(() if media == JSON else ASKS), *(("lengths",) if batch else ()))
+    check_fields(given, known, "the address")
     asked = _asked(served, limits, media, body, given, batch)
     form = given.get("answer", "json" if media == JSON else "scores")
     if form not in ANSWERS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from reprlib import Repr
@@ -14,6 +14,7 @@ from firstpage.serving.limits import Refusal
 from firstpage.types import Array, Ints
 
 REASONS = 10  # features of an explanation, where no number is asked for
+ASKS = ("explain", "top")  # fields that say what the answer shall hold
 ALL = 1 << 31  # more than there can be of anything here
 SHORT = Repr()  # of what strangers send: neither long nor deep
 SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 2, 60, 60
@@ -67,12 +68,20 @@ def wishes_of(given: Mapping[str, Any]) -> Wishes:
     return Wishes(min(explain, ALL), None if top is None else min(top, ALL))
 
 
+def check_fields(given: Iterable[str], known: Sequence[str], where: str) -> None:
+    """Refuse a field that would be ignored."""
+    for name in given:
+        if name not in known:
+            listed = ", ".join(map(repr, known))
+            raise Refusal(422, f"{where} has an unknown field {short(name)}; known are {listed}.")
+
+
 def wishes_of_address(given: Mapping[str, str]) -> Wishes:
     """From ?explain=..&top=.., where the body holds numbers alone."""
     words: dict[str, Any] = {"true": True, "false": False}
     found = {
         name: words.get(given[name], int(given[name]) if _whole(given[name]) else given[name])
-        for name in ("explain", "top")
+        for name in ASKS
         if name in given
     }
     return wishes_of(found)

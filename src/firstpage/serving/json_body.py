@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.serving.asked import Asked, short, wishes_of
+from firstpage.serving.asked import ASKS, Asked, check_fields, short, wishes_of
 from firstpage.serving.limits import Limits, Refusal, check_candidates, check_queries
 from firstpage.types import Floats
 
+QUERY = ("query", "candidates")
+CANDIDATE = ("id", "features")
 NUMBERS = {int, float, bool}
 if find_spec("orjson"):  # three times as fast, where it happens to be
     import orjson
@@ -34,6 +36,7 @@ def read_rank(body: bytes, names: tuple[str, ...], limits: Limits) -> Asked:
     held = _parsed(body)
     if not isinstance(held, dict):
         raise Refusal(422, "the body must be a JSON object with 'candidates'.")
+    check_fields(held, (*QUERY, *ASKS), "the body")
     ids, X = _query(held, names, limits, "the query")
     return Asked(X, offsets_from_lengths([len(X)]), ids, [held.get("query")], wishes_of(held))
 
@@ -41,6 +44,8 @@ def read_rank(body: bytes, names: tuple[str, ...], limits: Limits) -> Asked:
 def read_batch(body: bytes, names: tuple[str, ...], limits: Limits) -> Asked:
     """A list of queries, or {"queries": [..], "explain": .., "top": ..}."""
     held = _parsed(body)
+    if isinstance(held, dict):
+        check_fields(held, ("queries", *ASKS), "the body")
     wishes = wishes_of(held) if isinstance(held, dict) else wishes_of({})
     queries = held.get("queries") if isinstance(held, dict) else held
     if not isinstance(queries, list):
@@ -52,6 +57,7 @@ def read_batch(body: bytes, names: tuple[str, ...], limits: Limits) -> Asked:
         if not isinstance(query, dict):
             raise Refusal(422, f"query {number} must be an object with 'candidates'.")
         where = f"query {short(query.get('query', number))}"
+        check_fields(query, QUERY, where)
         found, X = _query(query, names, limits, where)
         ids += range(len(X)) if found is None else found
         blocks.append(X)
@@ -84,6 +90,8 @@ def _query(
     for number, candidate in enumerate(candidates):
         if not isinstance(candidate, dict) or "features" not in candidate:
             raise Refusal(422, f"{where}: candidate {number} must be an object with 'features'.")
+        if len(candidate) > 2 or (len(candidate) == 2 and "id" not in candidate):
+            check_fields(candidate, CANDIDATE, f"{where}: candidate {number}")
     ids = [candidate.get("id") for candidate in candidates]
     named = _ids(ids, where)
     rows = [candidate["features"] for candidate in candidates]

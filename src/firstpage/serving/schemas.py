@@ -34,19 +34,17 @@ def ref(name: str) -> Told:
 
 def schemas(names: tuple[str, ...] | None, limits: Limits) -> Told:
     """Without a model nothing is known of the features."""
-    queries = _list(ref("Query"), 1, limits.queries)
+    queries = _list(ref("QueryOfBatch"), 1, limits.queries)
+    query = {
+        "query": {"anyOf": [*ID["anyOf"], {"type": "null"}]},
+        "candidates": _list(ref("Candidate"), 1, limits.candidates),
+    }
     return {
         "Features": _features(names),
-        "Candidate": _object({"id": ID, "features": ref("Features")}, "features"),
-        "Query": _object(
-            {
-                "query": {"anyOf": [*ID["anyOf"], {"type": "null"}]},
-                "candidates": _list(ref("Candidate"), 1, limits.candidates),
-                **WISHES,
-            },
-            "candidates",
-        ),
-        "Batch": {"anyOf": [queries, _object({"queries": queries, **WISHES}, "queries")]},
+        "Candidate": _closed({"id": ID, "features": ref("Features")}, "features"),
+        "Query": _closed({**query, **WISHES}, "candidates"),
+        "QueryOfBatch": _closed(query, "candidates"),
+        "Batch": {"anyOf": [queries, _closed({"queries": queries, **WISHES}, "queries")]},
         **_answers(),
         "Health": _object(
             {
@@ -73,6 +71,11 @@ def schemas(names: tuple[str, ...] | None, limits: Limits) -> Told:
         "NotReloaded": _object({**DETAIL, **_reload()}, "detail", *_reload()),
         "Refusal": _object(DETAIL, "detail"),
     }  # fmt: skip
+
+
+def _closed(fields: Told, *needed: str) -> Told:
+    """An object of a request: a field that it does not know is refused."""
+    return {**_object(fields, *needed), "additionalProperties": False}
 
 
 def _reload() -> Told:

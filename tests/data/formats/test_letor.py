@@ -157,7 +157,9 @@ def test_sparse_reading(tmp_path: Path) -> None:
     data = fp.read_letor(path, sparse=True)
     assert data.is_sparse
     assert np.array_equal(data.X.toarray(), fp.read_letor(path).X)
-    wide = write(tmp_path, "".join(f"1 qid:{i} {1 + i * 997}:1\n" for i in range(900)), "wide.txt")
+    wide = write(
+        tmp_path, "".join(f"1 qid:{i // 9} {1 + i * 997}:1\n" for i in range(900)), "wide.txt"
+    )
     found = fp.read_letor(wide)
     assert found.is_sparse  # 900 x 900,000 dense would be 3 GB
     assert found.X.nnz == 900

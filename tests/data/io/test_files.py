@@ -369,3 +369,16 @@ def test_pipes_can_be_read(tmp_path: Path) -> None:
         )
         assert done.returncode == code, done.stderr
     assert "name its format (--from)" in done.stderr
+
+
+def test_a_table_comes_through_a_pipe_and_compressed(tmp_path: Path) -> None:
+    text = b"label;qid;a\n1;1;0.5\n0;1;0.25\n"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(text), daemon=True)
+    writer.start()
+    assert fp.read(pipe, "csv").X.tolist() == [[0.5], [0.25]]
+    writer.join(10)
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(text))
+    assert fp.read(packed).X.tolist() == [[0.5], [0.25]]

@@ -51,7 +51,9 @@ def ranker(kind: str, how: str | None = None) -> Any:
 
 def predict(fitted: Any, X: np.ndarray) -> np.ndarray:
     """All rows as one query."""
-    return fitted.predict(fp.Dataset.from_arrays(X, np.zeros(len(X)), np.zeros(len(X), int)))
+    names = getattr(fitted, "feature_names_in_", None)
+    zeros = np.zeros(len(X), int)
+    return fitted.predict(fp.Dataset.from_arrays(X, zeros, zeros, feature_names=names))
 
 
 @pytest.fixture

@@ -41,9 +41,9 @@ def test_a_file_and_its_neighbours(model: Path, run) -> None:  # noqa: F811
         "mine.features.json", "mine.json", "model.json",
     ]  # fmt: skip
     assert json.loads(Path("mine.json").read_text())["model"]["name"] == "m1"
-    Path("mine.json").write_text("old")
-    assert run("export", model, "--to", "onnx", "-o", "mine.json", "--json").returncode == 0
-    assert Path("mine.json").read_bytes() == fp.export(model, "onnx").files["model.onnx"]
+    Path("mine.onnx").write_text("old")
+    assert run("export", model, "--to", "onnx", "-o", "mine.onnx", "--json").returncode == 0
+    assert Path("mine.onnx").read_bytes() == fp.export(model, "onnx").files["model.onnx"]
 
 
 def test_every_target_is_listed(run) -> None:  # noqa: F811

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
+from firstpage.rankers.selection.cross_validation import CrossValidation
+from firstpage.report.folds import folds_csv
 
 RNG = np.random.default_rng(0)
 
@@ -29,3 +33,34 @@ def test_cross_validation_s_edges(tmp_path) -> None:
     assert len(twice.values) == 2
     with pytest.raises(DataError, match="at least one seed"):
         fp.cross_validate(fp.ListNet(), folds, seeds=[])
+
+
+VALUES = {"A": np.array([[0.0, 0.4, 0.8, 0.9]]), "B": np.array([[0.1, 0.6, 0.7, 0.7]])}
+FOUND = CrossValidation(
+    ("AP",), "default", tuple("1234"), np.array([1.0, 2.0, 2.0, 2.0]),
+    {name: {"AP": values} for name, values in VALUES.items()}, {},
+)  # fmt: skip
+
+
+def test_the_mean_weighs_every_fold_the_same() -> None:
+    assert FOUND.mean("A", "AP") == pytest.approx((0.0 + (0.4 + 0.8 + 0.9) / 3) / 2)
+
+
+def test_the_difference_is_that_of_the_means() -> None:
+    apart, p = FOUND.against("A", "AP")["B"]
+    assert apart == pytest.approx(FOUND.mean("B", "AP") - FOUND.mean("A", "AP"))
+    assert 0 < p <= 1
+    rows = list(csv.DictReader(folds_csv(FOUND, baseline="A").splitlines()))
+    means = [float(row["mean"]) for row in rows]
+    assert float(rows[1]["difference"]) == pytest.approx(means[1] - means[0])
+    (held,) = FOUND.to_dict("A")["differences"]
+    assert held["difference"] == apart
+
+
+def test_the_deviation_between_seeds_is_of_the_same_means() -> None:
+    two = CrossValidation(
+        FOUND.measures, FOUND.convention, FOUND.queries, FOUND.fold_of,
+        {"A": {"AP": np.vstack([VALUES["A"], VALUES["B"]])}}, {},
+    )  # fmt: skip
+    means = [FOUND.mean(name, "AP") for name in "AB"]
+    assert two.over_seeds("A", "AP") == pytest.approx(np.std(means, ddof=1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 from firstpage.cli.dcglearn import inputs
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @options.seed
 @options.as_json
-@click.option("-o", "--output", type=options.FILE, help="Write the pairs here (.jsonl), to judge.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile("jsonl"),
+    help="Write the pairs here (.jsonl), to judge.",
+)  # fmt: skip
 def command(
     pool: Path, measure: Path | None, prefs: Path | None, qrels: Path | None,
     runs: tuple[Path, ...], grades: str | None, strategy: Any, count: int, places: int, seed: int,

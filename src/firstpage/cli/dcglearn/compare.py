@@ -51,7 +51,9 @@ FORMATS = ("text", "json", "html")
 @click.option("--queries", metavar="WHICH", help="judged: all judged queries; run: those it has.")
 @options.seed
 @options.as_json
-@click.option("-o", "--output", type=options.FILE, help="Write here: .txt, .json or .html.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
+)
 def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked: Any) -> None:
     """Compare two measures (DCG, NDCG, measure files) on the same rankings.
 

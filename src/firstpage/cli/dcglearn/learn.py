@@ -55,8 +55,10 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @options.engine
 @options.seed
-@click.option("-o", "--output", type=options.FILE, help="Write the measure here (.json).")
-@click.option("--html", type=options.FILE, help="Write a page with pictures here.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile("json"), help="Write the measure here (.json)."
+)
+@click.option("--html", type=outputs.OutputFile("html"), help="Write a page with pictures here.")
 @options.as_json
 def command(
     prefs: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, rounds: int,
@@ -69,7 +71,6 @@ def command(
     by one, or by a cluster (--engine), without intervals and tests; see docs/dcglearn.md.  The
     measure is used by its file: firstpage evaluate -m "DCG(measure.json)@10" ..
     """
-    outputs.check_page(html, "--html")
     if rounds == 1:
         raise click.UsageError("--rounds must be 0 (no intervals) or 2 and more.")
     learner = _learner(given)

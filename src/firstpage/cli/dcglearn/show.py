@@ -18,7 +18,10 @@ from firstpage.cli import options, outputs
     "--top", type=float, help="With --label-gain: the gain of the best label. [2^best - 1]"
 )
 @options.as_json
-@click.option("-o", "--output", type=options.FILE, help="Write a page with pictures here (.html).")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile("html"),
+    help="Write a page with pictures here (.html).",
+)  # fmt: skip
 def command(
     measure: Path, segment: str | None, label_gain: bool, top: float | None, as_json: bool,
     output: Path | None,
@@ -27,7 +30,6 @@ def command(
     from firstpage.data.preferences.utility import read_utility
     from firstpage.report.measure import utility_page, utility_text
 
-    outputs.check_page(output, "-o")
     if output is not None and (as_json or label_gain):
         raise click.UsageError("-o writes a page; leave out --json and --label-gain.")
     if top is not None and not label_gain:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options
+from firstpage.cli import outputs
 from firstpage.cli.shared import note
 
 WHAT = {
@@ -27,7 +27,10 @@ WHAT = {
     help="By default as the output's name ends; without an ending, the first that fits.",
 )  # fmt: skip
 @click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
-@click.option("-o", "--output", type=options.FILE, required=True, help="File to write; - prints.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile(*sorted({f for fs in WHAT.values() for f in fs})),
+    required=True, help="File to write; - prints.",
+)  # fmt: skip
 def command(project: str, what: str, format_: str | None, name: str | None, output: Path) -> None:
     """Write what PROJECT (a folder or a database URL) holds."""
     chosen = _format(what, format_, output)
@@ -56,6 +59,7 @@ def _format(what: str, given: str | None, output: Path) -> str:
 
     named = given or suffix_of(output)[0].lstrip(".") or WHAT[what][0]
     if named in WHAT[what]:
+        outputs.check_suffix(output, (named,), "-o")
         return named
     if given is not None:
         raise click.UsageError(f"--what {what} is written as {', '.join(WHAT[what])}.")

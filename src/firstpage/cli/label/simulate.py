@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs, shared
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ RUNS, RUNS_OF_VOTES = 2000, 30
 )  # fmt: skip
 @options.seed
 @options.as_json
-@click.option("--html", type=options.FILE, help="Write a page with the quality over budgets.")
+@click.option(
+    "--html", type=outputs.OutputFile("html"), help="Write a page with the quality over budgets."
+)
 def command(
     strategies: tuple[str, ...], votes: Path | None, runs: int | None, budgets: tuple[int, ...],
     as_json: bool, html: Path | None, **given: Any,
@@ -81,7 +83,7 @@ def command(
     if html is not None:
         from firstpage.report.labeling import simulation_page
 
-        shared.deliver(simulation_page(found, _table(found, recorded)), html)
+        outputs.deliver(simulation_page(found, _table(found, recorded)), html)
 
 
 def _votes(path: Path | None) -> list[Votes] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options, outputs
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from firstpage.labeling.statistics.study import Study
 
     Studied = tuple[Study, list[AssessorProfile]]
+FORMATS = ("text", "json", "html")
 ROUNDS = 2000  # of the bootstrap
 
 
@@ -28,7 +29,9 @@ ROUNDS = 2000  # of the bootstrap
 @click.option("--results", type=options.FILE, help="With --records: final labels (JSON lines).")
 @click.option("--symmetrise", is_flag=True, help="Count every pair in both orientations.")
 @options.as_json
-@click.option("-o", "--output", type=options.FILE, help="Write here; .html makes a page.")
+@click.option(
+    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
+)
 def command(
     project: str | None, name: str | None, records: Path | None, results: Path | None,
     symmetrise: bool, as_json: bool, output: Path | None,
@@ -43,20 +46,21 @@ def command(
         raise click.UsageError("--results goes with --records; a project has its own.")
     if records is not None and name is not None:
         raise click.UsageError("--name is for a project; --records are of one study.")
+    shown = outputs.chosen_format(None, as_json, output, FORMATS)
     if records is None:
         assert project is not None
         found, people = _of_project(project, name, symmetrise)
     else:
         found, people = _of_files(records, results, symmetrise)
-    if as_json:
+    if shown == "json":
         record = {**found.to_dict(), "assessors": [p.to_dict() for p in people]}
-        shared.deliver(json.dumps(record, indent=2), output)
-    elif output is not None and output.suffix.lower() in (".html", ".htm"):
+        outputs.deliver(json.dumps(record, indent=2), output)
+    elif shown == "html":
         from firstpage.report.labeling import study_page
 
-        shared.deliver(study_page(project or str(records), found, people), output)
+        outputs.deliver(study_page(project or str(records), found, people), output)
     else:
-        shared.deliver(str(found), output)
+        outputs.deliver(str(found), output)
 
 
 def _of_project(project: str, name: str | None, symmetrise: bool) -> Studied:

@@ -6,6 +6,7 @@ final array, so that reading needs little more memory than its result.
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.letor_writer import write_letor
+from firstpage.data.formats.remarks import remarks_of, warn_of
 from firstpage.data.ids import Ids
 from firstpage.data.io.cache import Entry, Where
 from firstpage.data.io.files import Progress
@@ -63,11 +65,15 @@ def read_letor(
     if cache is not False and file.is_file() and file.stat().st_size >= CACHED_FROM:
         entry = Entry(file, cache, options)
         if (arrays := entry.load()) is not None:
+            warn_of(str(file), json.loads(arrays["remarks"].tobytes()))
             return from_arrays(arrays, str(file))
     reader = LetorReader(file, kind, sparse, n_features, zero_based)
     dataset = reader.read(progress)
+    remarks = remarks_of(dataset)
+    warn_of(str(file), remarks)
     if entry is not None:
-        entry.save(to_arrays(dataset))
+        held = json.dumps([*reader.remarks, *remarks]).encode()
+        entry.save(to_arrays(dataset) | {"remarks": np.frombuffer(held, np.uint8)})
     return dataset
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
+from firstpage.data.formats.remarks import warn_of
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, Progress, open_bytes
@@ -22,6 +23,7 @@ from firstpage.kernels.parsing.numbers import powers, spelled_number
 from firstpage.types import Array, Bytes, Ints
 
 CHUNK = 1 << 20
+FEW = 3  # lines: what they have in common may be chance
 LINE_FEED, BLANK = 10, 32
 
 SAYS = {
@@ -67,6 +69,35 @@ class _Buffers:
         return new
 
 
+@dataclass
+class _LineSizes:
+    """What lines hold, the last one apart: features, and the length of the document id."""
+
+    lines: int = 0
+    least_features: int = 2**62  # of all lines but the last
+    least_id: int = 2**62
+    last_features: int = 2**62
+    last_id: int = 2**62
+
+    def add(self, features: Ints, ids: Ints) -> None:
+        """Take in the lines of a chunk."""
+        self.lines += len(features)
+        before = min(self.least_features, self.last_features)
+        self.least_features = int(features[:-1].min(initial=before))
+        self.least_id = int(ids[:-1].min(initial=min(self.least_id, self.last_id)))
+        self.last_features, self.last_id = int(features[-1]), int(ids[-1])
+
+    def last_lacks(self) -> str | None:
+        """Return what the last line alone lacks, in words; None: nothing."""
+        if self.lines <= FEW:
+            return None
+        if self.least_id > 0 and not self.last_id:
+            return "no document id, as all others have"
+        if self.last_features < self.least_features:
+            return f"fewer features ({self.last_features}) than any other line"
+        return None
+
+
 def _whole_lines(text: Bytes, held: int) -> int:
     """The length of the whole lines in text[:held], looked for from the end."""
     window = 4096
@@ -100,6 +131,9 @@ class LetorReader:
         self.state = np.zeros(kernel.STATE_SIZE, np.int64)
         self.state[kernel.GREATEST], self.state[kernel.LEAST] = -1, 2**62
         self.lines = 0
+        self.unended = False  # no line feed at the end of the file
+        self.line_sizes = _LineSizes()
+        self.remarks: list[str] = []
         self._forget(sparse)
 
     def _forget(self, sparse: bool | None) -> None:
@@ -133,6 +167,7 @@ class LetorReader:
                 if not got and held and buffers.text[held - 1] != LINE_FEED:
                     buffers.text[held] = LINE_FEED
                     held += 1
+                    self.unended = True
                 used = _whole_lines(buffers.text, held)
                 if used:
                     if not self.lines and bytes(buffers.text[:3]) == BOM:
@@ -147,6 +182,7 @@ class LetorReader:
                 if not got:
                     break
                 yield
+        self._check_last_line()
 
     def _chunk(self, b: _Buffers, size: int) -> None:
         state = self.state
@@ -167,6 +203,7 @@ class LetorReader:
             self._check_repeats(b, size, rows, values)
         if rows:
             self.id_sizes.append(np.diff(b.id_ends[:rows], prepend=0))
+            self.line_sizes.add(np.diff(b.row_ends[:rows], prepend=0), self.id_sizes[-1])
             self.id_bytes.append(b.ids[: state[kernel.ID_BYTES]].copy())
         self._take_features(b, size, rows, values)
         self.rows += rows
@@ -250,6 +287,15 @@ class LetorReader:
             self._raise_value(b, size, at_value, says, last=True)
 
     # --- errors
+
+    def _check_last_line(self) -> None:
+        """Warn where the file seems cut off: its last line does not end, and lacks something."""
+        lacks = self.line_sizes.last_lacks() if self.unended else None
+        if lacks is not None:
+            self.remarks.append(
+                f"may be cut off: its last line does not end in a line feed, and has {lacks}."
+            )
+            warn_of(str(self.path), self.remarks, stacklevel=5)
 
     def _check_labels(self, b: _Buffers, size: int, rows: int) -> None:
         finite = np.isfinite(b.labels[:rows])

@@ -12,6 +12,7 @@ from firstpage.data.formats.tables import read_npz, read_table, write_npz, write
 from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 from firstpage.data.io.files import Progress, check_readable, open_bytes, suffix_of
 from firstpage.errors import DataError
+from firstpage.kernels.parsing.numbers import spelled_number
 
 FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz")
 SUFFIXES = {
@@ -42,6 +43,8 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
         return named
     with open_bytes(file) as (stream, _):
         words = _first_words(stream.read(1 << 16))
+    if suffix_of(file)[0] == ".tsv" and words and not any(map(_is_number, words)):
+        return "csv"  # with a line of names
     if len(words) >= 2 and words[1].startswith(b"qid:"):
         return "letor"
     if len(words) >= 5 and words[1].upper() == b"Q0":
@@ -64,6 +67,10 @@ def _first_words(head: bytes) -> list[bytes]:
         if words and not words[0].startswith(b"#"):
             return words
     return []
+
+
+def _is_number(word: bytes) -> bool:
+    return spelled_number(word) is not None
 
 
 def read(

@@ -1,5 +1,7 @@
 """Parquet, CSV and Arrow files, and npz: one row a document.
 
+CSV may be separated by commas, semicolons or tabs, as its first line is.
+
 Columns: a label (`label`, `relevance`, `grade`, `target`, `y`), a query id (`qid`,
 `query_id`, `query`), a document id if there is one (`docid`, `doc_id`, `document`), and every
 other numeric column is a feature.
@@ -7,6 +9,8 @@ other numeric column is a feature.
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import warnings
 from collections.abc import Iterable
@@ -17,12 +21,21 @@ from zipfile import BadZipFile
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.io.files import check_readable, write_bytes
+from firstpage.data.formats.remarks import remarks_of, warn_of
+from firstpage.data.io.files import (
+    BOM,
+    check_readable,
+    open_bytes,
+    read_all,
+    suffix_of,
+    write_bytes,
+)
 from firstpage.errors import DataError, FirstpageWarning, need
 
 LABEL = ("label", "relevance", "grade", "target", "y")
 QUERY = ("qid", "query_id", "queryid", "query")
 DOCUMENT = ("docid", "doc_id", "document", "document_id", "docno")
+HEAD = 1 << 20  # bytes in which the first line of a CSV file ends
 NPZ = ("X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names")
 
 
@@ -44,24 +57,58 @@ def read_table(
     kind: str | None = None,
     labelled: bool = True,
 ) -> Dataset:
-    """Read parquet, csv or arrow; name the columns where they are not called as above.
+    """Read parquet, csv (tsv) or arrow; name the columns where they are not called as above.
 
     labelled  False: there need not be a label column; labels are NaN then, which only ranking takes
     """
     file = Path(path)
     check_readable(file)
     pl = _polars(f"Reading {file}")
-    read = {"parquet": pl.read_parquet, "csv": pl.read_csv}.get(_kind(file, kind), pl.read_ipc)
+    named = _kind(file, kind)
+    read, how = (pl.read_parquet if named == "parquet" else pl.read_ipc), {}
+    source: Any = file if file.is_file() else io.BytesIO(read_all(file))  # a pipe is read once
+    if named in ("csv", "tsv"):
+        head, separator = csv_header(file, source)
+        _check_distinct(head, str(file))
+        read, how = pl.read_csv, {"separator": separator}
     try:
-        frame = read(file)
+        frame = read(source, **how)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
     columns = {"label": label, "qid": qid, "docid": docid}
-    return from_frame(frame, str(file), **columns, dtype=dtype, labelled=labelled)
+    data = from_frame(frame, str(file), **columns, dtype=dtype, labelled=labelled)
+    warn_of(str(file), remarks_of(data))
+    return data
+
+
+def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
+    """Return the names in the first line of a CSV file, and what separates them.
+
+    That is the comma, the semicolon or the tab, whichever makes the most names.
+    """
+    if isinstance(source, io.BytesIO):
+        raw = source.getvalue()[:HEAD]
+    else:
+        with open_bytes(file) as (stream, _):
+            raw = stream.read(HEAD)
+    lines = raw.removeprefix(BOM).decode("utf-8", "replace").splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    heads = {by: next(csv.reader([first], delimiter=by), []) for by in (",", ";", "\t")}
+    separator = max(heads, key=lambda by: len(heads[by]))
+    return heads[separator], separator
+
+
+def _check_distinct(columns: Iterable[str], source: str) -> None:
+    """Refuse two columns of one name."""
+    seen: set[str] = set()
+    for name in columns:
+        if name in seen:
+            raise DataError(f"{source}: two columns are called {name!r}; rename or drop one.")
+        seen.add(name)
 
 
 def _kind(file: Path, kind: str | None) -> str:
-    return kind or file.suffix.lower().lstrip(".")
+    return kind or suffix_of(file)[0].lstrip(".")
 
 
 def from_frame(
@@ -76,6 +123,7 @@ def from_frame(
 ) -> Dataset:
     """From a polars or pandas frame, or an Arrow table."""
     columns = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    _check_distinct(columns, source)
     y = _find(columns, label, LABEL, "label", source, optional=not labelled)
     q = _find(columns, qid, QUERY, "query id", source)
     d = _find(columns, docid, DOCUMENT, "document id", source, optional=True)
@@ -222,7 +270,9 @@ def read_npz(path: str | os.PathLike[str], labelled: bool = True) -> Dataset:
     if lacking:
         raise DataError(f"{file}: lacks {', '.join(lacking)}; it has {', '.join(held)}.")
     names = held["feature_names"].tolist() if "feature_names" in held else None
-    return Dataset.from_arrays(X, held["y"], held["qid"], held.get("docid"), names, str(file))
+    data = Dataset.from_arrays(X, held["y"], held["qid"], held.get("docid"), names, str(file))
+    warn_of(str(file), remarks_of(data))
+    return data
 
 
 def write_npz(data: Dataset, path: str | os.PathLike[str]) -> None:

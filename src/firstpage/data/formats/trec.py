@@ -13,7 +13,12 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.letor_writer import check_name
-from firstpage.data.groups import check_groups, group_rows, offsets_from_lengths
+from firstpage.data.groups import (
+    check_groups,
+    group_rows,
+    offsets_from_lengths,
+    repeated_rows,
+)
 from firstpage.data.ids import Ids, encoded
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, FirstpageWarning, at
@@ -144,6 +149,7 @@ def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int
     text = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
     lines = int(np.count_nonzero(text == 10))
     query, starts, ends, values = (np.empty(lines, t) for t in "qqqd")
+    ranks = np.empty(lines, np.int64)
     hashes = np.empty(lines, np.uint64)
     query_starts, query_ends = np.empty(lines, np.int64), np.empty(lines, np.int64)
     table = np.full(max(16, 1 << (2 * lines - 1).bit_length()), -1, np.int64)
@@ -152,7 +158,7 @@ def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int
     state = np.zeros(5, np.int64)
     code = kernel.parse_trec(
         text, len(text), value_field, int(cls is Qrels), *powers(), cell, cell.view(np.float64),
-        query, starts, ends, hashes, values, query_starts, query_ends, table, hards, state,
+        query, starts, ends, hashes, values, ranks, query_starts, query_ends, table, hards, state,
     )  # fmt: skip
     if code:
         raise _error(path, text, code, state, fields, value_field)
@@ -167,6 +173,8 @@ def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int
         values[row] = value
     _check_finite(path, text, values[:rows], starts, cls.what)
     query = query[:rows]
+    if cls is Run:
+        _check_ranks(path, query, ranks[:rows], values[:rows])
     docids = Ids(text, starts[:rows], ends[:rows], hashes[:rows])
     values = values[:rows]
     if not np.all(query[1:] >= query[:-1]):
@@ -177,6 +185,32 @@ def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int
     names = Ids(text, query_starts[:queries].copy(), query_ends[:queries].copy())
     tag = _tag(text) if cls is Run else ""
     return cls(names, offsets.astype(np.int64), docids, values, tag, str(path))
+
+
+def _check_ranks(path: Path, query: Ints, ranks: Ints, scores: Floats) -> None:
+    """Warn of ranks that say another order than the scores, which alone count (as in trec_eval)."""
+    same = query[1:] == query[:-1]
+    if (~same | ((ranks[1:] > ranks[:-1]) & (scores[1:] < scores[:-1]))).all():
+        return
+    order = np.lexsort((-scores, ranks, query))
+    query, ranks, scores = query[order], ranks[order], scores[order]
+    later = (query[1:] == query[:-1]) & (ranks[1:] > ranks[:-1])
+    against = np.unique(query[1:][later & (scores[1:] > scores[:-1])])
+    if len(against):
+        queries = len(np.unique(query))
+        warnings.warn(
+            f"{path}: ranks contradict the scores in {len(against)} of {queries} queries; the "
+            "order comes from the scores, as in trec_eval.",
+            FirstpageWarning,
+            stacklevel=4,
+        )
+    elif later.any() and (scores[1:] == scores[:-1])[query[1:] == query[:-1]].all():
+        warnings.warn(
+            f"{path}: all documents of a query have the same score, whatever their rank; the order "
+            "comes from the scores, as in trec_eval, so all are tied.",
+            FirstpageWarning,
+            stacklevel=4,
+        )
 
 
 def _tag(text: Bytes) -> str:
@@ -250,6 +284,15 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
 
 
 def _check_names(table: Column) -> None:
+    """Refuse what a TREC file cannot hold: ids with spaces, a document twice in a query."""
+    repeated = repeated_rows(table.docids.hashes, table.offsets, np.ones(len(table.values), bool))
+    if len(repeated):
+        row = int(repeated[0])
+        query = table.queries[int(np.searchsorted(table.offsets, row, side="right")) - 1]
+        raise DataError(
+            f"{table.source or table.name}: document {table.docids[row]!r} stands twice in query "
+            f"{query!r}, and a TREC file names it once; drop one."
+        )
     for names, what in ((table.queries, "query id"), (table.docids, "document id")):
         for name in names:
             check_name(name, what, "a TREC file")

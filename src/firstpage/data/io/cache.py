@@ -23,7 +23,7 @@ import numpy as np
 from firstpage.folders import cache_folder
 from firstpage.types import Array
 
-FORMAT = 3
+FORMAT = 4
 Where = bool | Literal["beside"] | str | os.PathLike[str]
 """True: the cache folder; "beside": next to the file; a path: that folder; False: nowhere."""
 

@@ -35,6 +35,9 @@ def places_of(given: Path, model: str, names: Iterable[str], fixed: bool) -> dic
             f"{given}: the files name each other, and this one must be called {model}; name the "
             "model as the file, or write into a folder."
         )
+    usual = Path(model).suffix
+    if given.suffix.lower() != usual:
+        raise DataError(f"{given}: the model is a {usual} file here; end its name in {usual}.")
     kept = [name for name in names if name not in ("README.md", model)]
     beside = {n: given.with_name(n if fixed else f"{given.stem}.{n}") for n in kept}
     return {model: given, **beside}

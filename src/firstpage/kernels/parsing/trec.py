@@ -31,6 +31,19 @@ def find_query(
     return slot, -1
 
 
+@part
+def whole_number(buf: Bytes, start: int, end: int) -> int:
+    """The number that these digits write; -1: they write none."""
+    if end - start > 18:
+        return np.int64(-1)
+    value = np.int64(0)
+    for i in range(start, end):
+        if buf[i] < 48 or buf[i] > 57:
+            return np.int64(-1)
+        value = 10 * value + np.int64(buf[i]) - 48
+    return value
+
+
 @kernel
 def parse_trec(
     buf: Bytes,
@@ -46,6 +59,7 @@ def parse_trec(
     doc_ends: Ints,
     doc_hashes: Words,
     values: Floats,
+    ranks: Ints,
     query_starts: Ints,
     query_ends: Ints,
     table: Ints,
@@ -54,7 +68,8 @@ def parse_trec(
 ) -> int:
     """Read lines `query . document .. value ..`, the value in field `value_field` from 0.
 
-    If `closed`, nothing may stand behind the value.
+    If `closed`, nothing may stand behind the value.  Else field 3 is a rank, written to `ranks`:
+    -1 where it is no whole number.
     The last byte is a line feed.  Queries are numbered by first appearance; `table` is a
     power of two with more room than there can be queries, filled with -1.
     """
@@ -90,6 +105,8 @@ def parse_trec(
                 else:
                     while not is_space(buf[pos]) and buf[pos] != 10:
                         pos += 1
+                    if field == 3:
+                        ranks[rows] = whole_number(buf, start, pos)
                 if field == 0 and not (
                     last >= 0
                     and equal_ranges(buf, start, pos, buf, query_starts[last], query_ends[last])

@@ -11,6 +11,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows, offsets_from_lengths
 from firstpage.data.ids import Ids
+from firstpage.data.joins import partners
 from firstpage.data.shards.shards import Shards
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
@@ -161,13 +162,45 @@ def check_finite(data: Dataset) -> None:
     )
 
 
-def warn_if_same(train: Dataset, valid: Dataset) -> None:
-    """Warn where the validation data are the training data: what they choose is overfitted."""
+def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
+    """Warn where validation queries are in the training data: what they choose is overfitted."""
     alike = (len(train), train.n_docs, train.n_features) == (
         len(valid), valid.n_docs, valid.n_features,
     )  # fmt: skip
     if alike and fingerprint(train)["sha256"] == fingerprint(valid)["sha256"]:
         warnings.warn(SAME, FirstpageWarning, stacklevel=5)
+        return
+    both = shared_queries(train, valid)
+    if both:
+        warnings.warn(
+            f"{len(both)} of {len(valid)} validation queries are in the training data, too (same "
+            f"id and same features; {valid.queries[both[0]]!r} is the first): iterations and "
+            "parameters that they choose, and the score on them, are overfitted.",
+            FirstpageWarning,
+            stacklevel=5,
+        )
+
+
+def shared_queries(train: Dataset, valid: Dataset) -> list[int]:
+    """Return the validation queries that training has under the same id with the same features."""
+    partner = partners(valid.queries, train.queries)
+    there = np.flatnonzero(partner >= 0)
+    size = train.lengths[partner[there]]
+    candidates = there[(valid.lengths[there] == size) & (size > 0)].tolist()
+    return [q for q in candidates if _same_features(train[int(partner[q])], valid[q])]
+
+
+def _same_features(one: Dataset, other: Dataset) -> bool:
+    """Return whether two queries hold the same documents, dense ones in any order."""
+    a: Any = one.X
+    b: Any = other.X
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return a.shape == b.shape and not (a != b).sum()
+    return np.array_equal(a, b) or np.array_equal(_sorted_rows(a), _sorted_rows(b))
+
+
+def _sorted_rows(X: Any) -> Any:
+    return X[np.lexsort(X.T)] if X.shape[1] else X
 
 
 def varies(data: Dataset) -> bool:

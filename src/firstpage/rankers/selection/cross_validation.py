@@ -38,9 +38,13 @@ class CrossValidation:
 
     def mean(self, name: str, measure: str) -> float:
         """As published tables have it: the mean over folds of the fold's mean, over seeds."""
-        values = self.values[name][measure].mean(axis=0)
-        folds = [values[self.fold_of == f].mean() for f in np.unique(self.fold_of)]
-        return float(np.mean(folds))
+        return float((self.values[name][measure] * self._fold_weights()).mean())
+
+    def _fold_weights(self) -> Floats:
+        """Return a weight per query, 1 on average, by which every fold weighs the same."""
+        _, fold, sizes = np.unique(self.fold_of, return_inverse=True, return_counts=True)
+        weights: Floats = len(fold) / (len(sizes) * sizes[fold])
+        return weights
 
     def over_queries(self, name: str, measure: str) -> float:
         """Standard error of the mean over queries (values averaged over seeds)."""
@@ -49,12 +53,15 @@ class CrossValidation:
 
     def over_seeds(self, name: str, measure: str) -> float | None:
         """Standard deviation of the mean between seeds; None with one seed."""
-        means = self.values[name][measure].mean(axis=1)
+        means = (self.values[name][measure] * self._fold_weights()).mean(axis=1)
         return float(means.std(ddof=1)) if len(means) > 1 else None
 
     def against(self, baseline: str, measure: str) -> dict[str, tuple[float, float]]:
-        """Of every other ranker the mean difference to the baseline, query by query, and the chance
-        of one as large if there were none: a randomisation test, corrected by Holm's rule."""
+        """Return the difference of every other ranker's mean to the baseline's, and its p-value.
+
+        The means are those of `mean`.  The p-value is of a randomization test of that difference
+        over queries, each with the weight of its fold, corrected by Holm's rule.
+        """
         if baseline not in self.values:
             known = ", ".join(self.values)
             raise DataError(
@@ -62,7 +69,8 @@ class CrossValidation:
             )
         own = self.values[baseline][measure].mean(axis=0)
         others = [name for name in self.values if name != baseline]
-        apart = [self.values[name][measure].mean(axis=0) - own for name in others]
+        weights = self._fold_weights()
+        apart = [(self.values[name][measure].mean(axis=0) - own) * weights for name in others]
         chances = corrected(np.array([randomization(each) for each in apart]), "holm")
         return {
             name: (float(each.mean()), float(p))
