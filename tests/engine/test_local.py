@@ -85,6 +85,7 @@ def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> No
         "FocusedBoost(k=5, rounds=12, weak='stumps(bins=8)', edge=adjusted)",
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
 def test_boosting_chooses_what_it_chooses_in_memory(exact: fp.Shards, name: str) -> None:
     near = fp.ranker(name).fit(EXACT, valid=EXACT[:9])
     far = fp.ranker(name).fit(exact, valid=EXACT[:9])
