@@ -65,6 +65,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/choose.py
 	$(BIN)/python benchmarks/dcglearn.py
 	$(BIN)/python benchmarks/label.py
+	$(BIN)/python benchmarks/label_import.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/serve.py
 

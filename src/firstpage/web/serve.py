@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Until = Callable[[], bool]
 LOOK, LINGER = 0.5, 3.0  # seconds between looks, and after the last
+# Seconds that a thread may keep the interpreter while others wait.  An answer passes between
+# threads some twenty times; beside one that reads a long upload it would wait 5 ms each time.
+SWITCH = 0.0005
 LAST = 5  # seconds that requests may take to end once the server is told to stop
 
 
@@ -47,6 +50,7 @@ def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Unt
 
     from firstpage.web.app import create_app, ready_for_one
 
+    sys.setswitchinterval(SWITCH)
     threadpool_limits(1)  # requests are the threads; small products gain nothing from more
     taken = listen(host, port)
     address = f"http://{shown(host)}:{taken.getsockname()[1]}"

@@ -22,7 +22,7 @@ from firstpage.web.store.tables import documents, golds, images, projects, queri
 from firstpage.web.store.texts import Document, document_row, keep_image
 
 STAGING = "staging"  # the state of a project that is being filled
-BATCH_ROWS, BATCH_BYTES = 500, 1 << 20  # of one transaction, beside a single row that has more
+BATCH_ROWS, BATCH_BYTES = 100, 1 << 18  # of one transaction, beside a single row that has more
 DELETED_ROWS = 100  # of one transaction; long texts take long to delete
 PAUSE = 0.01  # seconds between two transactions, at least; others write then
 STALE = 5.0  # minutes without a transaction after which an import is taken for dead

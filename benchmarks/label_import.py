@@ -1,0 +1,121 @@
+"""How long answers take while a lead imports documents into the same server, on loopback.
+
+    python benchmarks/label_import.py                        # SQLite, then PostgreSQL
+    python benchmarks/label_import.py --documents 3000 --characters 20000
+
+Two assessors answer every 50 ms, first alone, then beside one import.  The bar: no answer waits
+more than 100 ms for it on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from uuid import uuid4
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import httpx
+
+from common import seconds, show, versions
+from label import database
+
+ALONE, PAUSE = 5.0, 0.05  # seconds
+
+
+class Answers:
+    """When answers were sent, and how long each took, until told to stop."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.stop = address, threading.Event()
+        self.taken: list[tuple[float, float]] = []
+
+    def give(self, worker: object) -> None:
+        with worker.client(self.address) as client:  # type: ignore[attr-defined]
+            for task in worker.tasks:  # type: ignore[attr-defined]
+                state = client.get(f"/api/v1/tasks/{task}").json()
+                while state["question"] is not None:
+                    if self.stop.wait(PAUSE):
+                        return
+                    left, right = (state["question"][side]["key"] for side in ("left", "right"))
+                    body = {"seq": state["seq"], "key": uuid4().hex, "left": left, "right": right,
+                            "outcome": 1 if left < right else -1}  # fmt: skip
+                    begun = time.perf_counter()
+                    reply = client.post(f"/api/v1/tasks/{task}/answers", json=body)
+                    self.taken.append((begun, time.perf_counter() - begun))
+                    state = reply.raise_for_status().json()
+
+
+def measured(where: str, documents: int, characters: int) -> list[list[str]]:
+    from tests.web.load import Server, prepare
+
+    from firstpage.web.security import COOKIE
+    from firstpage.web.store import logins, people, projects
+    from firstpage.web.store.connect import Store
+
+    workers = prepare(where, 2, queries=200, documents=14, k=5)
+    store = Store(where)
+    with store.write() as tx:
+        lead = people.ensure(tx, "lead")
+        projects.create(tx, "import", by=lead)
+        token, login = logins.start(tx, lead)
+    store.close()
+    rows = (
+        {"query": f"q{i // 100}", "document": f"d{i}", "text": "word " * (characters // 5)}
+        for i in range(documents)
+    )
+    upload = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    server = Server(where)
+    server.start()
+    answers = Answers(server.address)
+    threads = [threading.Thread(target=answers.give, args=(w,), daemon=True) for w in workers]
+    try:
+        for thread in threads:
+            thread.start()
+        time.sleep(ALONE)
+        begun = time.perf_counter()
+        with httpx.Client(
+            base_url=server.address, cookies={COOKIE: token}, timeout=300,
+            headers={"X-CSRF-Token": login.csrf},
+        ) as client:  # fmt: skip
+            files = {"documents": ("documents.jsonl", upload)}
+            client.post("/api/v1/projects/import/import", files=files).raise_for_status()
+        ended = time.perf_counter()
+    finally:
+        answers.stop.set()
+        for thread in threads:
+            thread.join(10)
+        server.stop()
+    size = f"beside an import of {len(upload) / 1e6:.0f} MB in {seconds(ended - begun)}"
+    alone = [took for at, took in answers.taken if at < begun]
+    beside = [took for at, took in answers.taken if begun <= at <= ended]
+    return [_row("alone", alone), _row(size, beside)]
+
+
+def _row(name: str, times: list[float]) -> list[str]:
+    times = sorted(times)
+    middle, late = (times[int(len(times) * share)] for share in (0.5, 0.99))
+    return [name, str(len(times)), seconds(middle), seconds(late), seconds(times[-1])]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--characters", type=int, default=2_000)
+    given = parser.parse_args()
+    rows = []
+    for kind in ("sqlite", "postgres"):
+        with database(kind) as where:
+            if where is not None:
+                found = measured(where, given.documents, given.characters)
+                rows += [[kind, *row] for row in found]
+    head = ["database", "answers", "number", "median", "99 %", "longest"]
+    show("Answers beside an import", head, rows, versions("sqlalchemy", "uvicorn"))
+
+
+if __name__ == "__main__":
+    main()
