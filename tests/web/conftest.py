@@ -63,11 +63,25 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return postgres.new_database(request.getfixturevalue("postgres_server"))
 
 
-@pytest.fixture
-def both(where: str) -> Iterator[Site]:
+@pytest.fixture(scope="session")
+def fresh_postgres(postgres_server: str) -> str:
+    """The name of a database with its tables and nothing else, to copy."""
+    url = postgres.new_database(postgres_server)
+    Store(url).prepare().close()
+    return url.rpartition("/")[2]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def both(request: pytest.FixtureRequest, tmp_path: Path, fresh: Path) -> Iterator[Site]:
     """The application on each database."""
+    where = str(tmp_path / "project")
+    if request.param == "sqlite":
+        shutil.copytree(fresh, where)
+    else:
+        server, template = map(request.getfixturevalue, ("postgres_server", "fresh_postgres"))
+        where = postgres.new_database(server, template)
     clock = Clock()
-    store = Store(where, clock).prepare()
+    store = Store(where, clock)
     yield Site(store, clock)
     store.close()
 

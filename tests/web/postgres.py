@@ -48,13 +48,13 @@ def cluster() -> Iterator[str]:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def new_database(server: str) -> str:
-    """An empty database on the server; its URL."""
+def new_database(server: str, template: str = "template1") -> str:
+    """A new database on the server, empty or a copy of another one; its URL."""
     import psycopg
 
     name = f"t{uuid4().hex}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     return f"{server}/{name}"
 
 

@@ -46,11 +46,12 @@ def browser() -> Iterator[object]:
 
 
 @pytest.fixture
-def live(tmp_path: Path, browser: object) -> Iterator[object]:
+def live(tmp_path: Path, browser: object, fresh: Path) -> Iterator[object]:
     """The server; at the end, nothing may have left for elsewhere and no script have failed."""
     from tests.web.browser.live import new_live
 
-    store = Store(tmp_path / "project").prepare()
+    shutil.copytree(fresh, tmp_path / "project")
+    store = Store(tmp_path / "project")
     found = new_live(store, browser)  # type: ignore[arg-type]
     yield found
     found.stop()
