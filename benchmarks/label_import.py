@@ -28,7 +28,7 @@ ALONE, PAUSE = 5.0, 0.05  # seconds
 
 
 class Answers:
-    """When answers were sent, and how long each took, until told to stop."""
+    """When answers were sent, and how long each took, until `stop` is set."""
 
     def __init__(self, address: str) -> None:
         self.address, self.stop = address, threading.Event()
@@ -106,13 +106,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--characters", type=int, default=2_000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rows = []
     for kind in ("sqlite", "postgres"):
         with database(kind) as where:
             if where is not None:
-                found = measured(where, given.documents, given.characters)
-                rows += [[kind, *row] for row in found]
+                measurements = measured(where, options.documents, options.characters)
+                rows += [[kind, *row] for row in measurements]
     head = ["database", "answers", "number", "median", "99 %", "longest"]
     show("Answers beside an import", head, rows, versions("sqlalchemy", "uvicorn"))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,9 +19,11 @@ import pytest
 from sqlalchemy import event, func, select
 
 import firstpage
+from firstpage.data.formats.row_reader import PIECE
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle, texts
 from firstpage.web.imports.bundle import File, Sources
+from firstpage.web.imports.pace import PacedStream
 from firstpage.web.imports.pictures import from_uploads
 from firstpage.web.store import projects, staging
 from firstpage.web.store.connect import Store
@@ -347,3 +351,26 @@ def test_training_and_golds_come_in_order(both: Site) -> None:
             found = texts.texts.golds_of(tx, project.id, kind)
             assert [row["explanation"] for row in found] == expected
         assert len(texts.texts.of_project(tx, project.id, "training")) == 4
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_upload_is_read_at_half_speed(packed: bool) -> None:
+    """The reader pauses as long as it worked, so that answers find the interpreter free."""
+    data = rows(3000)
+    stream = io.BytesIO(gzip.compress(data) if packed else data)
+    clock, pauses = iter(range(1, 1_000_000)), []
+    paced: Any = PacedStream(stream, pauses.append, lambda: next(clock) * 0.01)
+    read = bundle.read(Sources(documents=File("documents.jsonl", paced)))
+    assert sum(len(query.documents) for query in read.queries) == 3000
+    assert pauses == pytest.approx([0.01] * len(pauses))
+    assert len(pauses) > (1 if packed else len(data) // PIECE)
+
+
+def test_uploads_are_paced(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(PacedStream.__init__, "__defaults__", (pauses.append, time.thread_time))
+    client = site.client("lena")
+    site.project("new")
+    files = {"documents": ("documents.jsonl", rows(10))}
+    client.post("/api/v1/projects/new/import", files=files).raise_for_status()
+    assert pauses

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import IO, Any
+from typing import Any, Protocol
 
 from firstpage.errors import DataError, need
 
@@ -20,6 +20,16 @@ Row = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it hold
 LONGEST_LINE = 16 << 20
 PIECE = 1 << 16
 SLICE = 10_000  # rows of a Parquet file that are read at a time
+
+
+class ByteStream(Protocol):
+    """What a file must do to be read here."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return up to `size` bytes."""
+
+    def seek(self, offset: int, /) -> int:
+        """Go to a position."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +48,10 @@ class ReadLimits:
 
 
 NO_LIMITS = ReadLimits(*[1 << 60] * 5)  # for files of the user's own
-Reader = Callable[[str, IO[bytes], ReadLimits], Iterator[Row]]
+Reader = Callable[[str, ByteStream, ReadLimits], Iterator[Row]]
 
 
-def rows(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[Row]:
+def rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
     """Yield the rows of a file, read as its name says."""
     plain = name.lower().removesuffix(".gz")
     for suffix, reader in READERS.items():
@@ -60,11 +70,11 @@ def _too_much(name: str, most: int, what: str) -> DataError:
     return DataError(f"{name}: holds more than {most:,} {what}; split it.")
 
 
-def unpacked(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[bytes]:
+def unpacked(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[bytes]:
     """Yield the file's bytes in pieces, decompressed where it is gzip; stops at the limit."""
     packed = stream.read(2) == b"\x1f\x8b"
     stream.seek(0)
-    source: IO[bytes] = gzip.open(stream) if packed else stream  # type: ignore[assignment]  # noqa: SIM115
+    source: ByteStream = gzip.open(stream) if packed else stream  # noqa: SIM115
     seen = 0
     try:
         while piece := source.read(PIECE):
@@ -76,7 +86,7 @@ def unpacked(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[bytes
         raise DataError(f"{name}: the .gz file is damaged or cut short ({error}).") from error
 
 
-def lines(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[tuple[int, str]]:
+def lines(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, str]]:
     """Yield lines of UTF-8 text with their numbers, without ends or a byte-order mark."""
     begun: list[bytes] = []  # pieces of a line that has not ended
     number = size = 0
@@ -98,7 +108,7 @@ def lines(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[tuple[in
         yield number + 1, _decoded(name, number + 1, b"".join(begun))
 
 
-def json_rows(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[Row]:
+def json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
     """Yield one JSON object per line."""
     for number, line in lines(name, stream, limits):
         if not line.strip():
@@ -113,7 +123,7 @@ def json_rows(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[Row]
         yield where, row
 
 
-def csv_rows(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[Row]:
+def csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
     """Yield the rows of a table with a header; commas, or tabs where the name ends in .tsv."""
     at = 0
 
@@ -149,7 +159,7 @@ def _check_header(name: str, header: Sequence[str], limits: ReadLimits) -> None:
         raise DataError(f"{name}:1: the column {twice!r} comes twice; rename or remove one.")
 
 
-def parquet_rows(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[Row]:
+def parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
     """Yield the rows of a Parquet file; what it says of its size is checked before it is read."""
     try:
         import polars
@@ -164,7 +174,7 @@ def parquet_rows(name: str, stream: IO[bytes], limits: ReadLimits) -> Iterator[R
         yield f"{name}: row {number}", {k: v for k, v in row.items() if v is not None}
 
 
-def _read_parquet(polars: Any, name: str, data: IO[bytes], limits: ReadLimits) -> Any:
+def _read_parquet(polars: Any, name: str, data: io.BytesIO, limits: ReadLimits) -> Any:
     """Read in slices, so that a small file cannot become a huge table at once."""
     scanned = polars.scan_parquet(data)
     height, width = (

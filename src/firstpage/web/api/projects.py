@@ -104,7 +104,7 @@ def _read(
 ) -> bundle.Bundle:  # fmt: skip
     """The files of a form, by what they hold."""
     files = {
-        name: bundle.File(upload.filename or name, upload.file)
+        name: bundle.File.uploaded(upload.filename or name, upload.file)
         for name, upload in given.items()
         if upload is not None and upload.filename
     }

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import IO
 
 from firstpage.data.formats import row_reader
-from firstpage.data.formats.row_reader import ReadLimits
+from firstpage.data.formats.row_reader import ByteStream, ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import known, rows, trec
 from firstpage.web.imports.known import Known
+from firstpage.web.imports.pace import PacedStream
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import Query
 
@@ -24,7 +24,12 @@ class File:
     """A file to read; `stream` can be read twice (seek)."""
 
     name: str
-    stream: IO[bytes]
+    stream: ByteStream
+
+    @classmethod
+    def uploaded(cls, name: str, stream: ByteStream) -> File:
+        """Return a file that is read at a pace that lets the server answer others."""
+        return cls(name, PacedStream(stream))
 
 
 @dataclass(frozen=True)

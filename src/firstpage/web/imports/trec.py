@@ -7,9 +7,14 @@ import re
 from collections.abc import Collection, Iterator
 from html import unescape
 from itertools import islice
-from typing import IO
 
-from firstpage.data.formats.row_reader import LONGEST_LINE, ReadLimits, json_rows, lines
+from firstpage.data.formats.row_reader import (
+    LONGEST_LINE,
+    ByteStream,
+    ReadLimits,
+    json_rows,
+    lines,
+)
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import (
@@ -30,7 +35,7 @@ COLLECTED_IDS = ("docid", "id", "_id", "docno")
 Wanted = dict[str, dict[str, float | None]]  # query: document: prior
 
 
-def topics(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, Query]:
+def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query]:
     """`<top>` blocks with num, title, desc, narr; or lines of a number, a tab and the text."""
     found: dict[str, Query] = {}
     for where, block in _blocks(name, stream, limits, "<top>", "</top>"):
@@ -52,7 +57,7 @@ def topics(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, Query]
     return found
 
 
-def run(name: str, stream: IO[bytes], limits: ReadLimits) -> Wanted:
+def run(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
     """The documents of each query, the best first; their scores are what one believes of them."""
     found: Wanted = {}
     for number, line in lines(name, stream, limits):
@@ -87,7 +92,7 @@ def _of_query(found: Wanted, where: str, query: str) -> dict[str, float | None]:
     return found[query]
 
 
-def qrels(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, dict[str, int]]:
+def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[str, int]]:
     """Grades by query and document, for the items of lists."""
     found: dict[str, dict[str, int]] = {}
     for number, line in lines(name, stream, limits):
@@ -102,7 +107,7 @@ def qrels(name: str, stream: IO[bytes], limits: ReadLimits) -> dict[str, dict[st
     return found
 
 
-def letor(name: str, stream: IO[bytes], limits: ReadLimits) -> Wanted:
+def letor(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
     """The documents that a LETOR file names after `#`; its labels and features are not needed."""
     found: Wanted = {}
     for number, line in lines(name, stream, limits):
@@ -123,7 +128,7 @@ def letor(name: str, stream: IO[bytes], limits: ReadLimits) -> Wanted:
 
 
 def collection(
-    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures,
+    name: str, stream: ByteStream, limits: ReadLimits, wanted: Collection[str], pictures: Pictures,
     unread: Unread,
 ) -> dict[str, Document]:  # fmt: skip
     """The documents that are wanted: TREC text, or JSON lines with an id and a text."""
@@ -135,7 +140,7 @@ def collection(
 
 
 def _collected(
-    name: str, stream: IO[bytes], limits: ReadLimits, wanted: Collection[str], pictures: Pictures,
+    name: str, stream: ByteStream, limits: ReadLimits, wanted: Collection[str], pictures: Pictures,
     unread: Unread,
 ) -> Iterator[tuple[str, Document]]:  # fmt: skip
     if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
@@ -239,7 +244,7 @@ def _elements(block: str) -> tuple[dict[str, list[str]], str]:
 
 
 def _blocks(
-    name: str, stream: IO[bytes], limits: ReadLimits, start: str, end: str
+    name: str, stream: ByteStream, limits: ReadLimits, start: str, end: str
 ) -> Iterator[tuple[str, str]]:
     """What stands between two tags, which have lines of their own or begin and end them."""
     held: list[str] | None = None

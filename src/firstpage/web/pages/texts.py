@@ -92,7 +92,7 @@ def _read(request: Request, form: FormData) -> Bundle:
     for name, *_ in FILES:
         found = form.get(name)
         if name != "images" and isinstance(found, UploadFile) and found.filename:
-            files[name] = bundle.File(found.filename, found.file)
+            files[name] = bundle.File.uploaded(found.filename, found.file)
     images = [f for f in form.getlist("images") if isinstance(f, UploadFile) and f.filename]
     pictures = from_uploads({f.filename or "": f.file for f in images})
     limits = ReadLimits(bytes=settings_of(request).unpacked)
