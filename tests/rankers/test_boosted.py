@@ -637,10 +637,10 @@ def test_stumps_are_merged_by_feature_and_threshold() -> None:
     assert model.params.tolist() == [[0, 1.0, 2.5], [2, 0.25, -4], [2, 0.5, 1]]
     X = np.array([[1.0, 9, 0.25], [1.5, 9, 0.3], [0, 0, 0.6]])
     assert model.predict(X).tolist() == [0, 2.5 - 4, -3]
-    assert model.ranges().tolist() == [2.5, 0, 4]
+    assert model.explain().values.tolist() == [2.5, 0, 4]
     empty = StumpsScoring.of(3, [], [], [])
     assert empty.predict(X).tolist() == [0, 0, 0]
-    assert empty.ranges().tolist() == [0, 0, 0]
+    assert empty.explain().values.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -669,7 +669,7 @@ def test_stumps_explain_themselves(tmp_path) -> None:
     ranker = fp.RankBoost(rounds=30).fit(TRAIN)
     ranker.save(tmp_path / "m.json")
     found = fp.explain(tmp_path / "m.json")
-    assert found.values.tolist() == ranker.model_.ranges().tolist()
+    assert found.values.tolist() == ranker.model_.explain().values.tolist()
     name, value = found.ordered()[0]
     thresholds, levels = found.steps[name]
     assert len(levels) == len(thresholds) + 1

@@ -18,8 +18,7 @@ from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError
 from firstpage.measures.measure import Measure
-from firstpage.rankers.cascade import Cascade
-from firstpage.rankers.scorings import SCORINGS, Stage
+from firstpage.rankers.scorings import Stage, scoring_from_dict
 from firstpage.rankers.sharded.scores import scores_of_shards
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats
@@ -152,9 +151,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 def _model(held: dict[str, Any], name: str) -> Model:
     """The contents of a file, checked against each other."""
-    stored, features = held["scorer"], held["features"]
-    kinds = {**SCORINGS, "cascade": Cascade}
-    scoring = kinds[stored["kind"]].from_dict(stored)
+    features, scoring = held["features"], scoring_from_dict(held["scorer"])
     names = features["names"]
     if scoring.n_features != features["count"]:
         raise DataError("the number of weights is not the number of features")

@@ -12,8 +12,9 @@ import numpy as np
 
 from firstpage.errors import DataError
 from firstpage.interop.export import ranklib
-from firstpage.interop.export.forest import Tree, above32
-from firstpage.interop.export.subject import Files, Subject, single_weights
+from firstpage.interop.export.float32 import above32, single_weights
+from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Tree
 
 HOW = """Fill in the templates of `features.json`, and upload (once, before the first model of all:
 `curl -XPUT 'http://localhost:9200/_ltr'`):
@@ -35,7 +36,6 @@ KEYS = ("name", "params", "template_language", "template")  # others are refused
 
 
 def export(subject: Subject) -> Files:
-    subject.for_engine("Elasticsearch")
     if subject.kind == "linear":
         return _linear(subject)
     trees = [_Numbered(subject, tree).node(0, 0) for tree in subject.forest32().trees]
@@ -44,7 +44,6 @@ def export(subject: Subject) -> Files:
 
 def export_ranklib(subject: Subject) -> Files:
     """The same, with the model as a RankLib file."""
-    subject.for_engine("Elasticsearch")
     return _files(subject, "model/ranklib", ranklib.text_of(subject), False)
 
 

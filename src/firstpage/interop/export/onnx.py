@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from firstpage.errors import DataError, need
-from firstpage.interop.export.forest import Forest
-from firstpage.interop.export.grown import forest_of
-from firstpage.interop.export.subject import Files, Subject, single_leaves
+from firstpage.interop.export.float32 import single_leaves
+from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Forest
 
 HOW = """The input `features` has one row for each candidate of ONE query, the output `scores` one
 number each:
@@ -27,15 +27,15 @@ The names of the columns are in the metadata of the model (`features`). Numbers 
 OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # read by ONNX Runtime from 1.14 on
 
 
-def export(subject: Subject, dtype: str = "float32") -> Files:
-    return Files("model.onnx", {"model.onnx": graph_of(subject, dtype, "documents")}, HOW)
+def export(subject: Subject) -> Files:
+    return Files("model.onnx", {"model.onnx": graph_of(subject, "documents")}, HOW)
 
 
-def graph_of(subject: Subject, dtype: str, rows: str | int) -> bytes:
+def graph_of(subject: Subject, rows: str | int) -> bytes:
     """The file: an input of so many rows, or of any number that has a name."""
-    if dtype not in ("float32", "float64"):
-        raise DataError(f"dtype must be float32 or float64; got {dtype!r}.")
-    graph = _Graph(dtype == "float32")
+    if subject.dtype not in ("float32", "float64"):
+        raise DataError(f"dtype must be float32 or float64; got {subject.dtype!r}.")
+    graph = _Graph(subject.dtype == "float32")
     at = graph.node("Cast", ["features"], to=graph.double) if graph.single else "features"
     if subject.transform is not None:
         at = _scaled(graph, at, subject)
@@ -120,19 +120,17 @@ def _no_zero(graph: _Graph, spread: str) -> str:
 
 
 def _scores(graph: _Graph, at: str, subject: Subject) -> None:
-    scoring = subject.scoring
     if subject.kind == "linear":
-        product = graph.node("MatMul", [at, graph.constant(scoring.weights)])
-        graph.node("Add", [product, graph.constant(scoring.intercept)], "scores")
+        weights, intercept = subject.coefficients()
+        product = graph.node("MatMul", [at, graph.constant(weights)])
+        graph.node("Add", [product, graph.constant(intercept)], "scores")
     elif subject.kind == "network":
-        moved = graph.node("Sub", [at, graph.constant(scoring.mean)])
-        scaled = graph.node("Div", [moved, graph.constant(scoring.deviation)])
-        inner = graph.node("MatMul", [scaled, graph.constant(scoring.W)])
-        hidden = graph.node("Relu", [graph.node("Add", [inner, graph.constant(scoring.b)])])
-        outer = graph.node("MatMul", [hidden, graph.constant(scoring.v)])
-        graph.node("Add", [outer, graph.constant(scoring.c)], "scores")
+        mean, deviation, W, b, v, c = map(graph.constant, subject.network())
+        scaled = graph.node("Div", [graph.node("Sub", [at, mean]), deviation])
+        hidden = graph.node("Relu", [graph.node("Add", [graph.node("MatMul", [scaled, W]), b])])
+        graph.node("Add", [graph.node("MatMul", [hidden, v]), c], "scores")
     else:
-        forest = forest_of(scoring, subject.source)
+        forest = subject.own_forest()
         single_leaves(forest, subject.source)  # the sum is handed out as float32
         if forest.single and not graph.single:  # XGBoost looks at float32 numbers
             rounded = graph.node("Cast", [at], to=graph.float)

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.interop.export.forest import Forest
-from firstpage.interop.export.grown import forest_of
 from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Forest
 
 HOW = """`from model import score` (or whatever the file is called): `score(X)` takes the features
 of one query's candidates, a row a document, and returns one score each; `score(X, qid)` those of
@@ -36,15 +35,14 @@ def _held(subject: Subject) -> dict[str, Any]:
     found: dict[str, Any] = {"features": list(subject.features.names), "kind": subject.kind}
     if subject.transform is not None:
         found["scaling"] = subject.transform.to_dict()
-    scoring = subject.scoring
     if subject.kind == "linear":
-        found |= {"weights": scoring.weights.tolist(), "intercept": float(scoring.intercept)}
+        weights, intercept = subject.coefficients()
+        found |= {"weights": weights.tolist(), "intercept": float(intercept)}
     elif subject.kind == "network":
-        names = ("mean", "deviation", "W", "b", "v")
-        found |= {n: np.asarray(getattr(scoring, n), np.float64).tolist() for n in names}
-        found["c"] = float(scoring.c)
+        layers = subject.network()._asdict()
+        found |= {name: np.asarray(layer, np.float64).tolist() for name, layer in layers.items()}
     else:
-        found |= forest_arrays(forest_of(scoring, subject.source))
+        found |= forest_arrays(subject.own_forest())
     return found
 
 

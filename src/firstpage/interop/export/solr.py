@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.interop.export.forest import MOST, Tree, written
-from firstpage.interop.export.subject import Files, Subject, single_weights
+from firstpage.interop.export.float32 import MOST, single_weights, written
+from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Tree
 from firstpage.types import Array, Floats
 
 SLACK = np.float32(1e-6)  # what Solr adds to a threshold
@@ -34,7 +35,6 @@ A feature that finds nothing in a document is 0."""
 
 
 def export(subject: Subject) -> Files:
-    subject.for_engine("Solr")
     head = {"store": subject.name, "name": subject.name}
     constant: str | None = None
     if subject.kind == "linear":
