@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ RATED, CLICKED = "query,docid,rating\n", "query,docid,position,clicked\n"
 
 
 def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
-    text = '\ufeffQuery,DocID,Rating\r\n"red\r\nshoes",a,1\r\n"say ""hi""",b,2,\r\n\r\n'
+    text = '\ufeffQuery,DocID,Rating\r\n"red\r\nshoes",a,1\r\n"say ""hi""",b,2\r\n,,\r\n\r\n'
     (tmp_path / "q.csv").write_bytes(text.encode())
     assert fp.read_quepid(tmp_path / "q.csv").to_dict() == {
         "red_shoes": {"a": 1.0}, 'say_"hi"': {"b": 2.0},
@@ -26,15 +28,16 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (RATED + "red,shoes,5,3\n", "q.csv:2: has more fields than the header"),
-        (RATED + '"a,b,1\nc,d,2\n', "q.csv:2: no CSV"),
+        (RATED + "red,shoes,5,3\n", "q.csv:2: has more cells than the header"),
+        (RATED + '"a,b,1\nc,d,2\n', "q.csv:3: cannot be read as a table"),
         (RATED + '"a\nb",c,1\n"x",y,zz\n', "q.csv:4: the rating 'zz'"),
-        (RATED + '"a\nb",c,1\n"x\nz",y,zz\n', "q.csv:4: the rating 'zz'"),
+        (RATED + '"a\nb",c,1\n"x\nz",y,zz\n', "q.csv:5: the rating 'zz'"),
         (RATED + "a,b,1_0\n", "q.csv:2: the rating '1_0' is no number"),
         (RATED + "a,,1\n", "q.csv:2: a document id is empty"),
         ("query,docid,rating,rating\na,b,1,2\n", "q.csv:1: the column rating is there twice"),
+        ("query,docid,rating,Rating\na,b,1,2\n", "q.csv:1: the column rating is there twice"),
         ("query;docid;rating\na;b;1\n", "put commas between columns"),
-        (RATED.replace("\n", "\r") + "a,b,1\r", "q.csv:1: no CSV"),
+        (RATED.replace("\n", "\r") + "a,b,1\r", "q.csv:1: cannot be read as a table"),
     ],
 )
 def test_quepid(tmp_path: Path, text: str, said: str) -> None:
@@ -53,7 +56,7 @@ def test_a_mark_inside_is_no_part_of_a_name(tmp_path: Path, run) -> None:  # noq
 
 def test_other_encodings(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes((RATED + "ü,b,1\n").encode("latin-1"))
-    with pytest.raises(fp.DataError, match="is no UTF-8 text"):
+    with pytest.raises(fp.DataError, match=r"a\.csv:2: is not UTF-8 text"):
         fp.read_quepid(tmp_path / "a.csv")
     (tmp_path / "b.txt").write_bytes(ENSEMBLE.encode("utf-16"))
     with pytest.raises(fp.DataError, match="is UTF-16 text"):
@@ -91,6 +94,20 @@ def test_clicks_in_tables(tmp_path: Path, rows: str, said: str) -> None:
     (tmp_path / "c.csv").write_text(CLICKED + rows)
     with pytest.raises(fp.DataError, match=said):
         fp.read_clicks(tmp_path / "c.csv")
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz", ".TSV.xz"])
+def test_tables_with_tabs(tmp_path: Path, suffix: str) -> None:
+    text = (CLICKED + "q,a,1,0\nq,b,2,1\n").replace(",", "\t").encode()
+    packed = {".gz": gzip.compress, ".xz": lzma.compress}.get(suffix[4:], bytes)(text)
+    (tmp_path / f"c{suffix}").write_bytes(packed)
+    assert fp.read_clicks(tmp_path / f"c{suffix}") == [("q", "b", "a")]
+
+
+def test_the_line_of_a_packed_table(tmp_path: Path) -> None:
+    (tmp_path / "q.csv.gz").write_bytes(gzip.compress((RATED + "a,b,x\n").encode()))
+    with pytest.raises(fp.DataError, match=r"q\.csv\.gz:2: the rating 'x'"):
+        fp.read_quepid(tmp_path / "q.csv.gz")
 
 
 def test_lists_that_begin_anywhere_are_worth_a_note(tmp_path: Path) -> None:

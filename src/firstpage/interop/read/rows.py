@@ -7,74 +7,66 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from firstpage.data.io.files import read_all
+from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows, json_rows, lines
+from firstpage.data.io.files import read_all, suffix_of
 from firstpage.errors import DataError, at
 
-
-def text_of(path: Path) -> str:
-    try:
-        return read_all(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is no UTF-8 text (byte {error.start}).") from None
+Json: TypeAlias = object
+"""A value of a JSON file, of any type until it is looked at."""
 
 
-def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, fields) of a CSV file with a header; `wanted` has the names a column may have.
+def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (file:line, fields) of a CSV file with a header, rows without any text left out.
 
-    The line is the one where a row begins: fields in quotes may go over several.
+    wanted  the names that the column of each field may have
     """
-    rows = csv.reader(io.StringIO(text_of(path)), strict=True)
-    line = 1
+    data, compression = read_all(path), suffix_of(path)[1]
+    columns = _columns(path, data, wanted)
+    name = str(path)[: -len(compression) or None]
+    for where, row in csv_rows(name, io.BytesIO(data), NO_LIMITS):
+        if any(cell.strip() for cell in row.values()):
+            fields = {key: row.get(column, "").strip() for key, column in columns.items()}
+            yield where.replace(name, str(path), 1), fields
+
+
+def _columns(path: Path, data: bytes, wanted: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """The column of each field: the first of its names that the header has, in any case."""
+    _, line = next(lines(str(path), io.BytesIO(data), NO_LIMITS), (1, ""))
     try:
-        header = [name.strip().lower() for name in next(rows, [])]
-        places = {key: _column(path, header, names) for key, names in wanted.items()}
-        line = rows.line_num + 1
-        for row in rows:
-            if any(field.strip() for field in row):
-                if len(row) <= max(places.values()):
-                    raise DataError(f"{at(path, line)}: has fewer fields than the header.")
-                if any(field.strip() for field in row[len(header) :]):
-                    raise DataError(
-                        f"{at(path, line)}: has more fields than the header; put fields with "
-                        "commas into quotes."
-                    )
-                yield line, {key: row[place].strip() for key, place in places.items()}
-            line = rows.line_num + 1
+        tabs = suffix_of(path)[0] == ".tsv"
+        cells = next(csv.reader([line], delimiter="\t" if tabs else ","), [])
     except csv.Error as error:
-        raise DataError(f"{at(path, line)}: no CSV ({error}).") from None
+        raise DataError(f"{at(path, 1)}: cannot be read as a table ({error}).") from None
+    header = [cell.strip() for cell in cells]
+    return {key: _column(path, header, names) for key, names in wanted.items()}
 
 
-def _column(path: Path, header: list[str], names: tuple[str, ...]) -> int:
-    """The place of a column that may have these names, the first of them that is there."""
-    name = next((name for name in names if name in header), None)
+def _column(path: Path, header: list[str], names: tuple[str, ...]) -> str:
+    lower = [column.lower() for column in header]
+    name = next((name for name in names if name in lower), None)
     if name is None:
         other = len(header) == 1 and any(mark in header[0] for mark in ";\t")
         hint = "; put commas between columns" if other else ""
         raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}{hint}.")
-    if header.count(name) > 1:
+    if lower.count(name) > 1:
         raise DataError(f"{at(path, 1)}: the column {name} is there twice.")
-    return header.index(name)
+    return header[lower.index(name)]
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """(line, value) of a file of JSON lines; of one value over several lines, that one."""
-    text = text_of(path)
+def json_values(path: Path) -> Iterator[tuple[str, Json]]:
+    """Yield (file:line, value): the one value of a JSON file, or the object of each line."""
+    data = read_all(path)
     try:
-        yield 1, json.loads(text)
-        return
+        whole = json.loads(data)
     except (ValueError, RecursionError):
-        lines = text.split("\n")  # texts may hold what splitlines takes for an end
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError):
-                raise DataError(f"{at(path, number)}: no JSON.") from None
+        yield from json_rows(str(path), io.BytesIO(data), NO_LIMITS)
+    else:
+        yield at(path, 1), whole
 
 
-def name_of(value: Any) -> str:
+def name_of(value: Json) -> str:
     """A text or a number as a name; TypeError for anything else, or for half a character."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise TypeError(value)
@@ -87,13 +79,13 @@ def name_of(value: Any) -> str:
 class Names:
     """Names without blanks, as TREC and LETOR files need them: "red shoes" is red_shoes."""
 
-    def __init__(self, what: str, source: Path) -> None:
-        self.what, self.source = what, source
+    def __init__(self, what: str) -> None:
+        self.what = what
         self._given: dict[str, str] = {}
 
-    def __call__(self, given: str, line: int | None = None) -> str:
+    def __call__(self, given: str, where: str) -> str:
         given = given.replace("\ufeff", "")  # a mark of files, that a reader would drop again
-        found, where = "_".join(given.split()), at(self.source, line)
+        found = "_".join(given.split())
         if not found:
             raise DataError(f"{where}: a {self.what} is empty.")
         other = self._given.setdefault(found, " ".join(given.split()))
