@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from firstpage.kernels.losses import listwise as kernel
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
 from firstpage.losses.loss import Loss, Run, Target, Traits, safe_inverse
 from firstpage.losses.terms import Term
-from firstpage.types import Floats, Ints
+from firstpage.types import Array, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _PlackettLuce:
         rows = {"weight": weight, "pull": pull * weight, "mass": found.at_starts(self.mass)}
         return [Term("plackett_luce", rows, np.ones(len(found.offsets) - 1))]
 
-    def _common(self, lo: int, hi: int) -> list[Any]:
+    def _common(self, lo: int, hi: int) -> list[Array]:
         found = self.levels
         a, b = int(found.offsets[lo]), int(found.offsets[hi])
         return [
@@ -164,7 +164,7 @@ class Cosine(Loss):
 
     k: int | None = None
     floor: float = 1e-6
-    traits: ClassVar[Traits] = Traits(convex=False, shift=False)
+    traits: ClassVar[Traits] = Traits(convex=False)
 
     def target(self, truth: Truth, weights: Floats | None = None) -> Target:
         psi = relevance(truth, weights, self.k)

@@ -10,6 +10,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import FirstpageError
+from firstpage.losses.terms import Term
 from firstpage.types import Floats
 
 Run = Callable[[], object]
@@ -23,13 +24,11 @@ class IncompatibleParts(FirstpageError, ValueError):
 class Traits:
     """What solvers may ask of a loss.
 
-    shift: adding a number to all scores of a query changes nothing.
     quadratic: its curvature is the same for all scores.
     """
 
     smooth: bool = True
     convex: bool = True
-    shift: bool = True
     quadratic: bool = False
 
 
@@ -42,6 +41,10 @@ class Target(Protocol):
 
     def stiffness(self) -> Floats:
         """A number a query: at equal scores it bends as this times the covariance of features."""
+        ...
+
+    def terms(self) -> list[Term] | None:
+        """The loss as a device computes it; None where only the host can."""
         ...
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:

@@ -25,7 +25,7 @@ class SquaredError(Loss):
 
     k: int | None = None
     average: bool = True
-    traits: ClassVar[Traits] = Traits(shift=False, quadratic=True)
+    traits: ClassVar[Traits] = Traits(quadratic=True)
 
     def target(self, truth: Truth, weights: Floats | None = None) -> Target:
         weight = np.ones(len(truth.labels)) if weights is None else weights.astype(np.float64)

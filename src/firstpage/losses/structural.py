@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from firstpage.kernels.losses.average_precision import average_precision_hinge
 from firstpage.losses.delta import Delta, delta
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
 from firstpage.losses.loss import Loss, Run, Target, Traits, flat, safe_inverse
-from firstpage.types import Bools, Floats, Ints, Words
+from firstpage.losses.terms import Term
+from firstpage.types import Array, Bools, Floats, Ints, Words
 
 Scaling = Literal["margin", "slack"]
 Reference = Literal["resort", "mean", "fixed"]
@@ -78,6 +79,9 @@ class _Cuts:
 
     def stiffness(self) -> Floats:
         return (self.counts > 1).astype(np.float64)
+
+    def terms(self) -> list[Term] | None:
+        return None
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         found = self.levels
@@ -159,7 +163,7 @@ class Structural:
     """
 
     def __init__(
-        self, loss: StructuralHinge, found: Levels, labels: Floats, docs: Any, inside: Bools
+        self, loss: StructuralHinge, found: Levels, labels: Floats, docs: Array, inside: Bools
     ) -> None:
         self._loss, self._levels, self._docs = loss, found, docs
         counts = query_sums(inside.astype(np.float64), found.offsets).astype(np.int64)
@@ -198,6 +202,9 @@ class Structural:
 
     def stiffness(self) -> Floats:
         return np.ones(len(self._starts) - 1)
+
+    def terms(self) -> list[Term] | None:
+        return None
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         n, here = self._room(lo, hi)

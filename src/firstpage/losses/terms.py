@@ -1,7 +1,7 @@
 """Losses as terms: what a device needs to compute them, in plain arrays.
 
-A target (losses/base.py) that can say itself in terms has `terms()`; any other is computed on the
-host.  A term is one of few kinds of list losses:
+`Target.terms` returns them, or None for a loss that is computed on the host.  A term is one of few
+kinds of list losses:
 
 plackett_luce  sum of mass * log(sum of weight * exp(score), from here on down) - pull * score
 pairs          sum over u, v, place of v >= end of u, of up_u * low_v * log(1 + exp(s_v - s_u))
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from firstpage.types import Array, Floats, Ints
 
@@ -56,10 +55,3 @@ class ShortLists:
     table: Ints
     starts: Ints
     reach: Floats
-
-
-def terms_of(target: Any) -> list[Term] | None:
-    """The terms of a target; None where it has none, or a part of it has not."""
-    say = getattr(target, "terms", None)
-    found: list[Term] | None = None if say is None else say()
-    return found
