@@ -184,7 +184,9 @@ class LinearScoring(ScoringBase):
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> LinearScoring:
-        weights = np.array(stored["weights"], np.float64)
+        weights, intercept = np.array(stored["weights"], np.float64), float(stored["intercept"])
         if weights.ndim != 1 or not np.isfinite(weights).all():
             raise DataError("the weights are not one finite number a feature")
-        return cls(weights, float(stored["intercept"]))
+        if not np.isfinite(intercept):
+            raise DataError("the intercept is not finite")
+        return cls(weights, intercept)

@@ -224,4 +224,7 @@ class MLPScoring(ScoringBase):
         fit = shapes == ((size,), (size,), (size, hidden), (hidden,), (hidden,))
         if not fit or not all(np.isfinite(a).all() for a in (mean, deviation, W, b, v)):
             raise DataError("the layers of the network do not fit each other")
-        return cls(mean, deviation, W, b, v, float(stored["c"]))
+        c = float(stored["c"])
+        if not (deviation > 0).all() or not np.isfinite(c):
+            raise DataError("a deviation of the network is not above 0, or its output not finite")
+        return cls(mean, deviation, W, b, v, c)

@@ -35,6 +35,11 @@ NO_SPLIT = (
     "the trees have no split. Each feature is constant, or there are too few documents for two "
     "leaves; lower min_docs, as in scorer='trees(min_docs=5)'."
 )
+SPARSE = (
+    "xgboost reads what a sparse matrix leaves out as missing, not as 0; grow trees of LightGBM "
+    "(library=lightgbm), or use data.dense() first, if it fits into memory."
+)
+ROWS = 1 << 16  # that XGBoost scores at a time
 Grown = Callable[[int, Untyped, Floats | None], bool]
 """(number of trees, the booster, scores of the validation documents) -> whether to stop."""
 
@@ -172,7 +177,12 @@ class LightGBM:
 
     @classmethod
     def predict(cls, text: str, X: Features, threads: int) -> Floats:
-        scores = cls.read(text).predict(X, raw_score=True, num_threads=threads)
+        rows: Untyped = X
+        if not isinstance(X, np.ndarray):
+            from scipy.sparse import csr_matrix
+
+            rows = csr_matrix(X)  # LightGBM would convert it with a warning
+        scores = cls.read(text).predict(rows, raw_score=True, num_threads=threads)
         return np.asarray(scores, np.float64)
 
     @staticmethod
@@ -219,6 +229,8 @@ class XGBoost:
         threads: int,
     ) -> tuple[Untyped, int]:
         xgboost = xgboost_or_error()
+        if not isinstance(X, np.ndarray) or not isinstance(valid, np.ndarray | None):
+            raise DataError(SPARSE)
         data = xgboost.DMatrix(X, np.zeros(X.shape[0]), nthread=threads)
         other = None if valid is None else xgboost.DMatrix(valid, nthread=threads)
         params = cls.params(trees, seed, threads)
@@ -258,9 +270,14 @@ class XGBoost:
 
     @classmethod
     def predict(cls, text: str, X: Features, threads: int) -> Floats:
-        booster = cls.read(text, threads)
-        data = xgboost_or_error().DMatrix(X, nthread=threads)
-        return np.asarray(booster.predict(data, output_margin=True), np.float64)
+        booster, matrix = cls.read(text, threads), xgboost_or_error().DMatrix
+        scores = [np.empty(0)]
+        for lo in range(0, X.shape[0], ROWS):
+            rows = X[lo : lo + ROWS]
+            dense = rows if isinstance(rows, np.ndarray) else rows.toarray()  # 0 is not missing
+            data = matrix(dense, nthread=threads)
+            scores.append(booster.predict(data, output_margin=True))
+        return np.concatenate(scores).astype(np.float64)
 
     @staticmethod
     def gains(text: str, n_features: int) -> Floats:
@@ -375,4 +392,6 @@ class TreesScoring(ScoringBase):
             raise DataError(f"trees of the library {stored['library']!r} cannot be read.")
         if not LIBRARIES[stored["library"]].whole(stored["text"]):
             raise DataError(f"the trees are no whole model of {stored['library']}.")
-        return cls(stored["library"], stored["text"], int(stored["n_features"]))
+        if type(stored["n_features"]) is not int or stored["n_features"] < 1:
+            raise DataError("the number of features of the trees is no number from 1 on")
+        return cls(stored["library"], stored["text"], stored["n_features"])
