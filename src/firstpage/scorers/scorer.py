@@ -17,7 +17,7 @@ Run = Callable[[], object]
 Slices = list[Ints]
 """Boundaries of neighbouring queries, one array a slice."""
 JsonObject: TypeAlias = dict[str, Any]
-"""A scoring as a model file holds it."""
+"""An object of a JSON file, such as a scoring in a model file."""
 
 
 class Fitting(Protocol):

@@ -6,7 +6,6 @@ Both compute in float32; RankLib's linear models in float64.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from firstpage.interop.export import ranklib
 from firstpage.interop.export.float32 import above32, single_weights
 from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Tree
+from firstpage.scorers.scorer import JsonObject
 
 HOW = """Fill in the templates of `features.json`, and upload (once, before the first model of all:
 `curl -XPUT 'http://localhost:9200/_ltr'`):
@@ -71,7 +71,7 @@ def _files(subject: Subject, kind: str, definition: str, constant: bool) -> File
     return Files("model.json", contents, HOW.replace("NAME", subject.name))
 
 
-def _feature(subject: Subject, name: str) -> dict[str, Any]:
+def _feature(subject: Subject, name: str) -> JsonObject:
     known = subject.features.known.get(name, {})
     if "template" in known:
         params = known.get("params", [])
@@ -84,7 +84,7 @@ def _feature(subject: Subject, name: str) -> dict[str, Any]:
     return _with(name, ["keywords"], {"match": {"FILL_IN": "{{keywords}}"}})
 
 
-def _with(name: str, params: list[str], template: dict[str, Any]) -> dict[str, Any]:
+def _with(name: str, params: list[str], template: JsonObject) -> JsonObject:
     return {
         "name": name, "params": params, "template_language": "mustache", "template": template,
     }  # fmt: skip
@@ -96,7 +96,7 @@ class _Numbered:
     def __init__(self, subject: Subject, tree: Tree) -> None:
         self.names, self.tree, self.count = subject.features.names, tree, 0
 
-    def node(self, at: int, depth: int) -> dict[str, Any]:
+    def node(self, at: int, depth: int) -> JsonObject:
         number, tree = self.count, self.tree
         self.count += 1
         if tree.feature[at] < 0:

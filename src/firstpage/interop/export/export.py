@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
@@ -16,6 +16,9 @@ from firstpage.interop.export import elastic, native, onnx, portable, ranklib, s
 from firstpage.interop.export.subject import Files, Given, Subject, features_of, part_of
 from firstpage.rankers.model_files import Model, model_of, read_model
 from firstpage.registry import lookup
+
+if TYPE_CHECKING:
+    from firstpage.rankers.ranker import Ranker
 
 FILL = "FILL_IN"
 FUNCTION = re.compile(r"# feature \d+: (\".*\").*\n\s*function \w+\(\) \{\n\s*expression(.*)\n")
@@ -82,7 +85,7 @@ def _defined(text: bytes) -> dict[str, bool]:
     if plain.startswith("rank-profile"):
         return {name: said.strip() != ": 0" for name, said in FUNCTION.findall(plain)}
     try:
-        held: Any = json.loads(plain)
+        held = json.loads(plain)
     except (ValueError, RecursionError):
         return {}
     if isinstance(held, dict):
@@ -237,7 +240,7 @@ class Export:
 
 
 def export(
-    model: Any,
+    model: Ranker | Model | str | os.PathLike[str],
     to: str,
     output: str | os.PathLike[str] | None = None,
     *,
@@ -278,7 +281,7 @@ def export(
     return done
 
 
-def _model(given: Any) -> Model:
+def _model(given: Ranker | Model | str | os.PathLike[str]) -> Model:
     if isinstance(given, Model):
         return given
     if isinstance(given, (str, os.PathLike)):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Forest
+from firstpage.scorers.scorer import JsonObject
+from firstpage.types import Array
 
 HOW = """`from model import score` (or whatever the file is called): `score(X)` takes the features
 of one query's candidates, a row a document, and returns one score each; `score(X, qid)` those of
@@ -31,8 +33,8 @@ def _plain(text: str) -> str:
     return "".join(c for c in text if c.isascii() and (c.isalnum() or c in " ._()=,'+-"))
 
 
-def _held(subject: Subject) -> dict[str, Any]:
-    found: dict[str, Any] = {"features": list(subject.features.names), "kind": subject.kind}
+def _held(subject: Subject) -> JsonObject:
+    found: JsonObject = {"features": list(subject.features.names), "kind": subject.kind}
     if subject.transform is not None:
         found["scaling"] = subject.transform.to_dict()
     if subject.kind == "linear":
@@ -46,14 +48,16 @@ def _held(subject: Subject) -> dict[str, Any]:
     return found
 
 
-def forest_arrays(forest: Forest) -> dict[str, Any]:
+def forest_arrays(forest: Forest) -> JsonObject:
     """All nodes in one table; a tree begins at its root."""
-    roots, parts = [], {n: list[Any]() for n in ("feature", "threshold", "left", "right", "value")}
-    for tree in forest.trees:
-        start = len(parts["feature"])
-        roots.append(start)
-        for name in ("feature", "threshold", "value"):
-            parts[name] += getattr(tree, name).tolist()
-        for name in ("left", "right"):
-            parts[name] += (getattr(tree, name) + start).tolist()
+    trees = forest.trees
+    roots = offsets_from_lengths([len(tree.feature) for tree in trees])[:-1].tolist()
+    columns: dict[str, list[Array]] = {
+        "feature": [tree.feature for tree in trees],
+        "threshold": [tree.threshold for tree in trees],
+        "left": [tree.left + root for tree, root in zip(trees, roots, strict=True)],
+        "right": [tree.right + root for tree, root in zip(trees, roots, strict=True)],
+        "value": [tree.value for tree in trees],
+    }
+    parts = {name: np.concatenate(column).tolist() for name, column in columns.items()}
     return {"roots": roots, "single": forest.single, **parts}

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +17,11 @@ from firstpage.errors import DataError, at
 from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.model_files import Model
 from firstpage.scorers.forest import DEEPEST, Forest
-from firstpage.scorers.scorer import Network, Scoring
+from firstpage.scorers.scorer import JsonObject, Network, Scoring
 from firstpage.types import Floats, Ints
 
 CONSTANT = "constant"
-Given = str | os.PathLike[str] | Sequence[Any] | None
+Given = str | os.PathLike[str] | Sequence[object] | None
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Features:
     """One different name a column; `known` holds definitions that the user gave, by name."""
 
     names: tuple[str, ...]
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    known: dict[str, JsonObject] = field(default_factory=dict)
 
     def constant(self) -> str:
         """A name that no feature has, for one that is always 1."""
@@ -69,7 +68,7 @@ def _in_order(found: Features, own: tuple[str, ...], source: str) -> Features:
     return found
 
 
-def _read(source: str) -> Any:
+def _read(source: str) -> object:
     try:
         text = read_all(Path(source)).decode()
     except UnicodeDecodeError as error:
@@ -77,12 +76,14 @@ def _read(source: str) -> Any:
     if not source.lower().endswith(".json"):
         return [line.strip() for line in text.splitlines() if line.strip()]
     try:
-        return json.loads(text)
+        parsed: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{at(source, getattr(error, 'lineno', 1))}: no JSON ({error}).") from None
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+        raise DataError(f"{at(source, line)}: no JSON ({error}).") from None
+    return parsed
 
 
-def _of_items(given: Any, count: int, source: str) -> Features:
+def _of_items(given: object, count: int, source: str) -> Features:
     """Names, or definitions as Solr's feature stores and Elasticsearch's feature sets have them."""
     if isinstance(given, dict):
         inner = given.get("featureset", given)
@@ -107,7 +108,7 @@ def _of_items(given: Any, count: int, source: str) -> Features:
     return _checked(tuple(names), known, count, source)
 
 
-def _writable(item: dict[str, Any], source: str) -> None:
+def _writable(item: JsonObject, source: str) -> None:
     """Refuse what JSON has no form for, such as NaN."""
     try:
         json.dumps(item, allow_nan=False).encode()
@@ -117,7 +118,7 @@ def _writable(item: dict[str, Any], source: str) -> None:
         ) from None
 
 
-def _is_constant(item: Any) -> bool:
+def _is_constant(item: object) -> bool:
     if not isinstance(item, dict) or not str(item.get("name")).startswith(CONSTANT):
         return False
     return item.get("params") == {"value": 1} or item.get("template") == {
@@ -126,7 +127,7 @@ def _is_constant(item: Any) -> bool:
 
 
 def _checked(
-    names: tuple[str, ...], known: dict[str, dict[str, Any]], count: int, source: str
+    names: tuple[str, ...], known: dict[str, JsonObject], count: int, source: str
 ) -> Features:
     if len(names) != count:
         raise DataError(f"{source}: {len(names)} names for the {count} features of the model.")
@@ -175,7 +176,7 @@ class Subject:
         if network is not None and not np.isfinite(network.c):
             raise DataError(f"{self.source}: its output is infinite.")
         if self.transform is not None and self.transform.per == "global":
-            self._scaling()
+            self.scaling()
 
     def coefficients(self) -> tuple[Floats, float]:
         """Of features as the model sees them."""
@@ -193,7 +194,7 @@ class Subject:
         weights, intercept = self.coefficients()
         constant = float(intercept)
         if self.transform is not None:
-            shift, scale = self._scaling()
+            shift, scale = self.scaling()
             with np.errstate(over="ignore", invalid="ignore"):
                 weights = weights / scale
                 constant = float(intercept - np.dot(weights, shift))
@@ -220,7 +221,7 @@ class Subject:
         found = self.own_forest()
         if self.transform is None:
             return found
-        shift, scale = self._scaling()
+        shift, scale = self.scaling()
 
         def change(feature: Ints, threshold: Floats) -> Floats:
             return unscaled(threshold, shift[feature], scale[feature]).astype(np.float64)
@@ -231,7 +232,8 @@ class Subject:
         """Trees over features as they come, for programs that compute in float32."""
         return forest32(self.forest(), self.source)
 
-    def _scaling(self) -> tuple[Floats, Floats]:
+    def scaling(self) -> tuple[Floats, Floats]:
+        """(shift, scale) of features that are scaled by numbers of all documents."""
         assert self.transform is not None
         shift, scale = self.transform.shift, self.transform.scale
         if (
