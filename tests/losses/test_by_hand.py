@@ -10,10 +10,9 @@ import pytest
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.focused import Focused, TopList, focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy, reach_table
-from firstpage.losses.pointwise import SquaredError
 
 
 def one(labels: list[float]) -> Truth:

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from firstpage.data.truth import Truth
 from firstpage.losses.focused import Focused, Scaled, TopList, focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
-from firstpage.losses.pointwise import SquaredError
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from tests.losses import reference as plain
 

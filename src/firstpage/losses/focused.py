@@ -12,11 +12,10 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.levels import Levels, expected_places, levels
 from firstpage.losses.listwise import TopOne
-from firstpage.losses.loss import Loss, Run, Target, Traits, safe_inverse
+from firstpage.losses.loss import Loss, Run, Target, Term, Traits, safe_inverse
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import LONGEST, Permutations
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
-from firstpage.losses.terms import Term
 from firstpage.registry import number
 from firstpage.types import Bools, Floats
 

@@ -13,8 +13,7 @@ from firstpage.errors import DataError
 from firstpage.kernels.losses import hinge
 from firstpage.kernels.losses import pairwise as kernel
 from firstpage.losses.levels import Levels, levels
-from firstpage.losses.loss import Loss, Run, Target, Traits, flat, safe_inverse
-from firstpage.losses.terms import Term
+from firstpage.losses.loss import Loss, Run, Target, Term, Traits, flat, safe_inverse
 from firstpage.types import Array, Floats, Ints
 
 Pairs = Literal["all", "cross"]

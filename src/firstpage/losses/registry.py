@@ -6,11 +6,10 @@ from inspect import signature
 from typing import Any
 
 from firstpage.losses.focused import focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
-from firstpage.losses.pointwise import SquaredError
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from firstpage.registry import PartError, Registry, by_class_name, plain, split
 

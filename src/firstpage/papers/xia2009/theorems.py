@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from firstpage.losses.focused import focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
-from firstpage.losses.pointwise import SquaredError
 from firstpage.papers.theory.checks import Check, Result, Run
 from firstpage.papers.theory.consistency import agreement, spaces_for, told
 from firstpage.papers.theory.minimizer import by_planes, least
