@@ -68,9 +68,9 @@ if TYPE_CHECKING:
     from firstpage.errors import MeasureError as MeasureError
     from firstpage.interop.export.export import Export as Export
     from firstpage.interop.export.export import export as export
-    from firstpage.interop.read.clicks import read_clicks as read_clicks
     from firstpage.interop.read.feature_log import read_feature_log as read_feature_log
-    from firstpage.interop.read.quepid import read_quepid as read_quepid
+    from firstpage.interop.read.judgments import read_clicks as read_clicks
+    from firstpage.interop.read.judgments import read_quepid as read_quepid
     from firstpage.interop.read.ranklib import read_ranklib as read_ranklib
     from firstpage.labeling.assessors import Chat as Chat
     from firstpage.labeling.assessors import Function as Function
@@ -145,9 +145,8 @@ _MODULES = {
     "demo.collection": ["stdlib_collection"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
     "interop.export.export": ["Export", "export"],
-    "interop.read.clicks": ["read_clicks"],
     "interop.read.feature_log": ["read_feature_log"],
-    "interop.read.quepid": ["read_quepid"],
+    "interop.read.judgments": ["read_clicks", "read_quepid"],
     "interop.read.ranklib": ["read_ranklib"],
     "labeling.assessors": ["Chat", "Function", "label"],
     "labeling.planning.assignment": ["make_assignment"],

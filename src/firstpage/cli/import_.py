@@ -64,7 +64,7 @@ def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: i
         return f"{model.training['imported']} with {model.n_features} features"
     if kind == "quepid":
         from firstpage.data.formats.trec import write_qrels
-        from firstpage.interop.read.quepid import read_quepid
+        from firstpage.interop.read.judgments import read_quepid
 
         judged = read_quepid(file)
         write_qrels(judged, output)
@@ -77,7 +77,7 @@ def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: i
         data = read_feature_log(file, None if qrels is None else read_qrels(qrels))
         write(data, output)
         return data
-    from firstpage.interop.read.clicks import read_clicks, write_pairs
+    from firstpage.interop.read.judgments import read_clicks, write_pairs
 
     pairs = read_clicks(file)
     write_pairs(pairs, output)

@@ -1,4 +1,4 @@
-"""Losses of whole lists: Plackett-Luce (ListMLE), softmax cross entropy (ListNet), cosine, squares."""
+"""Losses of whole lists: Plackett-Luce, softmax cross entropy, cosine, squared error."""
 
 from __future__ import annotations
 

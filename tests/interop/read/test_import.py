@@ -10,7 +10,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.io.json_files import write_json
-from firstpage.interop.read.clicks import write_pairs
+from firstpage.interop.read.judgments import write_pairs
 from firstpage.labeling.simulation.votes import read_votes
 from firstpage.rankers.model_files import read_model
 from tests.cli.conftest import run  # noqa: F401

@@ -1,22 +1,74 @@
-"""Learning to rank of Elasticsearch and OpenSearch: linear, XGBoost's JSON, RankLib's text.
+"""RankLib's model files, and learning to rank of Elasticsearch and OpenSearch, which reads them:
+linear, XGBoost's JSON, RankLib's text.
 
-Both compute in float32; RankLib's linear models in float64.
+All compute in float32; RankLib's linear models in float64.  In RankLib features are numbers from 1
+on, in the order of the model's.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.interop.export import ranklib
-from firstpage.interop.export.float32 import above32, single_weights
+from firstpage.interop.export.float32 import above32, single_weights, written
 from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Tree
 from firstpage.scorers.scorer import JsonObject
 
-HOW = """Fill in the templates of `features.json`, and upload (once, before the first model of all:
+HOW_RANKLIB = """\
+Score a LETOR file with RankLib: `java -jar RankLib.jar -load MODEL -rank FILE -score OUT`.
+Feature 1 is the first column of the model, and so on. Trees compute in float32."""
+
+
+def export_ranklib(subject: Subject) -> Files:
+    return Files("model.txt", {"model.txt": ranklib_text(subject).encode()}, HOW_RANKLIB)
+
+
+def ranklib_text(subject: Subject) -> str:
+    """A model file: "Linear Regression", whose number 0 is the intercept, or "LambdaMART"."""
+    if subject.kind == "linear":
+        weights, intercept = subject.weights()
+        pairs = [f"{i}:{w!r}" for i, w in enumerate(weights.tolist(), 1)]
+        return "\n".join(["## Linear Regression", "## Lambda = 0.0", f"0:{intercept!r} "]) + (
+            " ".join(pairs) + "\n"
+        )
+    trees = subject.forest32().trees
+    leaves = max(int((tree.feature < 0).sum()) for tree in trees)
+    lines = [
+        "## LambdaMART",
+        f"## No. of trees = {len(trees)}",
+        f"## No. of leaves = {leaves}",
+        "## No. of threshold candidates = 256",
+        "## Learning rate = 1.0",
+        "## Stop early = 100",
+        "",
+        "<ensemble>",
+    ]
+    for number, tree in enumerate(trees, 1):
+        lines.append(f'\t<tree id="{number}" weight="1.0">')
+        lines.append("\t\t<split>")
+        lines += _node(tree, 0, "\t\t\t")
+        lines += ["\t\t</split>", "\t</tree>"]
+    return "\n".join([*lines, "</ensemble>", ""])
+
+
+def _node(tree: Tree, at: int, indent: str) -> Iterator[str]:
+    if tree.feature[at] < 0:
+        yield f"{indent}<output> {written(tree.value[at])} </output>"
+        return
+    yield f"{indent}<feature> {int(tree.feature[at]) + 1} </feature>"
+    yield f"{indent}<threshold> {written(tree.threshold[at])} </threshold>"
+    for side, child in (("left", tree.left[at]), ("right", tree.right[at])):
+        yield f'{indent}<split pos="{side}">'
+        yield from _node(tree, int(child), indent + "\t")
+        yield f"{indent}</split>"
+
+
+HOW_ELASTIC = """\
+Fill in the templates of `features.json`, and upload (once, before the first model of all:
 `curl -XPUT 'http://localhost:9200/_ltr'`):
 
     curl -XPOST 'http://localhost:9200/_ltr/_featureset/NAME' \\
@@ -35,16 +87,16 @@ window are not comparable, so make the window as large as what you show."""
 KEYS = ("name", "params", "template_language", "template")  # others are refused there
 
 
-def export(subject: Subject) -> Files:
+def export_elastic(subject: Subject) -> Files:
     if subject.kind == "linear":
         return _linear(subject)
     trees = [_Numbered(subject, tree).node(0, 0) for tree in subject.forest32().trees]
     return _files(subject, "model/xgboost+json", json.dumps(trees, allow_nan=False), False)
 
 
-def export_ranklib(subject: Subject) -> Files:
+def export_elastic_ranklib(subject: Subject) -> Files:
     """The same, with the model as a RankLib file."""
-    return _files(subject, "model/ranklib", ranklib.text_of(subject), False)
+    return _files(subject, "model/ranklib", ranklib_text(subject), False)
 
 
 def _linear(subject: Subject) -> Files:
@@ -68,7 +120,7 @@ def _files(subject: Subject, kind: str, definition: str, constant: bool) -> File
         "model.json": json.dumps(held, indent=1, allow_nan=False).encode() + b"\n",
         "features.json": json.dumps(stored, indent=1, allow_nan=False).encode() + b"\n",
     }
-    return Files("model.json", contents, HOW.replace("NAME", subject.name))
+    return Files("model.json", contents, HOW_ELASTIC.replace("NAME", subject.name))
 
 
 def _feature(subject: Subject, name: str) -> JsonObject:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
-from firstpage.interop.export import elastic, native, onnx, portable, ranklib, solr, vespa
+from firstpage.interop.export import elastic, runtimes, solr, vespa
 from firstpage.interop.export.subject import Files, Given, Subject, features_of, part_of
 from firstpage.rankers.model_files import Model, model_of, read_model
 from firstpage.registry import lookup
@@ -143,11 +143,11 @@ class Target:
 
 
 _ELASTIC = Target(
-    "Elasticsearch", elastic.export,
+    "Elasticsearch", elastic.export_elastic,
     "LTR plugin: model/linear or model/xgboost+json, and a feature set",
 )  # fmt: skip
 _RANKLIB = Target(
-    "Elasticsearch", elastic.export_ranklib, "LTR plugin: model/ranklib, and a feature set"
+    "Elasticsearch", elastic.export_elastic_ranklib, "LTR plugin: model/ranklib, and a feature set"
 )
 TARGETS: dict[str, Target] = {
     "solr": Target(
@@ -157,17 +157,23 @@ TARGETS: dict[str, Target] = {
     "opensearch": _ELASTIC,
     "elasticsearch-ranklib": _RANKLIB,
     "opensearch-ranklib": _RANKLIB,
-    "ranklib": Target("RankLib", ranklib.export, "a model file of RankLib"),
+    "ranklib": Target("RankLib", elastic.export_ranklib, "a model file of RankLib"),
     "vespa": Target("Vespa", vespa.export, "a rank profile, the score an expression"),
     "vespa-onnx": Target(
         "Vespa", vespa.export_onnx, "a rank profile and an ONNX model", ALL, typed=True
     ),
-    "onnx": Target("ONNX", onnx.export, "a graph, scaling inside", ALL, "query", typed=True),
-    "numpy": Target(
-        "NumPy", portable.export, "one Python file that needs NumPy alone", ALL, "query"
+    "onnx": Target(
+        "ONNX", runtimes.export_onnx, "a graph, scaling inside", ALL, "query", typed=True
     ),
-    "lightgbm": Target("LightGBM", native.export, "LightGBM's own file", ("lightgbm",), "none"),
-    "xgboost": Target("XGBoost", native.export, "XGBoost's own file", ("xgboost",), "none"),
+    "numpy": Target(
+        "NumPy", runtimes.export_numpy, "one Python file that needs NumPy alone", ALL, "query"
+    ),
+    "lightgbm": Target(
+        "LightGBM", runtimes.export_library, "LightGBM's own file", ("lightgbm",), "none"
+    ),
+    "xgboost": Target(
+        "XGBoost", runtimes.export_library, "XGBoost's own file", ("xgboost",), "none"
+    ),
 }
 
 

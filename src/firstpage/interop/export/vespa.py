@@ -10,7 +10,7 @@ import re
 
 from firstpage.errors import DataError
 from firstpage.interop.export.float32 import note_sums
-from firstpage.interop.export.onnx import graph_of
+from firstpage.interop.export.runtimes import graph_of
 from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Tree
 

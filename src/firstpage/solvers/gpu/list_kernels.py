@@ -2,7 +2,7 @@
 
 Documents stand from best to worst label.  Every function computes one query: from the scores at
 S + at it writes slopes to G + at (D is workspace there), and returns the value.  A, B and K are
-what the kind of term needs of each document (see losses/terms.py), at `lo`.  `top` and `low` are
+what the kind of term needs of each document (see `losses.loss.Term`), at `lo`.  `top` and `low` are
 the greatest and the least score.  Where these are near each other, sums of exponentials are taken
 as they are; where they are far apart, through logarithms.
 """

@@ -1,25 +1,68 @@
-"""Clicks as preferences: who was clicked beats those that were seen above it and not clicked.
+"""Judgments of other programs: Quepid's ratings, and clicks as preferences.
 
-The rule is Joachims' "click > skip above" (KDD 2002).  People look at the first places most, and
-trust them: such pairs only ever say that a lower document beats a higher one, and pairs that were
-never shown in both orders say nothing of the other.  They are evidence relative to the order that
-was shown, not judgments.
+Who was clicked beats those that were seen above it and not clicked: Joachims' "click > skip above"
+(KDD 2002).  People look at the first places most, and trust them: such pairs only ever say that a
+lower document beats a higher one, and pairs that were never shown in both orders say nothing of the
+other.  They are evidence relative to the order that was shown, not judgments.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from firstpage.data.formats.trec import Qrels
 from firstpage.data.ids import encoded
 from firstpage.data.io.files import suffix_of, write_bytes
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.interop.read.rows import Json, json_values, name_of, table
+from firstpage.interop.read.rows import Json, Names, json_values, name_of, table
 
-COLUMNS = {
+RATING_COLUMNS = {
+    "query": ("query", "query_text", "query text"),
+    "document": ("docid", "doc_id", "doc id"),
+    "rating": ("rating", "judgement", "judgment", "grade"),
+}
+
+
+def read_quepid(path: str | os.PathLike[str]) -> Qrels:
+    """Judgments of Quepid's basic export.
+
+    Rows without a rating are left out; blanks in queries and document ids become "_".
+    """
+    file = Path(path)
+    query, document = Names("query"), Names("document id")
+    found: dict[str, dict[str, float]] = {}
+    unrated = 0
+    for where, row in table(file, RATING_COLUMNS):
+        if not row["rating"]:
+            unrated += 1
+            continue
+        try:
+            rating = float(row["rating"].replace("_", "?"))  # which Python would read over
+        except ValueError:
+            rating = math.nan
+        if not math.isfinite(rating):
+            raise DataError(f"{where}: the rating {row['rating']!r} is no number.")
+        docs = found.setdefault(query(row["query"], where), {})
+        if docs.setdefault(document(row["document"], where), rating) != rating:
+            raise DataError(
+                f"{where}: {row['document']!r} has another rating for {row['query']!r} "
+                "above; export one rating a document."
+            )
+    if not found:
+        raise DataError(f"{file}: holds no ratings.")
+    if unrated:
+        warnings.warn(
+            f"{file}: {unrated} rows without a rating are left out.", FirstpageWarning, stacklevel=2
+        )
+    return Qrels.from_dict(found, file.name)
+
+
+CLICK_COLUMNS = {
     "query": ("query", "qid"), "document": ("docid", "doc_id", "document"),
     "position": ("position", "rank"), "clicked": ("clicked", "click", "clicks"),
 }  # fmt: skip
@@ -97,7 +140,7 @@ def _filled(value: Json) -> str:
 def _table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
     query, first, last, shown, clicked = "", 0, 0, list[str](), set[str]()
     starts: set[int] = set()
-    for where, row in table(file, COLUMNS):
+    for where, row in table(file, CLICK_COLUMNS):
         position, click = _row(row, where)
         same = bool(shown) and row["query"] == query
         if same and first < position <= last:

@@ -1,27 +1,105 @@
-"""ONNX: one graph from a query's candidates to their scores, scaling inside.
+"""Models for programs of one's own: ONNX runtimes, NumPy alone, the library that grew the trees.
 
-All is computed in float64, whatever the input, in the order of `predict`; scaled features are
-rounded to the type of the input, as `predict` does.
+ONNX: one graph from a query's candidates to their scores, scaling inside.  All is computed in
+float64, whatever the input, in the order of `predict`; scaled features are rounded to the type of
+the input, as `predict` does.  NumPy: one Python file, which computes as `predict` does.
 """
 
 from __future__ import annotations
 
 import json
+import textwrap
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError, need
 from firstpage.interop.export.float32 import single_leaves
 from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Forest
+from firstpage.scorers.scorer import JsonObject
+from firstpage.types import Array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+
+SUFFIX = {"lightgbm": "txt", "xgboost": "json"}
+CALL = {
+    "lightgbm": "lightgbm.Booster(model_file='model.txt').predict(X, raw_score=True)",
+    "xgboost": (
+        "booster = xgboost.Booster(); booster.load_model('model.json'); "
+        "booster.predict(xgboost.DMatrix(X), output_margin=True)"
+    ),
+}
+
+
+def export_library(subject: Subject) -> Files:
+    model = subject.scoring.library_model
+    assert model is not None, f"{subject.kind} is no model of a library"
+    file = f"model.{SUFFIX[model.library]}"
+    columns = json.dumps(list(subject.features.names), indent=1).encode() + b"\n"
+    contents = {file: model.text.encode(), "columns.json": columns}
+    how = f"In Python: `{CALL[model.library]}`. `columns.json` names the columns of X, in order."
+    return Files(file, contents, how)
+
+
+HOW_NUMPY = """\
+`from model import score` (or whatever the file is called): `score(X)` takes the features
+of one query's candidates, a row a document, and returns one score each; `score(X, qid)` those of
+many queries. On the command line: `python model.py < features.txt`, numbers with blanks between."""
+WIDE = 96
+
+
+def export_numpy(subject: Subject) -> Files:
+    held = json.dumps(_held(subject), separators=(",", ":"))
+    lines = [repr(held[at : at + WIDE]) for at in range(0, len(held), WIDE)]
+    body = files("firstpage.interop.export").joinpath("scorer.txt").read_text("utf-8")
+    text = body.replace("@MODEL@", textwrap.indent("\n".join(lines), "    "))
+    text = text.replace("@ABOUT@", f"{_plain(subject.ranker)}, {len(subject.features.names)}")
+    return Files("model.py", {"model.py": text.encode()}, HOW_NUMPY)
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text if c.isascii() and (c.isalnum() or c in " ._()=,'+-"))
+
+
+def _held(subject: Subject) -> JsonObject:
+    found: JsonObject = {"features": list(subject.features.names), "kind": subject.kind}
+    if subject.transform is not None:
+        found["scaling"] = subject.transform.to_dict()
+    if subject.kind == "linear":
+        weights, intercept = subject.coefficients()
+        found |= {"weights": weights.tolist(), "intercept": float(intercept)}
+    elif subject.kind == "network":
+        layers = subject.network()._asdict()
+        found |= {name: np.asarray(layer, np.float64).tolist() for name, layer in layers.items()}
+    else:
+        found |= forest_arrays(subject.own_forest())
+    return found
+
+
+def forest_arrays(forest: Forest) -> JsonObject:
+    """All nodes in one table; a tree begins at its root."""
+    trees = forest.trees
+    roots = offsets_from_lengths([len(tree.feature) for tree in trees])[:-1].tolist()
+    columns: dict[str, list[Array]] = {
+        "feature": [tree.feature for tree in trees],
+        "threshold": [tree.threshold for tree in trees],
+        "left": [tree.left + root for tree, root in zip(trees, roots, strict=True)],
+        "right": [tree.right + root for tree, root in zip(trees, roots, strict=True)],
+        "value": [tree.value for tree in trees],
+    }
+    parts = {name: np.concatenate(column).tolist() for name, column in columns.items()}
+    return {"roots": roots, "single": forest.single, **parts}
+
+
 Untyped: TypeAlias = Any
 """A node, tensor, attribute or model of ONNX, which is optional."""
-HOW = """The input `features` has one row for each candidate of ONE query, the output `scores` one
+HOW_ONNX = """\
+The input `features` has one row for each candidate of ONE query, the output `scores` one
 number each:
 
     import onnxruntime
@@ -32,8 +110,8 @@ The names of the columns are in the metadata of the model (`features`). Numbers 
 OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # read by ONNX Runtime from 1.14 on
 
 
-def export(subject: Subject) -> Files:
-    return Files("model.onnx", {"model.onnx": graph_of(subject, "documents")}, HOW)
+def export_onnx(subject: Subject) -> Files:
+    return Files("model.onnx", {"model.onnx": graph_of(subject, "documents")}, HOW_ONNX)
 
 
 def graph_of(subject: Subject, rows: str | int) -> bytes:
