@@ -22,6 +22,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.remarks import remarks_of, warn_of
+from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.io.files import (
     BOM,
     check_readable,
@@ -82,10 +83,7 @@ def read_table(
 
 
 def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
-    """Return the names in the first line of a CSV file, and what separates them.
-
-    That is the comma, the semicolon or the tab, whichever makes the most names.
-    """
+    """Return the names in the first line of a CSV file, and what separates them."""
     if isinstance(source, io.BytesIO):
         raw = source.getvalue()[:HEAD]
     else:
@@ -93,9 +91,8 @@ def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
             raw = stream.read(HEAD)
     lines = raw.removeprefix(BOM).decode("utf-8", "replace").splitlines()
     first = next((line for line in lines if line.strip()), "")
-    heads = {by: next(csv.reader([first], delimiter=by), []) for by in (",", ";", "\t")}
-    separator = max(heads, key=lambda by: len(heads[by]))
-    return heads[separator], separator
+    separator = separator_of(str(file), first)
+    return next(csv.reader([first], delimiter=separator), []), separator
 
 
 def _check_distinct(columns: Iterable[str], source: str) -> None:
