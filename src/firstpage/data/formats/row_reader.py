@@ -1,7 +1,7 @@
 """Files as rows: JSON lines, tables separated by commas, semicolons or tabs, Parquet.
 
-One reader serves files of the user's own (`file_rows`, `file_cells`) and uploads, which are read with
-limits: they may be a trap.
+One reader serves files of the user's own (`file_rows`, `file_cells`) and uploads, which are read
+with limits: they may be a trap.
 """
 
 from __future__ import annotations
