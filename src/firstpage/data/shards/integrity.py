@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +11,6 @@ from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.types import Array, Words
 
-SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
 AGAIN = "half-written, or damaged; write the shards again."
 
 
@@ -39,17 +36,6 @@ class Once:
                     )
         self._known = np.sort(np.concatenate([self._known, hashes]), kind="stable")
         self._shards.append((name, data.queries.compact()))
-
-
-def hash_of(data: Dataset) -> str:
-    """Of labels, queries and (at most 64 KB of) features."""
-    found = hashlib.sha256(data.y.tobytes() + data.offsets.tobytes())
-    ids = data.queries.compact()
-    found.update(ids.data.tobytes() + ids.ends.tobytes())
-    X: Any = data.X if isinstance(data.X, np.ndarray) else data.X.data.reshape(-1, 1)
-    step = max(1, -(-X.nbytes // SAMPLED))
-    found.update(np.ascontiguousarray(X[::step]).tobytes())
-    return found.hexdigest()
 
 
 def has_arrays(folder: Path) -> bool:
@@ -78,7 +64,7 @@ def check_same(data: Dataset, sha256: str) -> None:
     Labels and queries are looked at whole, of features what the hash looks at; and that sparse
     ones lie in the matrix, for kernels trust them.
     """
-    same = hash_of(data) == sha256
+    same = data.sha256 == sha256
     if same and not isinstance(data.X, np.ndarray):
         ends, columns = data.X.indptr, data.X.indices
         same = bool(ends[0] == 0 and ends[-1] == len(columns) and (np.diff(ends) >= 0).all())

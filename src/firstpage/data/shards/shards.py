@@ -27,7 +27,7 @@ from firstpage.data.formats.letor_reader import FeatureZero
 from firstpage.data.formats.registry import SUFFIXES, read
 from firstpage.data.io.files import suffix_of
 from firstpage.data.io.json_files import Kind, digest
-from firstpage.data.shards.integrity import AGAIN, Once, check_same, has_arrays, hash_of, mapped
+from firstpage.data.shards.integrity import AGAIN, Once, check_same, has_arrays, mapped
 from firstpage.errors import DataError, FirstpageWarning
 
 FILE = Kind("firstpage-shards", 1, "table of shards")
@@ -265,7 +265,7 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
         names, sparse = data.feature_names, sparse or data.is_sparse
         width = max(width, data.n_features)
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
-        found.append(Shard(path.name, data.n_docs, len(data), hash_of(data)))
+        found.append(Shard(path.name, data.n_docs, len(data), data.sha256))
         widths[path.name] = data.n_features
     warn_of_widths(str(place), widths)
     return Shards(place, tuple(found), width, dtype, sparse, names, (low, high), zero_based)

@@ -17,8 +17,7 @@ from firstpage.data.formats.letor import to_arrays
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.registry import format_of, read
 from firstpage.data.io.atomic_folder import appearing
-from firstpage.data.io.files import Progress
-from firstpage.data.shards.integrity import Once, hash_of
+from firstpage.data.shards.integrity import Once
 from firstpage.data.shards.shards import (
     FILE,
     TABLE,
@@ -29,6 +28,7 @@ from firstpage.data.shards.shards import (
     warn_of_widths,
 )
 from firstpage.errors import DataError
+from firstpage.types import Progress
 
 
 def letor_blocks(
@@ -202,7 +202,7 @@ class _Writer:
             file = place / f"{key}.npy"
             np.save(file, array, allow_pickle=False)
             sizes[key] = file.stat().st_size
-        return Shard(name, data.n_docs, len(data), hash_of(data), sizes)
+        return Shard(name, data.n_docs, len(data), data.sha256, sizes)
 
     def finish(self) -> None:
         if self.first is None or not sum(s.rows for s in self.shards):

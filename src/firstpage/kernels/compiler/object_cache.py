@@ -8,10 +8,8 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-import os
 import platform
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -21,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from firstpage import kernels
-from firstpage.folders import cache_folder
+from firstpage.folders import cache_folder, replacing
 from firstpage.kernels.compiler.fallback import LinkingError, version_of
 from firstpage.kernels.compiler.functions import Part, fingerprint, jitted
 from firstpage.types import Floats, Ints
@@ -145,10 +143,8 @@ def _store(file: Path, header: dict[str, str], code: bytes) -> None:
     head = json.dumps({**header, "sha256": hashlib.sha256(code).hexdigest()}).encode()
     with suppress(OSError):  # a read-only disk costs the next start a compilation, no more
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent)
-        with os.fdopen(handle, "wb") as out:
-            out.write(head + b"\n" + code)
-        os.replace(name, file)
+        with replacing(file) as draft:
+            draft.write_bytes(head + b"\n" + code)
 
 
 @cache
