@@ -15,27 +15,30 @@ AGAIN = "half-written, or damaged; write the shards again."
 
 
 class Once:
-    """Every query in one shard only: whatever sums over queries relies on it."""
+    """Every query in one shard (file, block) only: whatever sums over queries relies on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
+        self._what = what
         self._known: Words = np.empty(0, np.uint64)  # hashes, sorted
-        self._shards: list[tuple[str, Ids]] = []
+        self._added: list[tuple[str, Ids]] = []
 
     def add(self, data: Dataset, name: str) -> None:
-        """One more shard; a query that is in an earlier one is refused, naming both."""
+        """One more shard, file or block; a query of another is refused, naming both."""
         hashes = data.queries.hashes
         at = np.searchsorted(self._known, hashes)
         if (np.append(self._known, np.uint64(0))[at] == hashes)[at < len(self._known)].any():
             mine = set(data.queries)
-            for other, ids in self._shards:
+            for other, ids in self._added:
+                if other == name:
+                    continue
                 twice = next((query for query in ids if query in mine), None)
                 if twice is not None:
                     raise DataError(
                         f"the query {twice!r} is in {other} and in {name}; the rows of a query "
-                        "must all be in one shard."
+                        f"must all be in one {self._what}."
                     )
         self._known = np.sort(np.concatenate([self._known, hashes]), kind="stable")
-        self._shards.append((name, data.queries.compact()))
+        self._added.append((name, data.queries.compact()))
 
 
 def has_arrays(folder: Path) -> bool:

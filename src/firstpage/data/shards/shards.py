@@ -253,7 +253,7 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
     found, names, dtype, sparse = [], None, "float32", False
     widths: dict[str, int] = {}
     width, low, high = 0, np.inf, -np.inf
-    once = Once()
+    once = Once("file")
     for number, path in enumerate(files):
         options = {"zero_based": zero_based} if _kind(path) == "letor" else {}
         data = _dataset(path, **options)
