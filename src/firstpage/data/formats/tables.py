@@ -138,6 +138,8 @@ def from_frame(
         array = _numbers(frame, name, source)
         arrays.append(array.astype(dtype))
     rows = len(frame)
+    if not rows:
+        raise DataError(f"{source}: there is no document in it.")
     X = np.column_stack(arrays) if arrays else np.empty((rows, 0), dtype)
     ids = None if d is None else _values(frame, d)
     names = _values(frame, q)
@@ -266,6 +268,8 @@ def read_npz(path: str | os.PathLike[str], labelled: bool = True) -> Dataset:
         )
     if lacking:
         raise DataError(f"{file}: lacks {', '.join(lacking)}; it has {', '.join(held)}.")
+    if not len(held["y"]):
+        raise DataError(f"{file}: there is no document in it.")
     names = held["feature_names"].tolist() if "feature_names" in held else None
     data = Dataset.from_arrays(X, held["y"], held["qid"], held.get("docid"), names, str(file))
     warn_of(str(file), remarks_of(data))
