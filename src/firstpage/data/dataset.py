@@ -129,12 +129,12 @@ class Dataset:
         """The labels as a ground truth that can be converted (`top_k`, `full_order`, ..)."""
         return Truth(self.y, self.offsets, self.queries)
 
-    @property
-    def sha256(self) -> str:
-        """A digest of labels, queries and (at most 64 KB of) features."""
+    def sha256(self, *, with_names: bool = False) -> str:
+        """Return a digest of labels, (at most 64 KB of) features and, if asked, query ids."""
         digest = hashlib.sha256(self.y.tobytes() + self.offsets.tobytes())
-        ids = self.queries.compact()
-        digest.update(ids.data.tobytes() + ids.ends.tobytes())
+        if with_names:
+            ids = self.queries.compact()
+            digest.update(ids.data.tobytes() + ids.ends.tobytes())
         X: Any = self.X if isinstance(self.X, np.ndarray) else self.X.data.reshape(-1, 1)
         step = max(1, -(-X.nbytes // HASHED))
         digest.update(np.ascontiguousarray(X[::step]).tobytes())
@@ -147,7 +147,7 @@ class Dataset:
             "queries": len(self),
             "documents": self.n_docs,
             "features": self.n_features,
-            "sha256": self.sha256,
+            "sha256": self.sha256(),
         }
 
     def __repr__(self) -> str:

@@ -67,7 +67,7 @@ def check_same(data: Dataset, sha256: str) -> None:
     Labels and queries are looked at whole, of features what the hash looks at; and that sparse
     ones lie in the matrix, for kernels trust them.
     """
-    same = data.sha256 == sha256
+    same = data.sha256(with_names=True) == sha256
     if same and not isinstance(data.X, np.ndarray):
         ends, columns = data.X.indptr, data.X.indices
         same = bool(ends[0] == 0 and ends[-1] == len(columns) and (np.diff(ends) >= 0).all())

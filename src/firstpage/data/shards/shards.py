@@ -265,7 +265,7 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
         names, sparse = data.feature_names, sparse or data.is_sparse
         width = max(width, data.n_features)
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
-        found.append(Shard(path.name, data.n_docs, len(data), data.sha256))
+        found.append(Shard(path.name, data.n_docs, len(data), data.sha256(with_names=True)))
         widths[path.name] = data.n_features
     warn_of_widths(str(place), widths)
     return Shards(place, tuple(found), width, dtype, sparse, names, (low, high), zero_based)

@@ -208,7 +208,7 @@ class _Writer:
             file = place / f"{key}.npy"
             np.save(file, array, allow_pickle=False)
             sizes[key] = file.stat().st_size
-        return Shard(name, data.n_docs, len(data), data.sha256, sizes)
+        return Shard(name, data.n_docs, len(data), data.sha256(with_names=True), sizes)
 
     def finish(self) -> None:
         if self.first is None or not sum(s.rows for s in self.shards):

@@ -136,7 +136,7 @@ def belongs(
         "parameters": {k: plain_parameter(v) for k, v in given if k not in INDIFFERENT},
         "data": [data["sha256"], *[digest({"w": w.tolist()}) for w in weights if w is not None]],
         "warm start": None if start is None else digest({"w": np.asarray(start).tolist()}),
-        "validation data": None if valid is None else valid.sha256,
+        "validation data": None if valid is None else valid.sha256(),
     }
 
 

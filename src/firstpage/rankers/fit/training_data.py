@@ -166,7 +166,7 @@ def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
     alike = (len(train), train.n_docs, train.n_features) == (
         len(valid), valid.n_docs, valid.n_features,
     )  # fmt: skip
-    if alike and train.sha256 == valid.sha256:
+    if alike and train.sha256() == valid.sha256():
         warnings.warn(SAME, FirstpageWarning, stacklevel=5)
         return
     both = shared_queries(train, valid)
