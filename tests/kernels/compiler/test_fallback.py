@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.kernels.compiler import fallback, object_cache
-from firstpage.kernels.compiler.decorators import kernel
+from firstpage.kernels.compiler import object_cache
+from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.functions import Plain
 from firstpage.types import Floats
 
 # Reads LETOR text, TREC judgments and scores, fits a smooth ranker and a hinge, and evaluates:
@@ -95,7 +96,8 @@ def test_a_linker_that_breaks_gives_way_to_plain_numba_and_one_warning(tmp_path:
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A process that has linked nothing yet, with an empty cache."""
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path))
-    monkeypatch.setattr(fallback.linking, "_on", None)
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "numba"))
+    monkeypatch.setattr(object_cache.linking, "_on", None)
     object_cache._self_check.cache_clear()
     return monkeypatch
 
@@ -108,6 +110,21 @@ def doubled(values: Floats, out: Floats) -> float:
     return total
 
 
+FACTOR = 1
+
+
+@part
+def scaled(x: float) -> float:
+    return FACTOR * x
+
+
+def total_scaled(values: Floats) -> float:
+    total = 0.0
+    for i in range(values.size):
+        total += scaled(values[i])
+    return total
+
+
 def check_doubled(warning: str) -> None:
     """A new kernel works, by the warning named, for read-only arrays and bound arguments too."""
     function = kernel(doubled)
@@ -117,14 +134,14 @@ def check_doubled(warning: str) -> None:
         assert function(values, out) == 6
     assert len(told) == 1
     assert out.tolist() == [0, 2, 4]
-    assert isinstance(next(iter(function._versions.values())), fallback.Plain)
+    assert isinstance(next(iter(function._versions.values())), Plain)
     out[:] = 0
     assert function.bind(values, out)() == 6
     assert out.tolist() == [0, 2, 4]
 
 
 def test_a_version_never_checked_is_not_linked(fresh: pytest.MonkeyPatch) -> None:
-    fresh.setitem(fallback.CHECKED, "numba", ((0, 1), (0, 2)))
+    fresh.setitem(object_cache.CHECKED, "numba", ((0, 1), (0, 2)))
     check_doubled(r"numba \d+\.\d+\S* was never checked")
 
 
@@ -147,6 +164,17 @@ def test_an_unknown_wish_is_refused(fresh: pytest.MonkeyPatch) -> None:
         kernel(doubled)(np.ones(1), np.ones(1))
 
 
+def test_numbas_cache_follows_every_part_and_constant(fresh: pytest.MonkeyPatch) -> None:
+    """Numba itself looks at the function alone, and would load what was compiled before."""
+    fresh.setenv("FIRSTPAGE_KERNELS", "numba")
+    for factor in (3, 4):
+        scope = dict(scaled.python.__globals__, FACTOR=factor)
+        inner = part(type(scaled.python)(scaled.python.__code__, scope, "scaled"))
+        outer = dict(total_scaled.__globals__, scaled=inner)
+        function = kernel(type(total_scaled)(total_scaled.__code__, outer, "total_scaled"))
+        assert function(np.ones(5)) == 5 * factor
+
+
 def test_a_cache_that_numba_cannot_write_costs_compiling_only(fresh: pytest.MonkeyPatch) -> None:
     """Numba finds no folder for a function that was made from text."""
     scope = {"__name__": "nowhere"}
@@ -158,8 +186,8 @@ def test_a_cache_that_numba_cannot_write_costs_compiling_only(fresh: pytest.Monk
 def test_the_versions_checked_are_those_that_the_package_asks_for() -> None:
     file = Path(__file__).parents[3] / "pyproject.toml"
     asked = "\n".join(tomllib.loads(file.read_text())["project"]["dependencies"])
-    for package, (first, end) in fallback.CHECKED.items():
+    for package, (first, end) in object_cache.CHECKED.items():
         bounds = re.search(rf"^{package}>=(\S+),<(\S+)$", asked, re.M)
         assert bounds is not None
         assert bounds.groups() == (".".join(map(str, first)), ".".join(map(str, end)))
-    fallback.check_versions()  # of what is installed here
+    object_cache.check_versions()  # of what is installed here

@@ -5,7 +5,7 @@ Importing Numba and starting its compiler takes longer than a whole small
 given array types, its machine code is stored in the cache folder, and every later process
 links that code through llvmlite alone, in milliseconds.  Small jobs for which there is no
 machine code yet are interpreted: their answer is there before a compiler would have started.
-Where machine code cannot be linked, plain Numba takes over (`fallback`).
+Where machine code cannot be linked, plain Numba takes over (`functions.Plain`).
 
 Rules for the functions marked `@kernel` (called from Python) and `@part` (called from
 kernels): arguments are C-ordered arrays, ints and floats; they allocate nothing (the caller
@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.kernels.compiler import object_cache
-from firstpage.kernels.compiler.fallback import Plain, linking
-from firstpage.kernels.compiler.functions import P, Part, R
+from firstpage.kernels.compiler.functions import P, Part, Plain, R
 
 LIGHT = 60_000  # array elements that a kernel may go through before it is worth compiling
 _lock = threading.RLock()
@@ -66,12 +65,12 @@ class Kernel(Part[P, R]):
         return run.bind(args)
 
     def _stored(self, types: tuple[str, ...]) -> object_cache.Code | None:
-        return linking.attempt(lambda: object_cache.from_cache(self, types))
+        return object_cache.linking.attempt(lambda: object_cache.from_cache(self, types))
 
     def _link(
         self, types: tuple[str, ...], code: object_cache.Code | None
     ) -> object_cache.Linked | Plain:
-        run = linking.attempt(
+        run = object_cache.linking.attempt(
             lambda: object_cache.linked(code or object_cache.compiled(self, types), types)
         )
         self._versions[types] = run or Plain(self, types)

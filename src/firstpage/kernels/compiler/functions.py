@@ -1,13 +1,14 @@
 """Functions that kernels are made of, what their machine code depends on, and Numba's view of them.
 
-Numba is imported here, in one function, and only when there is something to compile.
+Numba is imported here, in one function, and only when there is something to compile.  Where its
+machine code cannot be linked, a kernel is called through Numba itself (`Plain`).
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
-from functools import update_wrapper
 from types import CodeType, FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -24,7 +25,7 @@ class Part(Generic[P, R]):
         self.python = function
         self.name = function.__name__
         self.fastmath: frozenset[str] = frozenset()  # what LLVM may do to floating point
-        update_wrapper(self, function)
+        functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.python(*args, **kwargs)
@@ -86,5 +87,59 @@ def jitted(
             if key not in _jitted_parts:
                 _jitted_parts[key] = jitted(value, **options)
             scope[used] = _jitted_parts[key]
-    plain = FunctionType(function.python.__code__, scope, name or function.name)
+    plain = FunctionType(function.python.__code__, scope, function.name)
+    plain.__qualname__ = name or function.name  # by which Numba stores it
     return numba.njit(cache=cache, fastmath=set(function.fastmath), **options)(plain)
+
+
+# --- plain Numba
+
+
+class Plain:
+    """A kernel as an ordinary Numba function, called with arrays and numbers of given types."""
+
+    def __init__(self, kernel: Part[Any, Any], types: tuple[str, ...]) -> None:
+        self._function = _cached(kernel)
+        self._converters = [_converter(name) for name in types]
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*self._converted(args))
+
+    def bind(self, args: tuple[Any, ...]) -> Callable[[], Any]:
+        """Return the call with these very arrays."""
+        return functools.partial(self._function, *self._converted(args))
+
+    def _converted(self, args: tuple[Any, ...]) -> list[Any]:
+        return [convert(a) for convert, a in zip(self._converters, args, strict=True)]
+
+
+@functools.cache
+def _cached(kernel: Part[Any, Any]) -> Any:
+    """The dispatcher of a kernel; a folder that cannot be written costs compiling anew."""
+    options = {"error_model": "numpy", "nogil": True}
+    # Numba's cache knows a function by its name and its own code alone, not by what it calls.
+    name = f"{kernel.name}_{fingerprint(kernel)}"
+    try:
+        return jitted(kernel, name=name, cache=True, **options)
+    except RuntimeError:
+        return jitted(kernel, name=name, **options)
+
+
+def _converter(type_name: str) -> Callable[[Any], Any]:
+    if type_name == "int":
+        return int
+    return float if type_name == "float" else _writable
+
+
+class _Memory:
+    """The memory of an array, without its mark that it must not be written."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._owner = array
+        described = array.__array_interface__
+        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
+
+
+def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same memory: Numba compiles anew for read-only arrays, which kernels only read anyway."""
+    return array if array.flags.writeable else np.asarray(_Memory(array))

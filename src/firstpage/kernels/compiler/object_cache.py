@@ -1,6 +1,7 @@
 """Machine code of kernels: compile it, store it in the cache folder, link it, call it.
 
 All that Firstpage relies on of Numba's private interface is in this file; docs/kernels.md lists it.
+Where it cannot be relied on, `linking` gives up, and kernels are called through Numba itself.
 """
 
 from __future__ import annotations
@@ -8,23 +9,96 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import os
 import platform
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from firstpage import kernels
+from firstpage.errors import FirstpageError, FirstpageWarning
 from firstpage.folders import cache_folder, replacing
-from firstpage.kernels.compiler.fallback import LinkingError, version_of
 from firstpage.kernels.compiler.functions import Part, fingerprint, jitted
 from firstpage.types import Floats, Ints
 
 FORMAT = 2  # of the cached files; raise it when their meaning changes
+
+# --- whether this process links machine code
+
+VARIABLE = "FIRSTPAGE_KERNELS"
+LINKED, PLAIN = "linked", "numba"  # what the variable may say
+CHECKED = {"numba": ((0, 60), (0, 69)), "llvmlite": ((0, 43), (0, 51))}
+"""From which version on, and before which, linking was checked; as in pyproject.toml."""
+
+T = TypeVar("T")
+
+
+class LinkingError(Exception):
+    """Numba's private interface is not as the linker expects it."""
+
+
+class Linking:
+    """Whether this process links machine code; once given up, it stays so."""
+
+    def __init__(self) -> None:
+        self._on: bool | None = None  # not decided yet
+
+    def attempt(self, action: Callable[[], T]) -> T | None:
+        """Return the result of `action`, or None where linking is off or fails now."""
+        try:
+            if self._on is None:
+                self._on = _requested() == LINKED
+                if self._on:
+                    check_versions()
+            return action() if self._on else None
+        except FirstpageError:
+            raise
+        except Exception as error:  # a private interface may break in any way
+            self._on = False
+            warnings.warn(_explained(error), FirstpageWarning, stacklevel=2)
+            return None
+
+
+linking = Linking()
+
+
+def _requested() -> str:
+    value = os.environ.get(VARIABLE) or LINKED
+    if value not in (LINKED, PLAIN):
+        raise FirstpageError(f"{VARIABLE}={value!r} is unknown; set it to {LINKED} or {PLAIN}.")
+    return value
+
+
+version_of = cache(version)  # reads a file
+
+
+def check_versions() -> None:
+    """Refuse versions of Numba and llvmlite with which linking was never checked."""
+    for package, (first, end) in CHECKED.items():
+        installed = version_of(package)
+        numbers = tuple(int(number) for number in installed.split(".")[:2])
+        if not first <= numbers < end:
+            raise LinkingError(f"{package} {installed} was never checked for it")
+
+
+def _explained(error: Exception) -> str:
+    reason = " ".join(f"{error}".split()) or "no reason given"
+    if not isinstance(error, LinkingError):
+        reason = f"{type(error).__name__}: {reason}"
+    wanted = " ".join(f"'{name}<{end[0]}.{end[1]}'" for name, (_, end) in CHECKED.items())
+    return (
+        f"stored machine code cannot be linked here ({reason}), so kernels run by plain "
+        "numba.njit: the results are the same, every start takes about a second more and the first "
+        f"one longer. Install {wanted}, or set {VARIABLE}={PLAIN} to silence this."
+    )
+
 
 # --- calling: Numba passes an array as (owner, parent, size, itemsize, data, shape, strides)
 
