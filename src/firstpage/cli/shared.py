@@ -19,10 +19,10 @@ from firstpage.errors import DataError, FirstpageError
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats.trec import Column
-    from firstpage.data.io.files import Progress
     from firstpage.data.shards.shards import Shards
     from firstpage.measures.measure import Measure
     from firstpage.rankers.ranker import Ranker
+    from firstpage.types import Progress
 
 SHOWN = 5  # files that a note names
 BIG = 16 << 20  # bytes of a file from which on reading shows progress

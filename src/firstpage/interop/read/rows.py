@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from firstpage.data.formats.row_reader import file_cells
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError, at
 
@@ -25,34 +24,26 @@ def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[int,
 
     The line is the one where a row begins: fields in quotes may go over several.
     """
-    rows = csv.reader(io.StringIO(text_of(path)), strict=True)
-    line = 1
-    try:
-        header = [name.strip().lower() for name in next(rows, [])]
-        places = {key: _column(path, header, names) for key, names in wanted.items()}
-        line = rows.line_num + 1
-        for row in rows:
-            if any(field.strip() for field in row):
-                if len(row) <= max(places.values()):
-                    raise DataError(f"{at(path, line)}: has fewer fields than the header.")
-                if any(field.strip() for field in row[len(header) :]):
-                    raise DataError(
-                        f"{at(path, line)}: has more fields than the header; put fields with "
-                        "commas into quotes."
-                    )
-                yield line, {key: row[place].strip() for key, place in places.items()}
-            line = rows.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{at(path, line)}: no CSV ({error}).") from None
+    rows = file_cells(path)
+    header = [name.strip().lower() for name in next(rows, (1, []))[1]]
+    places = {key: _column(path, header, names) for key, names in wanted.items()}
+    for line, row in rows:
+        if any(field.strip() for field in row):
+            if len(row) <= max(places.values()):
+                raise DataError(f"{at(path, line)}: has fewer fields than the header.")
+            if any(field.strip() for field in row[len(header) :]):
+                raise DataError(
+                    f"{at(path, line)}: has more fields than the header; put fields with "
+                    "separators into quotes."
+                )
+            yield line, {key: row[place].strip() for key, place in places.items()}
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> int:
     """The place of a column that may have these names, the first of them that is there."""
     name = next((name for name in names if name in header), None)
     if name is None:
-        other = len(header) == 1 and any(mark in header[0] for mark in ";\t")
-        hint = "; put commas between columns" if other else ""
-        raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}{hint}.")
+        raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}.")
     if header.count(name) > 1:
         raise DataError(f"{at(path, 1)}: the column {name} is there twice.")
     return header.index(name)

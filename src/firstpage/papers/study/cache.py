@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,7 +19,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from firstpage.folders import cache_folder
+from firstpage.data.io.json_files import digest
+from firstpage.folders import cache_folder, replacing
 
 FORMAT = 1
 OLD = 30 * 86400.0  # seconds after which what other code made is thrown away
@@ -35,8 +34,7 @@ class Shelf:
     folder: Path
 
     def path(self, key: Sequence[Any]) -> Path:
-        text = json.dumps(key, sort_keys=True)
-        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+        return self.folder / f"{digest(key)[:32]}.json"
 
     def load(self, key: Sequence[Any]) -> dict[str, Any] | None:
         """What is kept under a key; None where there is nothing, or something damaged."""
@@ -50,11 +48,8 @@ class Shelf:
         """Keep a run; where nothing can be written, nothing is, and nobody is bothered."""
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(
-                "w", dir=self.folder, prefix=".", suffix=".part", delete=False
-            ) as out:
-                json.dump(value, out)
-            os.replace(out.name, self.path(key))
+            with replacing(self.path(key)) as draft:
+                draft.write_text(json.dumps(value))
 
 
 def _whole(kept: Any) -> bool:
