@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.serving.served import load
+from firstpage.serving.served_model import load
 from tests.patience import PATIENCE
 from tests.serving.conftest import NPY, dataset, loaded, npy, write_model
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from firstpage.serving.app import Serving
-from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
+from firstpage.serving.watched_model import WatchedModel
 from tests.serving.conftest import (
     ARROW,
     NAMES,
@@ -50,10 +50,11 @@ JSON = {
     "too few": (fewer(), "candidate 'd' has 3 features, and the model 4"),
     "null": (changed(1, age=None), "feature 'age' is None, which is no number"),
     "text": (changed(1, age="7"), "feature 'age' is '7', which is no number"),
-    "too great": (changed(1, age=1e999), None),
+    "too great": (changed(1, age=1e999), "is not JSON"),  # Python writes Infinity
     "no candidates": ({"candidates": []}, "has no candidates"),
-    "no list": ({"candidates": 3}, "must have a list 'candidates'"),
-    "no object": ([1], "must be a JSON object"),
+    "no list": ({"candidates": 3}, "the body: 'candidates' must be a list of candidates."),
+    "no object": ([1], "the body must be an object with 'candidates'."),
+    "no candidate": ({"candidates": [{"features": [1, 2, 3, 4]}, 7]}, "candidate 1 must be an object with 'features'."),
     "no features": ({"candidates": [{"id": 1}]}, "candidate 0 must be an object with 'features'"),
     "features of a wrong type": (
         {"candidates": [{"id": 1, "features": 3}]}, "must be an object by name, or a list",
@@ -62,11 +63,17 @@ JSON = {
         {"candidates": [{"id": 1, "features": [1, 2, 3, 4]}] * 2}, "two candidates with the id 1",
     ),
     "an id of a wrong type": (
-        {"candidates": [{"id": [1], "features": [1, 2, 3, 4]}]}, "has the id [1]",
+        {"candidates": [{"id": [1], "features": [1, 2, 3, 4]}]},
+        "candidate 0: 'id' must be a string or an integer.",
     ),
-    "a query of a wrong type": ({**body(X), "query": [[]]}, "'query' must be a text"),
+    "a query of a wrong type": ({**body(X), "query": [[]]}, "'query' must be a string or an integer, or left out."),
     "explain": ({**body(X), "explain": "much"}, "'explain' must be true, false or a number"),
     "top": ({**body(X), "top": 0}, "'top' must be a number"),
+    "an id is missing": (
+        {"candidates": [{"id": 1, "features": [1, 2, 3, 4]}, {"features": [1, 2, 3, 4]}]},
+        "candidate 1 has no id; give all of them ids, or none.",
+    ),
+    "an integer without end": (changed(1, age=10**4000), "a feature is too large"),
 }  # fmt: skip
 
 
@@ -193,11 +200,11 @@ def test_limits_name_the_option_that_raises_them(model: Path) -> None:
 
 def test_more_requests_than_at_once_are_told_to_come_again(model: Path) -> None:
     for client in clients(model, Limits(at_once=2)):
-        client.app.ranking = 2
+        client.app.admission.answering = 2
         found = client.post("/rank", content=npy(ONES), headers=NPY)
         assert (found.status_code, found.headers["retry-after"]) == (503, "1")
         assert client.get("/health").status_code == 200  # never refused
-        client.app.ranking = 0
+        client.app.admission.answering = 0
         assert client.post("/rank", content=npy(ONES), headers=NPY).status_code == 200
 
 
@@ -230,12 +237,12 @@ def scope() -> dict[str, Any]:
 
 def test_slow_bodies_take_nobodys_place(model: Path) -> None:
     """More of them than are answered at once, and still others are answered; then they are too."""
-    holder = Holder(model)
-    holder.look()
+    watched = WatchedModel(model)
+    watched.reload()
     whole = npy(ONES)
 
     async def run() -> None:
-        app = Serving(holder, Limits(at_once=2), poll=None)
+        app = Serving(watched, Limits(at_once=2), poll=None)
         slow = [Slow(app, whole[:-9], whole[-9:]) for _ in range(5)]
         await asyncio.sleep(0)
         quick = Slow(app, whole)
@@ -245,27 +252,28 @@ def test_slow_bodies_take_nobodys_place(model: Path) -> None:
             one.go_on.set()
             await one.task
         assert [one.status for one in slow] == [200] * 5
-        assert (app.ranking, app.unread, app.metrics.busy) == (0, 0, 0)
+        assert (app.admission.answering, app.admission.unread) == (0, 0)
+        assert app.metrics.registry.get_sample_value("firstpage_requests_in_flight") == 0
 
     asyncio.run(run())
 
 
 def test_bodies_under_way_have_a_limit_together(model: Path) -> None:
-    holder = Holder(model)
-    holder.look()
+    watched = WatchedModel(model)
+    watched.reload()
 
     async def run() -> None:
-        app = Serving(holder, Limits(at_once=2, bytes=4000), poll=None)
+        app = Serving(watched, Limits(at_once=2, bytes=4000), poll=None)
         slow = [Slow(app, b"x" * 3000, b"x") for _ in range(4)]
         for _ in range(3):
             await asyncio.sleep(0)
         assert [one.status for one in slow] == [None, None, 503, 503]
-        assert app.unread == 6000
+        assert app.admission.unread == 6000
         for one in slow:
             one.go_on.set()
             await one.task
         assert [one.status for one in slow][:2] == [422, 422]
-        assert app.unread == 0
+        assert app.admission.unread == 0
 
     asyncio.run(run())
 
@@ -292,7 +300,7 @@ def test_a_failure_is_one_line_and_the_log_has_the_rest(client, monkeypatch, cap
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(app, "answer", fails)
+    monkeypatch.setattr(app, "rank", fails)
     found = client.post("/rank", content=npy(ONES), headers=NPY)
     assert found.status_code == 500
     assert "secret" not in found.text

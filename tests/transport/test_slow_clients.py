@@ -24,8 +24,8 @@ import uvicorn
 
 import firstpage
 from firstpage.serving.app import Serving
-from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
+from firstpage.serving.watched_model import WatchedModel
 from firstpage.transport.limits import ConnectionLimits
 from firstpage.transport.server import listen, server_for
 from firstpage.web.app import create_app
@@ -48,9 +48,9 @@ class Kind:
 
 
 def model_server(folder: Path, seconds: float) -> Any:
-    holder = Holder(linear_model(folder / "model.json", ["a", "b"]))
-    assert holder.look().accepted
-    return Serving(holder, Limits(seconds=seconds), poll=None)
+    watched = WatchedModel(linear_model(folder / "model.json", ["a", "b"]))
+    assert watched.reload().accepted
+    return Serving(watched, Limits(seconds=seconds), poll=None)
 
 
 def labeling_server(folder: Path, seconds: float) -> Any:

@@ -1,22 +1,31 @@
-"""What a request may cost, and how a request is refused: a status and one line."""
+"""What a request may cost, and how one is refused: with a status and one line."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+from firstpage.transport.limits import BodyReader, BodyTooLarge, BodyTooSlow
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Everything that a client could otherwise make us spend.
+    """Everything that a client could otherwise make the server spend.
 
-    candidates  of one query
-    queries     of one batch
-    bytes       of one body
-    at_once     requests read or answered at the same time
-    connections open at the same time, silent ones included
-    explained   candidates of one answer that are explained
-    reasons     features named in one answer
-    seconds     until a body must have come
+    candidates   per query
+    queries      per batch
+    bytes        per request body
+    at_once      requests being answered at the same time
+    connections  open at the same time, silent ones included
+    explained    candidates explained in one answer
+    reasons      features named in one answer
+    seconds      within which a body must have arrived
     """
 
     candidates: int = 1000
@@ -29,16 +38,76 @@ class Limits:
     seconds: float = 10.0
 
 
-class Refusal(Exception):
-    """A request that is not answered; `detail` is one line for whoever sent it."""
+class Refusal(HTTPException):
+    """A request that is not answered; `detail` is one line for its sender."""
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
-        super().__init__(detail)
-        self.status, self.detail = status, " ".join(detail.split())
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        super().__init__(status, " ".join(detail.split()), named)
 
 
-def too_many_bytes(limits: Limits) -> Refusal:
+class Admission:
+    """Reads bodies and takes requests up, as many as the limits allow.
+
+    answering  requests whose bodies are complete, until the client has taken the answer
+    unread     bytes received of bodies that are not complete yet
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.answering = 0
+        self.unread = 0
+
+    def check(self) -> None:
+        """Refuse a request while as many as may be are being answered."""
+        if self.answering >= self.limits.at_once:
+            raise Refusal(
+                503, f"{self.limits.at_once} requests are being answered; try again.",
+                retry_after="1",
+            )  # fmt: skip
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Hold one of the slots; taken after the body is complete, so slow clients hold none."""
+        self.check()
+        self.answering += 1
+        try:
+            yield
+        finally:
+            self.answering -= 1
+
+    async def body(self, headers: Headers, receive: Receive) -> bytes:
+        """Return the whole body; its bytes are counted while they arrive."""
+        limits = self.limits
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or len(length) > 18 or int(length) > limits.bytes:
+            raise _too_many_bytes(limits)
+        reader, chunks, counted = BodyReader(receive, limits.bytes, limits.seconds), [], 0
+        try:
+            while not reader.complete:
+                message = await reader.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunks.append(message.get("body", b""))
+                self.unread += reader.read - counted
+                counted = reader.read
+                if not reader.complete and self.unread > limits.at_once * limits.bytes:
+                    raise Refusal(
+                        503, "too many bodies are being read; try again.", retry_after="1"
+                    )
+        except BodyTooLarge:
+            raise _too_many_bytes(limits) from None
+        except BodyTooSlow:
+            raise Refusal(
+                408, f"the body did not arrive within {limits.seconds:g} seconds.",
+                connection="close",
+            ) from None  # fmt: skip
+        finally:
+            self.unread -= counted
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_many_bytes(limits: Limits) -> Refusal:
     return Refusal(
         413,
         f"the body is longer than {limits.bytes:,} bytes, the limit of this server; send fewer "
@@ -47,29 +116,19 @@ def too_many_bytes(limits: Limits) -> Refusal:
 
 
 def check_candidates(count: int, limits: Limits, where: str) -> None:
-    """From 1 up to the limit."""
+    """Refuse a query without candidates, or with more than the limit."""
     if count > limits.candidates:
         raise Refusal(
             413,
-            f"{where} has {count:,} candidates, and this server takes {limits.candidates:,} of a "
+            f"{where} has {count:,} candidates, and this server takes {limits.candidates:,} per "
             "query; send fewer, or start the server with a greater --max-candidates.",
         )
     if not count:
         raise Refusal(422, f"{where} has no candidates.")
 
 
-def check_explained(rows: int, reasons: int, limits: Limits) -> None:
-    """Explanations take far more time and room than scores."""
-    if rows > limits.explained or reasons > limits.reasons:
-        raise Refusal(
-            413,
-            f"{rows:,} candidates would be explained by {reasons:,} features, and this server "
-            f"explains {limits.explained:,} by {limits.reasons:,} at once; ask for a smaller 'top' "
-            "or 'explain'.",
-        )
-
-
 def check_queries(count: int, limits: Limits) -> None:
+    """Refuse a batch without queries, or with more than the limit."""
     if count > limits.queries:
         raise Refusal(
             413,
@@ -78,3 +137,14 @@ def check_queries(count: int, limits: Limits) -> None:
         )
     if not count:
         raise Refusal(422, "the batch has no queries.")
+
+
+def check_explained(rows: int, reasons: int, limits: Limits) -> None:
+    """Refuse long explanations, which take far more time and memory than scores."""
+    if rows > limits.explained or reasons > limits.reasons:
+        raise Refusal(
+            413,
+            f"{rows:,} candidates would be explained by {reasons:,} features, and this server "
+            f"explains {limits.explained:,} by {limits.reasons:,} at once; ask for a smaller 'top' "
+            "or 'explain'.",
+        )

@@ -1,4 +1,4 @@
-"""A page for whoever opens the address in a browser: the model, and how to ask it."""
+"""The page at / for people: the model, and how to ask it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import shlex
 import time
 from html import escape
 
-from firstpage.serving.answers import JSON
-from firstpage.serving.description import HTML
-from firstpage.serving.holder import Holder
-from firstpage.serving.replies import Reply, Scope
-from firstpage.serving.served import Served
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from firstpage.serving.ranking import JSON
+from firstpage.serving.served_model import ServedModel
+from firstpage.serving.watched_model import WatchedModel
 from firstpage.transport.server import shown
 
-NAMED = 12  # features up to which the example calls them by name
-HOST = re.compile(rb"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
-LOOKS = {
+MAX_NAMED = 12  # features up to which the example calls them by name
+HOST = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
+LINKS = {
     "/health": "whether it is in service, and since when",
     "/model": "features in their order, parameters, record of training",
-    "/metrics": "counters for Prometheus",
+    "/metrics": "metrics for Prometheus",
     "/openapi.json": "all of this for machines",
 }
 STYLE = (
@@ -41,50 +42,51 @@ HEADERS = {
 }
 
 
-def reply(holder: Holder, scope: Scope) -> Reply:
-    """The page of now."""
-    served = holder.served
-    if served is None:
-        said = f"<p>No model yet: {escape(str(holder.refused))}</p>"
+def page(watched: WatchedModel, request: Request) -> HTMLResponse:
+    """Return the page as it is now."""
+    model = watched.model
+    if model is None:
+        text = f"<p>No model yet: {escape(str(watched.refused))}</p>"
         headers = {**HEADERS, "retry-after": "1"}
-        return Reply(503, _page("No model yet", said), HTML, headers)
-    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(served.since))
-    ranker, count = escape(served.model.ranker), len(served.names)
-    said = (
-        f"<p><code>{escape(holder.name)}</code>: {ranker}, {count} feature{'s' * (count != 1)}; "
-        f"in service since {since}.<br>sha256 <code>{served.digest}</code></p>"
+        return HTMLResponse(_document("No model yet", text), 503, headers)
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(model.since))
+    ranker, count = escape(model.model.ranker), len(model.names)
+    text = (
+        f"<p><code>{escape(watched.name)}</code>: {ranker}, {count} feature{'s' * (count != 1)}; "
+        f"in service since {since}.<br>sha256 <code>{model.digest}</code></p>"
     )
-    if holder.refused:
-        said += f"<p>The file that lies there now is refused: {escape(holder.refused)}</p>"
-    said += f"<h2>Ask it</h2><pre>{escape(command(served, _address(scope)))}</pre>"
-    return Reply(200, _page(served.model.ranker, said), HTML, HEADERS)
+    if watched.refused:
+        text += f"<p>The file that lies there now is refused: {escape(watched.refused)}</p>"
+    text += f"<h2>Ask it</h2><pre>{escape(command(model, _address(request)))}</pre>"
+    return HTMLResponse(_document(model.model.ranker, text), 200, HEADERS)
 
 
-def command(served: Served, address: str) -> str:
-    """A line for a shell that ranks two candidates: one of zeros, one of ones."""
-    names = served.names
-    rows = [dict.fromkeys(names, n) if len(names) <= NAMED else [n] * len(names) for n in (0, 1)]
+def command(model: ServedModel, address: str) -> str:
+    """Return a line for a shell that ranks two candidates: one of zeros, one of ones."""
+    names = model.names
+    named = len(names) <= MAX_NAMED
+    rows = [dict.fromkeys(names, n) if named else [n] * len(names) for n in (0, 1)]
     candidates = [{"id": f"d{i + 1}", "features": row} for i, row in enumerate(rows)]
     body = json.dumps({"query": "q", "explain": 3, "candidates": candidates})
     words = ["curl", "-s", f"{address}/rank", "-H", f"Content-Type: {JSON}", "-d", body]
     return " ".join(map(shlex.quote, words))
 
 
-def _address(scope: Scope) -> str:
-    """As the browser wrote it, if that can be an address."""
-    said: bytes = dict(scope["headers"]).get(b"host", b"")
-    if HOST.fullmatch(said):
-        return f"{scope['scheme']}://{said.decode()}"
-    host, port = scope["server"]
-    return f"{scope['scheme']}://{shown(host)}:{port}"
+def _address(request: Request) -> str:
+    """Return the address as the browser wrote it, if that can be an address."""
+    scheme, host = request.scope["scheme"], request.headers.get("host", "")
+    if HOST.fullmatch(host):
+        return f"{scheme}://{host}"
+    name, port = request.scope["server"]
+    return f"{scheme}://{shown(name)}:{port}"
 
 
-def _page(title: str, said: str) -> bytes:
-    links = "".join(f'<li><a href="{at}">{at}</a>: {what}' for at, what in LOOKS.items())
+def _document(title: str, text: str) -> str:
+    links = "".join(f'<li><a href="{at}">{at}</a>: {what}' for at, what in LINKS.items())
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)} - firstpage serve</title><style>{STYLE}</style>"
-        f"<h1>firstpage serve</h1>{said}"
+        f"<h1>firstpage serve</h1>{text}"
         f"<h2>Look at it</h2><ul>{links}</ul></html>\n"
-    ).encode()
+    )

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstpage.errors import DataError
-from firstpage.serving import arrow_body
 from firstpage.serving.app import Serving
-from firstpage.serving.holder import Holder, printable
+from firstpage.serving.binary_formats import has_arrow
 from firstpage.serving.limits import Limits
+from firstpage.serving.watched_model import WatchedModel, printable
 from firstpage.transport.limits import ConnectionLimits
 from firstpage.transport.server import listen, server_for, shown
 
 if TYPE_CHECKING:
     import uvicorn
 
-SWITCH = 0.0001  # seconds that a thread which loads a model may keep requests waiting
-LAST = 10  # seconds that requests may take to end once the server is told to stop
+SWITCH_INTERVAL = 0.0001  # seconds that a thread which loads a model may keep requests waiting
+GRACE = 10  # seconds that requests may take to end once the server is told to stop
 
 
 def serve(
@@ -32,22 +32,24 @@ def serve(
     token: str | None = None, wait: bool = False, allow_new_features: bool = False,
 ) -> None:  # fmt: skip
     """Serve a model file.  Without a good one this ends at once, unless told to `wait` for it."""
+    from prometheus_client import disable_created_metrics
     from threadpoolctl import threadpool_limits
 
     _log()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a query is too small to be shared out
-    holder = Holder(path, allow_new_features=allow_new_features)
-    if not holder.look().accepted and not wait:
-        raise DataError(str(holder.refused))
-    if arrow_body.available():
+    watched = WatchedModel(path, allow_new_features=allow_new_features)
+    if not watched.reload().accepted and not wait:
+        raise DataError(str(watched.refused))
+    if has_arrow():
         import pyarrow.ipc  # noqa: F401 (now, so that no request waits for it)
     threadpool_limits(1)
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    disable_created_metrics()  # a time per counter that no dashboard needs
     taken = listen(host, port)
-    app = Serving(holder, limits, poll=poll, token=token)
-    server = server_for(app, ConnectionLimits(limits.connections), LAST)
+    app = Serving(watched, limits, poll=poll, token=token)
+    server = server_for(app, ConnectionLimits(limits.connections), GRACE)
     if threading.current_thread() is threading.main_thread():
-        _heed_signals(server, holder)
+        _heed_signals(server, watched)
     print(
         f"Serving {printable(str(path))} at http://{shown(host)}:{taken.getsockname()[1]}",
         flush=True,
@@ -57,7 +59,7 @@ def serve(
     server.run(sockets=[taken])
 
 
-def _heed_signals(server: uvicorn.Server, holder: Holder) -> None:
+def _heed_signals(server: uvicorn.Server, watched: WatchedModel) -> None:
     """From before the first line on.  The server has handlers of its own while it runs, and raises
     what stopped it again at its end; that is a clean end for us."""
 
@@ -67,7 +69,7 @@ def _heed_signals(server: uvicorn.Server, holder: Holder) -> None:
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, stop)
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, lambda *_: holder.look())
+        signal.signal(signal.SIGHUP, lambda *_: watched.reload())
 
 
 def _log() -> None:

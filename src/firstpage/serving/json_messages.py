@@ -1,0 +1,291 @@
+"""The JSON messages of the HTTP API, and how a request in JSON is read.
+
+Requests are validated against these types, and /openapi.json is made from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
+from msgspec.json import Decoder
+
+from firstpage.data.groups import offsets_from_lengths
+from firstpage.serving.limits import Limits, Refusal, check_candidates, check_queries
+from firstpage.serving.rank_request import (
+    DEFAULT_REASONS,
+    EXPLAIN,
+    MAX_COUNT,
+    TOP,
+    RankRequest,
+    count_explained,
+    short,
+    unknown_field,
+)
+from firstpage.types import Floats
+
+Id = Annotated[str | int, Meta(description="A string or an integer.")]
+Count = Annotated[int, Meta(ge=0)]
+Explain = Annotated[
+    bool | Annotated[int, Meta(ge=0)] | None,
+    Meta(description=f"Features named per candidate in the answer; true: {DEFAULT_REASONS}."),
+]
+Top = Annotated[
+    Annotated[int, Meta(ge=1)] | None, Meta(description="Candidates per query in the answer.")
+]
+
+Order = Annotated[list[Id], Meta(description="Ids, or positions from 0 on; the best first.")]
+Scores = Annotated[list[float], Meta(description="In the order of `order`.")]
+Digest = Annotated[str, Meta(description="The sha256 of the model's file.")]
+Explained = Annotated[str | UnsetType, Meta(description="What the parts are.")]
+
+
+class Candidate(Struct, forbid_unknown_fields=True, gc=False):
+    features: dict[str, Any] | list[Any]
+    id: Id | None = None
+
+
+class BatchQuery(Struct, forbid_unknown_fields=True):
+    candidates: list[Candidate]
+    query: Id | None = None
+
+
+class Query(BatchQuery):
+    """One query: the body of POST /rank."""
+
+    explain: Explain = False
+    top: Top = None
+
+
+class Batch(Struct, forbid_unknown_fields=True):
+    """Many queries: the body of POST /batch, which may be a plain list of them, too."""
+
+    queries: list[BatchQuery]
+    explain: Explain = False
+    top: Top = None
+
+
+class Reason(Struct, kw_only=True):
+    """What one feature, or one voter of a TopRank model, adds to a score."""
+
+    feature: str | UnsetType = UNSET
+    voter: str | UnsetType = UNSET
+    value: float | UnsetType = UNSET
+    part: float
+
+
+class Explanation(Struct, kw_only=True):
+    base: float | UnsetType = UNSET
+    parts: list[Reason]
+
+
+class QueryAnswer(Struct, kw_only=True):
+    query: Id | None
+    order: Order
+    scores: Scores
+    explanations: list[Explanation] | UnsetType = UNSET
+
+
+class Answer(Struct, kw_only=True):
+    """The answer to POST /rank."""
+
+    model: Digest
+    explained: Explained = UNSET
+    query: Id | None
+    order: Order
+    scores: Scores
+    explanations: list[Explanation] | UnsetType = UNSET
+
+
+class BatchAnswer(Struct, kw_only=True):
+    """The answer to POST /batch."""
+
+    model: Digest
+    explained: Explained = UNSET
+    answers: list[QueryAnswer]
+
+
+class Health(Struct, kw_only=True):
+    status: Annotated[
+        Literal["ok", "degraded", "no model"],
+        Meta(description="degraded: the file there is refused, and an older model ranks."),
+    ]
+    file: str
+    model: str | UnsetType = UNSET
+    digest: str | UnsetType = UNSET
+    since: float | UnsetType = UNSET
+    reloads: int
+    refused: str | None
+
+
+class ModelFeatures(Struct):
+    count: int
+    names: tuple[str, ...]
+
+
+class ModelDescription(Struct):
+    ranker: str
+    digest: str
+    parameters: dict[str, Any]
+    features: ModelFeatures
+    normalize: dict[str, Any] | None
+    by_query: bool
+    training: dict[str, Any]
+
+
+class ModelSummary(Struct):
+    digest: str | None
+    ranker: str | None = None
+    features: int | None = None
+
+
+class FeatureChanges(Struct):
+    added: list[str]
+    removed: list[str]
+
+
+class ReloadReport(Struct, kw_only=True):
+    """The models before and after a look at the file, and whether the new one is served."""
+
+    detail: str | UnsetType = UNSET
+    digest: str | UnsetType = UNSET
+    accepted: bool
+    changed: bool
+    refused: str | None
+    old: ModelSummary | None
+    new: ModelSummary | None
+    features: FeatureChanges
+    reloads: int
+
+
+class Problem(Struct):
+    detail: Annotated[str, Meta(description="One line.")]
+
+
+_QUERY, _BATCH = Decoder(Query), Decoder(list[BatchQuery] | Batch)
+_NUMBERS = {int, float, bool}
+_PATH = re.compile(r"(?:\.queries(?=\[))?(?:\[(\d+)\])?(?:\.candidates\[(\d+)\])?\.?(\w*)")
+_UNKNOWN = "Object contains unknown field "
+_EXPECTED = {
+    "queries": "a list of queries",
+    "query": "a string or an integer, or left out",
+    "candidates": "a list of candidates",
+    "id": "a string or an integer",
+    "features": "an object by name, or a list in the model's order (GET /model shows it)",
+    "explain": EXPLAIN,
+    "top": TOP,
+}
+
+
+def read_json(body: bytes, names: tuple[str, ...], limits: Limits, batch: bool) -> RankRequest:
+    """Return the request of a JSON body: one query, or a batch of them."""
+    message = _decode(body, batch)
+    if isinstance(message, list):
+        message = Batch(message)
+    queries = message.queries if isinstance(message, Batch) else [message]
+    if batch:
+        check_queries(len(queries), limits)
+    blocks, ids, unnamed = [], [], 0
+    for number, query in enumerate(queries):
+        label = number if query.query is None else query.query
+        where = f"query {short(label)}" if batch else "the query"
+        check_candidates(len(query.candidates), limits, where)
+        known = _ids(query.candidates, where)
+        unnamed += known is None
+        ids += known or range(len(query.candidates))
+        blocks.append(_matrix(query.candidates, ids[-len(query.candidates) :], names, where))
+    return RankRequest(
+        blocks[0] if len(blocks) == 1 else np.concatenate(blocks),
+        offsets_from_lengths([len(X) for X in blocks]),
+        None if unnamed == len(queries) else ids,
+        [query.query for query in queries],
+        count_explained(message.explain),
+        None if message.top is None else min(message.top, MAX_COUNT),
+    )
+
+
+def _decode(body: bytes, batch: bool) -> Query | Batch | list[BatchQuery]:
+    try:
+        return _BATCH.decode(body) if batch else _QUERY.decode(body)
+    except RecursionError:
+        raise Refusal(422, "the body is nested too deeply.") from None
+    except ValidationError as error:
+        raise _invalid(str(error), batch) from None
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise Refusal(422, f"the body is not JSON ({str(error)[:200]}).") from None
+
+
+def _invalid(error: str, batch: bool) -> Refusal:
+    """Return the refusal for what msgspec says, such as "Expected .. - at `$.candidates[3].id`"."""
+    reason, at, path = error.rpartition(" - at `$")
+    if not at:
+        reason, path = error, ""
+    match = _PATH.match(path)
+    assert match is not None
+    query, candidate, field = match.groups()
+    names = {"query": query, "candidate": candidate}
+    where = ": ".join(f"{name} {n}" for name, n in names.items() if n is not None) or "the body"
+    kind: type[Struct] = Batch if batch else Query
+    if query is not None or candidate is not None:
+        kind = BatchQuery if candidate is None else Candidate
+    fields = kind.__struct_fields__
+    if reason.startswith(_UNKNOWN):
+        return unknown_field(reason.removeprefix(_UNKNOWN).strip("`"), fields, where)
+    if "out of range" in reason:
+        return Refusal(422, f"{where}: a number is too large; float64 ends at 1.8e308.")
+    if field in _EXPECTED:
+        return Refusal(422, f"{where}: {field!r} must be {_EXPECTED[field]}.")
+    either = "a list of queries, or " if kind is Batch else ""
+    return Refusal(422, f"{where} must be {either}an object with {fields[0]!r}.")
+
+
+def _ids(candidates: list[Candidate], where: str) -> list[Any] | None:
+    """Return the candidates' ids, all different; None where no candidate has one."""
+    ids = [candidate.id for candidate in candidates]
+    if None in ids:
+        if ids.count(None) == len(ids):
+            return None
+        number = ids.index(None)
+        raise Refusal(422, f"{where}: candidate {number} has no id; give all of them ids, or none.")
+    if len(set(ids)) < len(ids):
+        counts = Counter(ids)
+        twice = next(each for each in ids if counts[each] > 1)
+        raise Refusal(422, f"{where} has two candidates with the id {short(twice)}.")
+    return ids
+
+
+def _matrix(
+    candidates: list[Candidate], ids: Sequence[Any], names: tuple[str, ...], where: str
+) -> Floats:
+    """Return the features, in the model's order."""
+    pick, single = itemgetter(*names), len(names) == 1
+    rows = []
+    for candidate, each in zip(candidates, ids, strict=True):
+        row: Any = candidate.features
+        if isinstance(row, dict):
+            try:
+                row = (pick(row),) if single else pick(row)
+            except KeyError as error:
+                name = short(error.args[0])
+                raise Refusal(
+                    422, f"{where}: candidate {short(each)} lacks the feature {name}."
+                ) from None
+        if len(row) != len(names) or not _NUMBERS.issuperset(map(type, row)):
+            raise _wrong(row, names, f"{where}: candidate {short(each)}")
+        rows.append(row)
+    try:
+        return np.array(rows, np.float64)
+    except OverflowError:
+        raise Refusal(422, f"{where}: a feature is too large; float64 ends at 1.8e308.") from None
+
+
+def _wrong(row: Sequence[Any], names: tuple[str, ...], where: str) -> Refusal:
+    if len(row) != len(names):
+        return Refusal(422, f"{where} has {len(row)} features, and the model {len(names)}.")
+    at, value = next((i, v) for i, v in enumerate(row) if type(v) not in _NUMBERS)
+    return Refusal(422, f"{where}: feature {names[at]!r} is {short(value)}, which is no number.")
