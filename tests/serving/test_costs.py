@@ -10,6 +10,7 @@ import pytest
 
 from firstpage.serving import served_model
 from firstpage.serving.limits import Limits
+from firstpage.serving.rank_request import RawRequest
 from firstpage.serving.ranking import TooSlow, rank
 from tests.serving.conftest import NPY, arrow, body, clients, dataset, npy, write_model
 
@@ -29,7 +30,7 @@ def test_much_work_is_done_beside_the_loop(tmp_path: Path) -> None:
         (trees, few, {}, False, False), (trees, few, explained, False, True),
         (linear, many, lengths, True, True), (linear, many, {**lengths, **explained, "top": "1"}, True, True),
     ):  # fmt: skip
-        work = (model, Limits(), media, content, given, batch)
+        work = (model, RawRequest(media, content, given, batch, model.names, Limits()))
         if slow:
             with pytest.raises(TooSlow):
                 rank(*work, inline=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-import signal
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,9 +25,10 @@ from firstpage.serving.json_messages import Health, Problem
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
 from firstpage.serving.page import page
+from firstpage.serving.rank_request import RawRequest
 from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
 from firstpage.serving.served_model import ServedModel
-from firstpage.serving.watched_model import ReloadResult, WatchedModel
+from firstpage.serving.watched_model import WatchedModel
 
 log = logging.getLogger("firstpage.serving")
 MAX_INLINE_BYTES = 1 << 20  # of a body that is worked on between other requests
@@ -52,7 +52,6 @@ class Serving(Starlette):
         self.metrics = metrics.Metrics(watched)
         self.admission = Admission(self.limits)
         self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
-        self._loading_pool = ThreadPoolExecutor(1, "load")
         routes = [
             Route("/rank", Ranking(self, batch=False), methods=["POST"]),
             Route("/batch", Ranking(self, batch=True), methods=["POST"]),
@@ -73,33 +72,24 @@ class Serving(Starlette):
     def model(self) -> ServedModel:
         """Return the model in service; refuse the request where there is none."""
         if self.watched.model is None:
-            raise Refusal(503, f"no model yet: {self.watched.refused}", retry_after="1")
+            raise Refusal(f"no model yet: {self.watched.refused}", 503, retry_after="1")
         return self.watched.model
 
-    async def reload(self) -> ReloadResult:
-        """Look at the model file now, in a thread: requests go on meanwhile."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._loading_pool, self.watched.reload)
-
     async def watch(self) -> None:
-        """Reload the model file each time it has changed."""
+        """Reload the model file each time it has changed; requests go on meanwhile."""
         while self.poll is not None:
             await asyncio.sleep(self.poll)
             if self.watched.changed():
-                await self.reload()
-
-    # --- endpoints
+                await asyncio.to_thread(self.watched.reload)
 
     async def _reload(self, request: Request) -> Response:
         if self.token is None:
-            raise Refusal(403, "this server has no --token, so nobody may ask it to reload.")
+            raise Refusal("this server has no --token, so nobody may ask it to reload.", 403)
         authorization = request.headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(authorization, b"Bearer " + self.token):
-            raise Refusal(
-                401, "give the server's token: 'Authorization: Bearer TOKEN'.",
-                www_authenticate="Bearer",
-            )  # fmt: skip
-        result = await self.reload()
+            detail = "give the server's token: 'Authorization: Bearer TOKEN'."
+            raise Refusal(detail, 401, www_authenticate="Bearer")
+        result = await asyncio.to_thread(self.watched.reload)
         return _json(result.report(self.watched.reloads), 200 if result.accepted else 422)
 
     async def _page(self, request: Request) -> Response:
@@ -141,27 +131,13 @@ class Serving(Starlette):
             headers["connection"] = "close"  # the client may send the body or not
         return _json(Problem(detail), error.status_code, headers)
 
-    # --- the process
-
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
-        """Watch the model file, and look at it on SIGHUP, until the server stops."""
+        """Watch the model file until the server stops."""
         watching = asyncio.create_task(self.watch())
-        reloads: set[asyncio.Task[ReloadResult]] = set()
-
-        def hung_up() -> None:
-            task = asyncio.ensure_future(self.reload())
-            reloads.add(task)
-            task.add_done_callback(reloads.discard)
-
-        with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up)
         yield
         watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
-        for pool in (self.scoring_pool, self._loading_pool):
-            pool.shutdown(wait=False)
+        self.scoring_pool.shutdown(wait=False)
 
 
 class Ranking:
@@ -190,19 +166,17 @@ class Ranking:
     async def _ranked(self, media_type: str, body: bytes, params: dict[str, str]) -> Response:
         """Rank between other requests where that is quick, else in a thread."""
         serving, model = self.serving, self.serving.model()
-        work = (model, serving.limits, media_type, body, params, self.batch)
+        raw = RawRequest(media_type, body, params, self.batch, model.names, serving.limits)
         ranked = None
         if len(body) < MAX_INLINE_BYTES and model.quick:
             with suppress(TooSlow):
-                ranked = rank(*work, inline=True)
+                ranked = rank(model, raw, inline=True)
         if ranked is None:
             loop = asyncio.get_running_loop()
-            ranked = await loop.run_in_executor(serving.scoring_pool, rank, *work)
+            ranked = await loop.run_in_executor(serving.scoring_pool, rank, model, raw)
         serving.metrics.queries.inc(ranked.queries)
         serving.metrics.candidates.inc(ranked.candidates)
-        return ChunkedResponse(
-            ranked.body, headers={"x-model": model.digest}, media_type=ranked.media_type
-        )
+        return ChunkedResponse(ranked.body, 200, {"x-model": model.digest}, ranked.media_type)
 
 
 class ChunkedResponse(Response):
@@ -239,11 +213,8 @@ class Observed:
         with self.metrics.in_flight.track_inprogress():
             try:
                 await self.app(scope, receive, observed_send)
-            except (
-                ClientDisconnect,
-                asyncio.CancelledError,
-            ):  # the client left, or the server stops
-                pass
+            except (ClientDisconnect, asyncio.CancelledError):
+                pass  # the client left, or the server stops
             except Exception:
                 log.exception("a request failed: %s", route)
                 if status == 499:

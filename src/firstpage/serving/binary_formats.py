@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.serving.limits import Limits, Refusal, check_candidates, check_queries
-from firstpage.serving.rank_request import RankRequest, options_of, short
+from firstpage.serving.limits import Limits, Refusal
+from firstpage.serving.rank_request import RankRequest, RawRequest, short
 from firstpage.types import Array, Floats, Ints
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
@@ -33,30 +33,25 @@ def has_arrow() -> bool:
 # --- NumPy
 
 
-def read_npy(
-    body: bytes, params: Mapping[str, str], names: tuple[str, ...], limits: Limits, batch: bool
-) -> RankRequest:
+def read_npy(raw: RawRequest) -> RankRequest:
     """Return one query, or the queries whose numbers of rows ?lengths=100,50,.. gives."""
-    X = _npy_matrix(body, len(names))
-    if not batch:
-        check_candidates(len(X), limits, "the matrix")
-        return RankRequest(X, offsets_from_lengths([len(X)]), **options_of(params))
-    counts = params.get("lengths", "").split(",")
+    X = _npy_matrix(raw.body, len(raw.names))
+    if not raw.batch:
+        raw.limits.check_candidates(len(X), "the matrix")
+        return RankRequest(X, offsets_from_lengths([len(X)]), **raw.options)
+    counts = raw.params.get("lengths", "").split(",")
     if not all(count.isascii() and count.isdigit() and len(count) < 10 for count in counts):
         raise Refusal(
-            422,
             "a batch in this format needs the number of rows of each query: ?lengths=100,50,.. or "
             "the header X-Lengths.",
         )
     lengths = [int(count) for count in counts]
-    check_queries(len(lengths), limits)
+    raw.limits.check_queries(len(lengths))
     for number, length in enumerate(lengths):
-        check_candidates(length, limits, f"query {number}")
+        raw.limits.check_candidates(length, f"query {number}")
     if sum(lengths) != len(X):
-        raise Refusal(
-            422, f"the lengths add up to {sum(lengths)}, and the matrix has {len(X)} rows."
-        )
-    return RankRequest(X, offsets_from_lengths(lengths), **options_of(params))
+        raise Refusal(f"the lengths add up to {sum(lengths)}, and the matrix has {len(X)} rows.")
+    return RankRequest(X, offsets_from_lengths(lengths), **raw.options)
 
 
 def write_npy(values: Array) -> bytes:
@@ -68,29 +63,26 @@ def write_npy(values: Array) -> bytes:
 def _npy_matrix(body: bytes, width: int) -> Array:
     """Return a view of the body, checked before a number is touched."""
     if body[:6] != MAGIC or len(body) < 12:
-        raise Refusal(422, "the body is no .npy file (numpy.save writes one).")
+        raise Refusal("the body is no .npy file (numpy.save writes one).")
     wide = body[6] != 1
     size = int.from_bytes(body[8 : 12 if wide else 10], "little")
     start = (12 if wide else 10) + size
     if size > MAX_HEADER or start > len(body):
-        raise Refusal(
-            422, f"the header of the .npy body is broken, or longer than {MAX_HEADER} bytes."
-        )
+        raise Refusal(f"the header of the .npy body is broken, or longer than {MAX_HEADER} bytes.")
     shape, columns_first, dtype = _npy_header(body[:start])
     if dtype not in (np.dtype("<f4"), np.dtype("<f8")):
         raise Refusal(
-            422, f"the matrix holds {str(dtype)[:60]}; float32 or float64 (little-endian) is taken."
+            f"the matrix holds {str(dtype)[:60]}; float32 or float64 (little-endian) is taken."
         )
     if len(shape) != 2:
         raise Refusal(
-            422,
             f"the array has the shape {short(shape)}; a matrix is taken: one row per candidate.",
         )
     if shape[1] != width:
-        raise Refusal(422, f"the matrix has {short(shape[1])} features, and the model {width}.")
+        raise Refusal(f"the matrix has {short(shape[1])} features, and the model {width}.")
     if shape[0] * width * dtype.itemsize != len(body) - start:
         raise Refusal(
-            422, f"the matrix says {short(shape[0])} x {width}, but the body has another length."
+            f"the matrix says {short(shape[0])} x {width}, but the body has another length."
         )
     values: Array = np.frombuffer(body, dtype, offset=start)
     if columns_first:
@@ -111,34 +103,32 @@ def _npy_header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
             stream, max_header_size=MAX_HEADER
         )
         if any(type(size) is not int or size < 0 for size in shape):
-            raise ValueError("the shape must be whole numbers from 0 on")
+            raise ValueError("the shape must be integers from 0 on")
         return shape, columns_first, dtype
     except Exception as error:  # whatever a forged header brings the parser to
         line = (str(error).splitlines() or [""])[0][:120]
-        raise Refusal(422, f"the header of the .npy body cannot be read ({line}).") from None
+        raise Refusal(f"the header of the .npy body cannot be read ({line}).") from None
 
 
 # --- Arrow
 
 
-def read_arrow(
-    body: bytes, params: Mapping[str, str], names: tuple[str, ...], limits: Limits, batch: bool
-) -> RankRequest:
+def read_arrow(raw: RawRequest) -> RankRequest:
     """Return one query, or the queries of the column `query`."""
-    table = _arrow_table(body, limits)
+    table = _arrow_table(raw.body, raw.limits)
     ids, queries = _labels(table, "id"), None
     lengths = [table.num_rows]
-    if batch:
+    if raw.batch:
         labels = _labels(table, "query")
         if labels is None:
-            raise Refusal(422, "a batch in Arrow needs a column 'query'.")
+            raise Refusal("a batch in Arrow needs a column 'query'.")
         queries, lengths = _runs(labels)
-        check_queries(len(queries), limits)
+        raw.limits.check_queries(len(queries))
     for number, length in enumerate(lengths):
         where = "the table" if queries is None else f"query {short(queries[number])}"
-        check_candidates(length, limits, where)
-    X = _arrow_matrix(table, names)
-    return RankRequest(X, offsets_from_lengths(lengths), ids, queries, **options_of(params))
+        raw.limits.check_candidates(length, where)
+    X = _arrow_matrix(table, raw.names)
+    return RankRequest(X, offsets_from_lengths(lengths), ids, queries, **raw.options)
 
 
 def write_arrow(request: RankRequest, scores: Floats, ranks: Ints) -> bytes:
@@ -177,18 +167,18 @@ def _arrow_table(body: bytes, limits: Limits) -> Any:
         rows = 0
         for message in pa.ipc.MessageReader.open_stream(pa.BufferReader(body)):
             if message.type == "dictionary":
-                raise Refusal(422, "dictionary columns are not taken; send plain ones.")
+                raise Refusal("dictionary columns are not taken; send plain ones.")
             if message.type == "record batch":
                 rows += _batch_rows(bytes(message.metadata))
         if rows > max_rows:
-            raise Refusal(413, f"the table has {rows:,} rows; at most {max_rows:,} are taken.")
+            raise Refusal(f"the table has {rows:,} rows; at most {max_rows:,} are taken.", 413)
         table = pa.ipc.open_stream(pa.BufferReader(body)).read_all()
         table.validate(full=True)
         if len(set(table.column_names)) < table.num_columns:
-            raise Refusal(422, "the table has two columns with the same name.")
+            raise Refusal("the table has two columns with the same name.")
     except (pa.ArrowException, OSError, ValueError, struct.error, IndexError) as error:
         line = (str(error).splitlines() or [""])[0][:120]
-        raise Refusal(422, f"the body is no Arrow stream ({line}).") from None
+        raise Refusal(f"the body is no Arrow stream ({line}).") from None
     return table
 
 
@@ -198,7 +188,7 @@ def _batch_rows(metadata: bytes) -> int:
     header = _flatbuffer_field(metadata, message, 2)
     batch = header + struct.unpack_from("<I", metadata, header)[0]
     if _flatbuffer_field(metadata, batch, COMPRESSION):
-        raise Refusal(422, "compressed Arrow streams are not taken; send it uncompressed.")
+        raise Refusal("compressed Arrow streams are not taken; send it uncompressed.")
     at = _flatbuffer_field(metadata, batch, LENGTH)
     rows = int(struct.unpack_from("<q", metadata, at)[0]) if at else 0
     if rows < 0:
@@ -227,7 +217,7 @@ def _labels(table: Any, name: str) -> list[Any] | None:
     column = table.column(name)
     plain = kinds.is_string(column.type) or kinds.is_large_string(column.type)
     if not (plain or kinds.is_integer(column.type)) or column.null_count:
-        raise Refusal(422, f"the column {name!r} must hold strings or integers, no nulls.")
+        raise Refusal(f"the column {name!r} must hold strings or integers, no nulls.")
     labels: list[Any] = column.to_pylist()
     return labels
 
@@ -243,7 +233,7 @@ def _runs(labels: list[Any]) -> tuple[list[Any], list[int]]:
             queries.append(label)
             lengths.append(1)
     if len(set(queries)) < len(queries):
-        raise Refusal(422, "the rows of a query must stand together; sort by 'query'.")
+        raise Refusal("the rows of a query must stand together; sort by 'query'.")
     return queries, lengths
 
 
@@ -254,13 +244,13 @@ def _arrow_matrix(table: Any, names: tuple[str, ...]) -> Array:
     if "features" in columns and "features" not in names:
         column = table.column("features").combine_chunks()
         if not kinds.is_fixed_size_list(column.type) or column.type.list_size != len(names):
-            raise Refusal(422, f"the column 'features' must hold lists of fixed size {len(names)}.")
+            raise Refusal(f"the column 'features' must hold lists of fixed size {len(names)}.")
         if column.null_count:
-            raise Refusal(422, "the column 'features' has nulls.")
+            raise Refusal("the column 'features' has nulls.")
         return _numbers(column.flatten(), "features").reshape(-1, len(names))
     missing = [name for name in names if name not in columns]
     if missing:
-        raise Refusal(422, f"the table lacks the feature {short(missing[0])}.")
+        raise Refusal(f"the table lacks the feature {short(missing[0])}.")
     return np.ascontiguousarray(
         np.column_stack([_numbers(table.column(name), name) for name in names])
     )
@@ -271,6 +261,6 @@ def _numbers(column: Any, name: str) -> Array:
 
     kind = column.type
     if column.null_count or not (kinds.is_floating(kind) or kinds.is_integer(kind)):
-        raise Refusal(422, f"the column {short(name)} must hold numbers, no nulls.")
+        raise Refusal(f"the column {short(name)} must hold numbers, no nulls.")
     values: Array = column.to_numpy()
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)

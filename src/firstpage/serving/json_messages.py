@@ -16,31 +16,15 @@ from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
 from msgspec.json import Decoder
 
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.serving.limits import Limits, Refusal, check_candidates, check_queries
-from firstpage.serving.rank_request import (
-    DEFAULT_REASONS,
-    EXPLAIN,
-    MAX_COUNT,
-    TOP,
-    RankRequest,
-    count_explained,
-    short,
-    unknown_field,
-)
+from firstpage.serving import rank_request
+from firstpage.serving.limits import Refusal
+from firstpage.serving.rank_request import EXPECTED, RankRequest, RawRequest, short
 from firstpage.types import Floats
 
 Id = Annotated[str | int, Meta(description="A string or an integer.")]
-Count = Annotated[int, Meta(ge=0)]
-Explain = Annotated[
-    bool | Annotated[int, Meta(ge=0)] | None,
-    Meta(description=f"Features named per candidate in the answer; true: {DEFAULT_REASONS}."),
-]
-Top = Annotated[
-    Annotated[int, Meta(ge=1)] | None, Meta(description="Candidates per query in the answer.")
-]
-
-Order = Annotated[list[Id], Meta(description="Ids, or positions from 0 on; the best first.")]
-Scores = Annotated[list[float], Meta(description="In the order of `order`.")]
+NamedFeatures = Meta(description="Features named per candidate in the answer; true: 10.")
+Explain = Annotated[bool | Annotated[int, Meta(ge=0)] | None, NamedFeatures]
+Top = Annotated[int, Meta(ge=1, description="Candidates per query in the answer.")]
 Digest = Annotated[str, Meta(description="The sha256 of the model's file.")]
 Explained = Annotated[str | UnsetType, Meta(description="What the parts are.")]
 
@@ -59,7 +43,7 @@ class Query(BatchQuery):
     """One query: the body of POST /rank."""
 
     explain: Explain = False
-    top: Top = None
+    top: Top | None = None
 
 
 class Batch(Struct, forbid_unknown_fields=True):
@@ -67,7 +51,7 @@ class Batch(Struct, forbid_unknown_fields=True):
 
     queries: list[BatchQuery]
     explain: Explain = False
-    top: Top = None
+    top: Top | None = None
 
 
 class Reason(Struct, kw_only=True):
@@ -84,21 +68,14 @@ class Explanation(Struct, kw_only=True):
     parts: list[Reason]
 
 
-class QueryAnswer(Struct, kw_only=True):
-    query: Id | None
-    order: Order
-    scores: Scores
-    explanations: list[Explanation] | UnsetType = UNSET
-
-
 class Answer(Struct, kw_only=True):
-    """The answer to POST /rank."""
+    """The answer to POST /rank, or without model and kind of explanation one of a batch."""
 
-    model: Digest
+    model: Digest | UnsetType = UNSET
     explained: Explained = UNSET
     query: Id | None
-    order: Order
-    scores: Scores
+    order: Annotated[list[Id], Meta(description="Ids, or positions from 0 on; the best first.")]
+    scores: Annotated[list[float], Meta(description="In the order of `order`.")]
     explanations: list[Explanation] | UnsetType = UNSET
 
 
@@ -107,7 +84,7 @@ class BatchAnswer(Struct, kw_only=True):
 
     model: Digest
     explained: Explained = UNSET
-    answers: list[QueryAnswer]
+    answers: list[Answer]
 
 
 class Health(Struct, kw_only=True):
@@ -123,16 +100,11 @@ class Health(Struct, kw_only=True):
     refused: str | None
 
 
-class ModelFeatures(Struct):
-    count: int
-    names: tuple[str, ...]
-
-
 class ModelDescription(Struct):
     ranker: str
     digest: str
     parameters: dict[str, Any]
-    features: ModelFeatures
+    features: dict[str, Any]
     normalize: dict[str, Any] | None
     by_query: bool
     training: dict[str, Any]
@@ -142,11 +114,6 @@ class ModelSummary(Struct):
     digest: str | None
     ranker: str | None = None
     features: int | None = None
-
-
-class FeatureChanges(Struct):
-    added: list[str]
-    removed: list[str]
 
 
 class ReloadReport(Struct, kw_only=True):
@@ -159,7 +126,7 @@ class ReloadReport(Struct, kw_only=True):
     refused: str | None
     old: ModelSummary | None
     new: ModelSummary | None
-    features: FeatureChanges
+    features: dict[str, list[str]]
     reloads: int
 
 
@@ -171,41 +138,35 @@ _QUERY, _BATCH = Decoder(Query), Decoder(list[BatchQuery] | Batch)
 _NUMBERS = {int, float, bool}
 _PATH = re.compile(r"(?:\.queries(?=\[))?(?:\[(\d+)\])?(?:\.candidates\[(\d+)\])?\.?(\w*)")
 _UNKNOWN = "Object contains unknown field "
-_EXPECTED = {
-    "queries": "a list of queries",
-    "query": "a string or an integer, or left out",
-    "candidates": "a list of candidates",
-    "id": "a string or an integer",
-    "features": "an object by name, or a list in the model's order (GET /model shows it)",
-    "explain": EXPLAIN,
-    "top": TOP,
-}
 
 
-def read_json(body: bytes, names: tuple[str, ...], limits: Limits, batch: bool) -> RankRequest:
+def read_json(raw: RawRequest) -> RankRequest:
     """Return the request of a JSON body: one query, or a batch of them."""
-    message = _decode(body, batch)
+    message = _decode(raw.body, raw.batch)
     if isinstance(message, list):
         message = Batch(message)
     queries = message.queries if isinstance(message, Batch) else [message]
-    if batch:
-        check_queries(len(queries), limits)
-    blocks, ids, unnamed = [], [], 0
+    if raw.batch:
+        raw.limits.check_queries(len(queries))
+    blocks: list[Floats] = []
+    ids: list[Any] = []
+    named = False
     for number, query in enumerate(queries):
         label = number if query.query is None else query.query
-        where = f"query {short(label)}" if batch else "the query"
-        check_candidates(len(query.candidates), limits, where)
-        known = _ids(query.candidates, where)
-        unnamed += known is None
-        ids += known or range(len(query.candidates))
-        blocks.append(_matrix(query.candidates, ids[-len(query.candidates) :], names, where))
+        where = f"query {short(label)}" if raw.batch else "the query"
+        raw.limits.check_candidates(len(query.candidates), where)
+        own = _ids(query.candidates, where)
+        named |= own is not None
+        ids += own or range(len(query.candidates))
+        names = ids[-len(query.candidates) :]
+        blocks.append(_matrix(query.candidates, names, raw.names, where))
     return RankRequest(
         blocks[0] if len(blocks) == 1 else np.concatenate(blocks),
         offsets_from_lengths([len(X) for X in blocks]),
-        None if unnamed == len(queries) else ids,
+        ids if named else None,
         [query.query for query in queries],
-        count_explained(message.explain),
-        None if message.top is None else min(message.top, MAX_COUNT),
+        rank_request.DEFAULT_REASONS if message.explain is True else message.explain or 0,
+        message.top,
     )
 
 
@@ -213,11 +174,11 @@ def _decode(body: bytes, batch: bool) -> Query | Batch | list[BatchQuery]:
     try:
         return _BATCH.decode(body) if batch else _QUERY.decode(body)
     except RecursionError:
-        raise Refusal(422, "the body is nested too deeply.") from None
+        raise Refusal("the body is nested too deeply.") from None
     except ValidationError as error:
         raise _invalid(str(error), batch) from None
     except (DecodeError, UnicodeDecodeError) as error:
-        raise Refusal(422, f"the body is not JSON ({str(error)[:200]}).") from None
+        raise Refusal(f"the body is not JSON ({str(error)[:200]}).") from None
 
 
 def _invalid(error: str, batch: bool) -> Refusal:
@@ -235,13 +196,13 @@ def _invalid(error: str, batch: bool) -> Refusal:
         kind = BatchQuery if candidate is None else Candidate
     fields = kind.__struct_fields__
     if reason.startswith(_UNKNOWN):
-        return unknown_field(reason.removeprefix(_UNKNOWN).strip("`"), fields, where)
+        return rank_request.unknown_field(reason.removeprefix(_UNKNOWN).strip("`"), fields, where)
     if "out of range" in reason:
-        return Refusal(422, f"{where}: a number is too large; float64 ends at 1.8e308.")
-    if field in _EXPECTED:
-        return Refusal(422, f"{where}: {field!r} must be {_EXPECTED[field]}.")
+        return Refusal(f"{where}: a number is too large; float64 ends at 1.8e308.")
+    if field in EXPECTED:
+        return Refusal(f"{where}: {field!r} must be {EXPECTED[field]}.")
     either = "a list of queries, or " if kind is Batch else ""
-    return Refusal(422, f"{where} must be {either}an object with {fields[0]!r}.")
+    return Refusal(f"{where} must be {either}an object with {fields[0]!r}.")
 
 
 def _ids(candidates: list[Candidate], where: str) -> list[Any] | None:
@@ -251,11 +212,11 @@ def _ids(candidates: list[Candidate], where: str) -> list[Any] | None:
         if ids.count(None) == len(ids):
             return None
         number = ids.index(None)
-        raise Refusal(422, f"{where}: candidate {number} has no id; give all of them ids, or none.")
+        raise Refusal(f"{where}: candidate {number} has no id; give all of them ids, or none.")
     if len(set(ids)) < len(ids):
         counts = Counter(ids)
         twice = next(each for each in ids if counts[each] > 1)
-        raise Refusal(422, f"{where} has two candidates with the id {short(twice)}.")
+        raise Refusal(f"{where} has two candidates with the id {short(twice)}.")
     return ids
 
 
@@ -273,7 +234,7 @@ def _matrix(
             except KeyError as error:
                 name = short(error.args[0])
                 raise Refusal(
-                    422, f"{where}: candidate {short(each)} lacks the feature {name}."
+                    f"{where}: candidate {short(each)} lacks the feature {name}."
                 ) from None
         if len(row) != len(names) or not _NUMBERS.issuperset(map(type, row)):
             raise _wrong(row, names, f"{where}: candidate {short(each)}")
@@ -281,11 +242,11 @@ def _matrix(
     try:
         return np.array(rows, np.float64)
     except OverflowError:
-        raise Refusal(422, f"{where}: a feature is too large; float64 ends at 1.8e308.") from None
+        raise Refusal(f"{where}: a feature is too large; float64 ends at 1.8e308.") from None
 
 
 def _wrong(row: Sequence[Any], names: tuple[str, ...], where: str) -> Refusal:
     if len(row) != len(names):
-        return Refusal(422, f"{where} has {len(row)} features, and the model {len(names)}.")
+        return Refusal(f"{where} has {len(row)} features, and the model {len(names)}.")
     at, value = next((i, v) for i, v in enumerate(row) if type(v) not in _NUMBERS)
-    return Refusal(422, f"{where}: feature {names[at]!r} is {short(value)}, which is no number.")
+    return Refusal(f"{where}: feature {names[at]!r} is {short(value)}, which is no number.")

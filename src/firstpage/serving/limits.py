@@ -14,6 +14,14 @@ from starlette.types import Receive
 from firstpage.transport.limits import BodyReader, BodyTooLarge, BodyTooSlow
 
 
+class Refusal(HTTPException):
+    """A request that is not answered; `detail` is one line for its sender."""
+
+    def __init__(self, detail: str, status: int = 422, **headers: str) -> None:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        super().__init__(status, " ".join(detail.split()), named)
+
+
 @dataclass(frozen=True)
 class Limits:
     """Everything that a client could otherwise make the server spend.
@@ -37,13 +45,40 @@ class Limits:
     reasons: int = 200_000
     seconds: float = 10.0
 
+    def check_candidates(self, count: int, where: str) -> None:
+        """Refuse a query without candidates, or with more than the limit."""
+        self._check(count, self.candidates, where, "candidates", "per query; send fewer")
 
-class Refusal(HTTPException):
-    """A request that is not answered; `detail` is one line for its sender."""
+    def check_queries(self, count: int) -> None:
+        """Refuse a batch without queries, or with more than the limit."""
+        self._check(count, self.queries, "the batch", "queries", "at once; send several batches")
 
-    def __init__(self, status: int, detail: str, **headers: str) -> None:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        super().__init__(status, " ".join(detail.split()), named)
+    def _check(self, count: int, limit: int, where: str, what: str, remedy: str) -> None:
+        if count > limit:
+            raise Refusal(
+                f"{where} has {count:,} {what}, and this server takes {limit:,} {remedy}, or start "
+                f"the server with a greater --max-{what}.",
+                413,
+            )
+        if not count:
+            raise Refusal(f"{where} has no {what}.")
+
+    def check_explained(self, rows: int, reasons: int) -> None:
+        """Refuse long explanations, which take far more time and memory than scores."""
+        if rows > self.explained or reasons > self.reasons:
+            raise Refusal(
+                f"{rows:,} candidates would be explained by {reasons:,} features, and this server "
+                f"explains {self.explained:,} by {self.reasons:,} at once; ask for a smaller 'top' "
+                "or 'explain'.",
+                413,
+            )
+
+    def too_many_bytes(self) -> Refusal:
+        return Refusal(
+            f"the body is longer than {self.bytes:,} bytes, the limit of this server; send fewer "
+            "candidates, or a binary body, or start the server with a greater --max-bytes.",
+            413,
+        )
 
 
 class Admission:
@@ -60,11 +95,9 @@ class Admission:
 
     def check(self) -> None:
         """Refuse a request while as many as may be are being answered."""
-        if self.answering >= self.limits.at_once:
-            raise Refusal(
-                503, f"{self.limits.at_once} requests are being answered; try again.",
-                retry_after="1",
-            )  # fmt: skip
+        limit = self.limits.at_once
+        if self.answering >= limit:
+            raise Refusal(f"{limit} requests are being answered; try again.", 503, retry_after="1")
 
     @contextmanager
     def slot(self) -> Iterator[None]:
@@ -78,10 +111,9 @@ class Admission:
 
     async def body(self, headers: Headers, receive: Receive) -> bytes:
         """Return the whole body; its bytes are counted while they arrive."""
-        limits = self.limits
-        length = headers.get("content-length", "0")
+        limits, length = self.limits, headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 18 or int(length) > limits.bytes:
-            raise _too_many_bytes(limits)
+            raise limits.too_many_bytes()
         reader, chunks, counted = BodyReader(receive, limits.bytes, limits.seconds), [], 0
         try:
             while not reader.complete:
@@ -93,58 +125,13 @@ class Admission:
                 counted = reader.read
                 if not reader.complete and self.unread > limits.at_once * limits.bytes:
                     raise Refusal(
-                        503, "too many bodies are being read; try again.", retry_after="1"
+                        "too many bodies are being read; try again.", 503, retry_after="1"
                     )
         except BodyTooLarge:
-            raise _too_many_bytes(limits) from None
+            raise limits.too_many_bytes() from None
         except BodyTooSlow:
-            raise Refusal(
-                408, f"the body did not arrive within {limits.seconds:g} seconds.",
-                connection="close",
-            ) from None  # fmt: skip
+            late = f"the body did not arrive within {limits.seconds:g} seconds."
+            raise Refusal(late, 408, connection="close") from None
         finally:
             self.unread -= counted
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-def _too_many_bytes(limits: Limits) -> Refusal:
-    return Refusal(
-        413,
-        f"the body is longer than {limits.bytes:,} bytes, the limit of this server; send fewer "
-        "candidates, or a binary body, or start the server with a greater --max-bytes.",
-    )
-
-
-def check_candidates(count: int, limits: Limits, where: str) -> None:
-    """Refuse a query without candidates, or with more than the limit."""
-    if count > limits.candidates:
-        raise Refusal(
-            413,
-            f"{where} has {count:,} candidates, and this server takes {limits.candidates:,} per "
-            "query; send fewer, or start the server with a greater --max-candidates.",
-        )
-    if not count:
-        raise Refusal(422, f"{where} has no candidates.")
-
-
-def check_queries(count: int, limits: Limits) -> None:
-    """Refuse a batch without queries, or with more than the limit."""
-    if count > limits.queries:
-        raise Refusal(
-            413,
-            f"the batch has {count:,} queries, and this server takes {limits.queries:,} at once; "
-            "send several batches, or start the server with a greater --max-queries.",
-        )
-    if not count:
-        raise Refusal(422, "the batch has no queries.")
-
-
-def check_explained(rows: int, reasons: int, limits: Limits) -> None:
-    """Refuse long explanations, which take far more time and memory than scores."""
-    if rows > limits.explained or reasons > limits.reasons:
-        raise Refusal(
-            413,
-            f"{rows:,} candidates would be explained by {reasons:,} features, and this server "
-            f"explains {limits.explained:,} by {limits.reasons:,} at once; ask for a smaller 'top' "
-            "or 'explain'.",
-        )

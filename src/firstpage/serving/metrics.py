@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from prometheus_client import (
-    CONTENT_TYPE_PLAIN_0_0_4,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
-from prometheus_client.core import (
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4 as MEDIA_TYPE
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     InfoMetricFamily,
@@ -22,51 +17,43 @@ from prometheus_client.registry import Collector
 
 from firstpage.serving.watched_model import WatchedModel
 
-MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+__all__ = ["MEDIA_TYPE", "Metrics"]
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
-class Metrics:
-    """Counts of requests, and the state of the model in service."""
+class Metrics(Collector):
+    """Counts of requests, and the state of the model when the metrics are read."""
 
     def __init__(self, watched: WatchedModel) -> None:
-        self.registry = new = CollectorRegistry()
-        self.requests = Counter(
-            "firstpage_requests", "Requests by route and status.", ("route", "status"), registry=new
-        )
+        self.watched, self.registry = watched, CollectorRegistry()
+        own: dict[str, Any] = {"namespace": "firstpage", "registry": self.registry}
+        by_route = ("route", "status")
+        self.requests = Counter("requests", "Requests by route and status.", by_route, **own)
         self.seconds = Histogram(
-            "firstpage_request_seconds", "From the head of a request to the end of its answer.",
-            ("route",), buckets=BUCKETS, registry=new,
+            "request_seconds", "From a request's head to the end of its answer.", by_route[:1],
+            buckets=BUCKETS, **own,
         )  # fmt: skip
-        self.in_flight = Gauge(
-            "firstpage_requests_in_flight", "Requests being answered.", registry=new
-        )
-        self.queries = Counter("firstpage_queries", "Queries ranked.", registry=new)
-        self.candidates = Counter("firstpage_candidates", "Candidates scored.", registry=new)
-        new.register(_ModelCollector(watched))
-
-    def text(self) -> bytes:
-        return generate_latest(self.registry)
-
-
-class _ModelCollector(Collector):
-    """Reads the state of the model when it is asked for."""
-
-    def __init__(self, watched: WatchedModel) -> None:
-        self.watched = watched
+        self.in_flight = Gauge("requests_in_flight", "Requests being answered.", **own)
+        self.queries = Counter("queries", "Queries ranked.", **own)
+        self.candidates = Counter("candidates", "Candidates scored.", **own)
+        self.registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of the model in service."""
         watched, model = self.watched, self.watched.model
+        counter, gauge = CounterMetricFamily, GaugeMetricFamily
         for kind, name, text, value in (
-            (CounterMetricFamily, "reloads", "Models that replaced another.", watched.reloads),
-            (CounterMetricFamily, "refusals", "Model files refused.", watched.refusals),
-            (GaugeMetricFamily, "stale", "1: the file there is refused.", bool(watched.refused)),
-            (GaugeMetricFamily, "up", "1: a model is served.", model is not None),
+            (counter, "reloads", "Models that replaced another.", watched.reloads),
+            (counter, "refusals", "Model files refused.", watched.refusals),
+            (gauge, "stale", "1: the file there is refused.", watched.refused is not None),
+            (gauge, "up", "1: a model is served.", model is not None),
         ):
-            yield kind(f"firstpage_model_{name}", text, value=value)
+            yield kind(f"firstpage_model_{name}", text, value=float(value))
         if model is not None:
             labels = {"ranker": model.model.ranker, "digest": model.digest}
             yield InfoMetricFamily("firstpage_model", "The model in service.", labels)
-            yield GaugeMetricFamily(
-                "firstpage_model_since_seconds", "When it was loaded, in Unix time.", model.since
-            )
+            loaded = "When it was loaded, in Unix time."
+            yield gauge("firstpage_model_since_seconds", loaded, model.since)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
+from msgspec.json import schema_components
 
 from firstpage.serving import json_messages as messages
 from firstpage.serving.binary_formats import ARROW, NPY, has_arrow
 from firstpage.serving.limits import Limits
 from firstpage.serving.metrics import MEDIA_TYPE
-from firstpage.serving.rank_request import DEFAULT_REASONS
 from firstpage.serving.ranking import ANSWERS, JSON
 from firstpage.serving.served_model import ServedModel
 
 Json = dict[str, Any]
-HTML = "text/html; charset=utf-8"
+TEXT, HTML = {"type": "string"}, "text/html; charset=utf-8"
+COUNT = {"type": "integer", "minimum": 0}
+LENGTHS = {"type": "string", "pattern": "^[0-9]{1,9}(,[0-9]{1,9})*$"}
 STATUSES = {
     401: "The token is missing or wrong.",
     403: "The server was started without a token.",
@@ -44,9 +45,9 @@ def openapi(model: ServedModel | None, limits: Limits) -> Json:
             "description": f"{about} What is no HTTP is answered with 400 and plain text.",
         },
         "paths": {
-            "/rank": {"post": _ranking(model, limits, batch=False)},
-            "/batch": {"post": _ranking(model, limits, batch=True)},
-            **_PATHS,
+            "/rank": {"post": _ranking(limits, batch=False)},
+            "/batch": {"post": _ranking(limits, batch=True)},
+            **PATHS,
         },
         "components": {
             "schemas": _schemas(model, limits),
@@ -56,142 +57,120 @@ def openapi(model: ServedModel | None, limits: Limits) -> Json:
 
 
 def _schemas(model: ServedModel | None, limits: Limits) -> Json:
-    """Return the schemas of the messages, with the sizes that this server takes."""
-    schemas: Json = msgspec.json.schema_components(
-        MESSAGES, ref_template="#/components/schemas/{name}"
-    )[1]
-    schemas["Features"] = _features(model)
-    schemas["Candidate"]["properties"]["features"] = _ref("Features")
-    for name in ("Query", "BatchQuery"):
-        schemas[name]["properties"]["candidates"] |= {"minItems": 1, "maxItems": limits.candidates}
-    schemas["Batch"]["properties"]["queries"] |= {"minItems": 1, "maxItems": limits.queries}
-    schemas["QueryList"] = schemas["Batch"]["properties"]["queries"]
-    return schemas
-
-
-def _features(model: ServedModel | None) -> Json:
+    """Return the schemas of the messages, with this model's features and this server's limits."""
+    schemas: Json = schema_components(MESSAGES, ref_template="#/components/schemas/{name}")[1]
     number = {"type": "number"}
     by_name: Json = {"type": "object", "description": "By name; others are ignored."}
-    in_order: Json = {
-        "type": "array", "items": number,
-        "description": "In the model's order, as GET /model shows it.",
-    }  # fmt: skip
+    in_order: Json = {"type": "array", "items": number, "description": "As GET /model shows them."}
     if model is not None:
         names = list(dict.fromkeys(model.names))
         by_name |= {"required": names, "properties": dict.fromkeys(names, number)}
         in_order |= {"minItems": len(model.names), "maxItems": len(model.names)}
-    return {"anyOf": [by_name, in_order]}
+    schemas["Features"] = {"anyOf": [by_name, in_order]}
+    schemas["Candidate"]["properties"]["features"] = _ref("Features")
+    for name, field, limit in (
+        ("Query", "candidates", limits.candidates), ("BatchQuery", "candidates", limits.candidates),
+        ("Batch", "queries", limits.queries),
+    ):  # fmt: skip
+        schemas[name]["properties"][field] |= {"minItems": 1, "maxItems": limit}
+    return schemas | {"QueryList": schemas["Batch"]["properties"]["queries"]}
 
 
-def _ranking(model: ServedModel | None, limits: Limits, batch: bool) -> Json:
-    width = "one" if model is None else str(len(model.names))
-    bodies: Json = {
-        JSON: {"schema": {"anyOf": [_ref("QueryList"), _ref("Batch")]} if batch else _ref("Query")},
+def _ranking(limits: Limits, batch: bool) -> Json:
+    """Return the description of POST /rank or POST /batch."""
+    lists = {"anyOf": [_ref("QueryList"), _ref("Batch")]}
+    bodies = {
+        JSON: lists if batch else _ref("Query"),
         NPY: _binary(
-            f"float32 or float64, a row per candidate, {width} columns, as numpy.save writes it"
-            + ("; ?lengths= or X-Lengths gives the rows of each query." if batch else ".")
+            "A float32 or float64 matrix as numpy.save writes it, a row per candidate, a column "
+            "per feature; in a batch ?lengths= or X-Lengths gives the rows of each query."
         ),
         ARROW: _binary(
             "Arrow's stream format, not compressed: a column per feature, or one column `features` "
-            "of lists of fixed size; `id` if wanted" + (", and `query`." if batch else ".")
+            "of lists of fixed size; `id` if wanted, and in a batch `query`."
         ),
     }
-    answers: Json = {
-        JSON: {"schema": _ref("BatchAnswer" if batch else "Answer")},
+    answers = {
+        JSON: _ref("BatchAnswer" if batch else "Answer"),
         NPY: _binary("Scores row by row, or positions from 0 on, the best first."),
         ARROW: _binary("`score` and `rank` beside `query` and `id`."),
     }
     if not has_arrow():
         del bodies[ARROW], answers[ARROW]
-    model_header = {
-        "description": "The sha256 of the file of the model that ranked.",
-        "schema": {"type": "string"},
-    }
+    ranked = _response("Ranked, in the format of the body unless ?answer= says otherwise.", answers)
+    digest = {"description": "The sha256 of the model's file.", "schema": TEXT}
+    parameters = [  # in JSON they are fields of the body
+        ("query", "answer", {"enum": list(ANSWERS)}, "What a binary body is answered with."),
+        ("query", "explain", {"anyOf": [{"type": "boolean"}, COUNT]}, "With ?answer=json."),
+        ("query", "top", {**COUNT, "minimum": 1}, "Candidates per query in the answer."),
+        ("query", "lengths", LENGTHS, "Rows of each query of a batch: 100,50."),
+        ("header", "X-Lengths", LENGTHS, "The same, as a header."),
+    ]
     return {
         "operationId": "batch" if batch else "rank",
         "summary": f"Rank {'the queries' if batch else 'the candidates of one query'}.",
         "description": f"At most {limits.bytes:,} bytes, within {limits.seconds:g} seconds.",
-        "parameters": _parameters(batch),
-        "requestBody": {"required": True, "content": bodies},
+        "parameters": [
+            {"in": place, "name": name, "schema": schema, "description": text}
+            for place, name, schema, text in parameters[: None if batch else 3]
+        ],
+        "requestBody": {"required": True, "content": _content(bodies)},
         "responses": {
-            "200": {
-                "description": "Ranked, in the format of the body unless ?answer= says otherwise.",
-                "headers": {"X-Model": model_header},
-                "content": answers,
-            },
+            "200": {**ranked, "headers": {"X-Model": digest}},
             **_refusals(408, 413, 415, 422, 503),
         },
     }
-
-
-def _parameters(batch: bool) -> list[Json]:
-    """Return the parameters of binary bodies; in JSON they are fields of the body."""
-    lengths = {"type": "string", "pattern": "^[0-9]{1,9}(,[0-9]{1,9})*$"}
-    parameters = [
-        ("query", "answer", {"enum": list(ANSWERS)}, "What a binary body is answered with."),
-        (
-            "query", "explain", {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 0}]},
-            f"Features named per candidate, with ?answer=json; true: {DEFAULT_REASONS}.",
-        ),
-        ("query", "top", {"type": "integer", "minimum": 1}, "Candidates per query in the answer."),
-    ] + [
-        ("query", "lengths", lengths, "Rows of each query: 100,50."),
-        ("header", "X-Lengths", lengths, "The same, as a header."),
-    ] * batch  # fmt: skip
-    return [
-        {"in": place, "name": name, "schema": schema, "description": text}
-        for place, name, schema, text in parameters
-    ]
 
 
 def _ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _json(text: str, schema: str) -> Json:
-    return {"description": text, "content": {JSON: {"schema": _ref(schema)}}}
-
-
-def _text(text: str, media_type: str) -> Json:
-    return {"description": text, "content": {media_type: {"schema": {"type": "string"}}}}
-
-
 def _binary(text: str) -> Json:
-    return {"schema": {"type": "string", "format": "binary", "description": text}}
+    return {"type": "string", "format": "binary", "description": text}
+
+
+def _content(schemas: Json) -> Json:
+    return {media_type: {"schema": schema} for media_type, schema in schemas.items()}
+
+
+def _response(text: str, schemas: Json | str) -> Json:
+    """Return a response in the formats given, or in JSON by the name of its message."""
+    schemas = {JSON: _ref(schemas)} if isinstance(schemas, str) else schemas
+    return {"description": text, "content": _content(schemas)}
 
 
 def _refusals(*codes: int) -> Json:
-    return {str(code): _json(STATUSES[code], "Problem") for code in codes}
+    return {str(code): _response(STATUSES[code], "Problem") for code in codes}
 
 
-def _get(name: str, summary: str, responses: Json) -> Json:
+def _get(name: str, summary: str, success: Json, failure: Json | None = None) -> Json:
+    responses = {"200": success, **({} if failure is None else {"503": failure})}
     return {"get": {"operationId": name, "summary": summary, "responses": responses}}
 
 
-_PATHS: Json = {
+PATHS: Json = {
     "/reload": {"post": {
         "operationId": "reload", "summary": "Look at the model file now.",
         "security": [{"token": []}],
         "responses": {
-            "200": _json("Served; `old` and `new` say what changed.", "ReloadReport"),
-            "422": _json("Refused; the old model stays.", "ReloadReport"),
+            "200": _response("Served; `old` and `new` say what changed.", "ReloadReport"),
+            "422": _response("Refused; the old model stays.", "ReloadReport"),
             **_refusals(401, 403),
         },
     }},
-    "/": _get("page", "A page for people.", {
-        "200": _text("The model and how to ask it.", HTML), "503": _text(STATUSES[503], HTML),
-    }),
-    "/health": _get("health", "Whether a model is in service.", {
-        "200": _json("It is.", "Health"), "503": _json("It is not.", "Health"),
-    }),
-    "/model": _get("model", "What is in service.", {
-        "200": _json("Ranker, parameters, features, training.", "ModelDescription"),
-        **_refusals(503),
-    }),
-    "/metrics": _get("metrics", "Metrics for Prometheus.", {
-        "200": _text("Text format 0.0.4.", MEDIA_TYPE),
-    }),
-    "/openapi.json": _get("openapi", "This description.", {
-        "200": {"description": "OpenAPI 3.1.", "content": {JSON: {"schema": {"type": "object"}}}},
-    }),
+    "/": _get(
+        "page", "A page for people.", _response("The model and how to ask it.", {HTML: TEXT}),
+        _response("No model yet.", {HTML: TEXT}),
+    ),
+    "/health": _get(
+        "health", "Whether a model is in service.", _response("It is.", "Health"),
+        _response("It is not.", "Health"),
+    ),
+    "/model": _get(
+        "model", "What is in service.", _response("The model.", "ModelDescription"),
+        _response(STATUSES[503], "Problem"),
+    ),
+    "/metrics": _get("metrics", "For Prometheus.", _response("Metrics.", {MEDIA_TYPE: TEXT})),
+    "/openapi.json": _get("openapi", "This.", _response("OpenAPI.", {JSON: {"type": "object"}})),
 }  # fmt: skip

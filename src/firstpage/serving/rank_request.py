@@ -6,19 +6,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from reprlib import Repr
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from firstpage.serving.limits import Refusal
+from firstpage.serving.limits import Limits, Refusal
 from firstpage.types import Array, Ints
 
 DEFAULT_REASONS = 10  # features per explanation, where the request names no number
-MAX_COUNT = 1 << 31  # more than there can be of candidates or features
-EXPLAIN = "true, false or a number of features"
-TOP = "a number of candidates from 1 on"
+EXPECTED = {  # what a field must be
+    "queries": "a list of queries",
+    "query": "a string or an integer, or left out",
+    "candidates": "a list of candidates",
+    "id": "a string or an integer",
+    "features": "an object by name, or a list in the model's order (GET /model shows it)",
+    "explain": "true, false or a number of features",
+    "top": "a number of candidates from 1 on",
+}
 _SHORT = Repr()  # neither long nor deep, whatever a client sends
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 60, 60
+
+
+class RawRequest(NamedTuple):
+    """A request as it arrives, and what is needed to read it.
+
+    params  of the query string
+    names   of the model's features
+    """
+
+    media_type: str
+    body: bytes
+    params: Mapping[str, str]
+    batch: bool
+    names: tuple[str, ...]
+    limits: Limits
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """`explain` and `top` of the query string, for bodies that hold only numbers."""
+        explain, top = self.params.get("explain", "false"), self.params.get("top")
+        explain = {"true": str(DEFAULT_REASONS), "false": "0"}.get(explain, explain)
+        if not _is_count(explain):
+            raise Refusal(f"'explain' must be {EXPECTED['explain']}.")
+        if top is not None and not (_is_count(top) and int(top)):
+            raise Refusal(f"'top' must be {EXPECTED['top']}.")
+        return {"explain": int(explain), "top": None if top is None else int(top)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +78,8 @@ class RankRequest:
     def answered(self) -> int:
         """Number of candidates in the answer."""
         lengths = np.diff(self.offsets)
-        return int((lengths if self.top is None else np.minimum(lengths, self.top)).sum())
+        top = len(self.X) if self.top is None else min(self.top, len(self.X))
+        return int(np.minimum(lengths, top).sum())
 
     def check_finite(self, names: Sequence[str]) -> None:
         """Refuse a feature that is not a finite number, and name it."""
@@ -54,39 +87,16 @@ class RankRequest:
         if finite.all():
             return
         row, column = np.argwhere(~finite)[0].tolist()
-        raise Refusal(
-            422,
-            f"{self._position(row)}: feature {names[column]!r} is {self.X[row, column]}; every "
-            "feature must be a finite number.",
-        )
-
-    def _position(self, row: int) -> str:
-        """Return the name by which the sender knows a row."""
         query = int(np.searchsorted(self.offsets, row, side="right")) - 1
         inside = row - int(self.offsets[query])
-        candidate = f"candidate {inside if self.ids is None else short(self.ids[row])}"
-        if len(self.offsets) == 2:
-            return candidate
-        return f"query {query if self.queries is None else short(self.queries[query])}, {candidate}"
-
-
-def count_explained(explain: int | None) -> int:
-    """Return how many features explain a candidate: `true` means 10, `false` and null none."""
-    return DEFAULT_REASONS if explain is True else min(explain or 0, MAX_COUNT)
-
-
-def options_of(params: Mapping[str, str]) -> dict[str, Any]:
-    """Return `explain` and `top` of the query string, for bodies that hold only numbers."""
-    explain, top = params.get("explain", "false"), params.get("top")
-    switches = {"true": DEFAULT_REASONS, "false": 0}
-    if explain not in switches and not _is_count(explain):
-        raise Refusal(422, f"'explain' must be {EXPLAIN}.")
-    if top is not None and not (_is_count(top) and int(top)):
-        raise Refusal(422, f"'top' must be {TOP}.")
-    return {
-        "explain": switches[explain] if explain in switches else int(explain),
-        "top": None if top is None else int(top),
-    }
+        where = f"candidate {inside if self.ids is None else short(self.ids[row])}"
+        if len(self.offsets) > 2:
+            label = query if self.queries is None else self.queries[query]
+            where = f"query {short(label)}, {where}"
+        raise Refusal(
+            f"{where}: feature {names[column]!r} is {self.X[row, column]}; every feature must be a "
+            "finite number."
+        )
 
 
 def _is_count(text: str) -> bool:
@@ -96,7 +106,7 @@ def _is_count(text: str) -> bool:
 def unknown_field(name: str, known: Sequence[str], where: str) -> Refusal:
     """Return the refusal of a field that would otherwise be ignored."""
     listed = ", ".join(map(repr, known))
-    return Refusal(422, f"{where} has an unknown field {short(name)}; known are {listed}.")
+    return Refusal(f"{where} has an unknown field {short(name)}; known are {listed}.")
 
 
 def short(value: Any) -> str:

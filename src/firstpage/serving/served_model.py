@@ -26,7 +26,7 @@ from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import TreesScoring
 from firstpage.serving.forests import Flat, flat_of
-from firstpage.serving.json_messages import ModelDescription, ModelFeatures
+from firstpage.serving.json_messages import ModelDescription
 from firstpage.serving.parts import Parts, parts_of, votes_of
 from firstpage.types import Array, Floats, Ints
 
@@ -97,7 +97,7 @@ class ServedModel:
             ranker=model.ranker,
             digest=self.digest,
             parameters=model.parameters,
-            features=ModelFeatures(model.n_features, self.names),
+            features={"count": model.n_features, "names": self.names},
             normalize=None if model.transform is None else model.transform.to_dict(),
             by_query=self.by_query,
             training={k: v for k, v in model.training.items() if k != "curve"},

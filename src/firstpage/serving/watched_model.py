@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from firstpage.errors import DataError, FirstpageError
-from firstpage.serving.json_messages import FeatureChanges, ModelSummary, ReloadReport
+from firstpage.serving.json_messages import ModelSummary, ReloadReport
 from firstpage.serving.served_model import FileStamp, ServedModel, file_stamp, load, sha256_of
 
 log = logging.getLogger("firstpage.serving")
@@ -59,7 +59,7 @@ class ReloadResult:
             refused=self.refused,
             old=_summary(self.old, self.old.digest if self.old else None),
             new=_summary(self.new, self.digest),
-            features=FeatureChanges(self.added, self.removed),
+            features={"added": self.added, "removed": self.removed},
             reloads=reloads,
         )
 
