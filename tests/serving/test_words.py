@@ -49,6 +49,13 @@ JSON = {
     "a feature is missing": (lacking("clicks"), "candidate 'd2' lacks the feature 'clicks'"),
     "too few": (fewer(), "candidate 'd' has 3 features, and the model 4"),
     "null": (changed(1, age=None), "feature 'age' is None, which is no number"),
+    "text in a list": (
+        {"candidates": [{"features": [1, 2, 3, 4]}, {"features": [1, 2, 3, "4"]}]},
+        "candidate 1: feature 'age' is no number.",
+    ),
+    "text beyond the list": (
+        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0: feature 5 is no number.",
+    ),
     "text": (changed(1, age="7"), "feature 'age' is '7', which is no number"),
     "too great": (changed(1, age=1e999), "is not JSON"),  # Python writes Infinity
     "no candidates": ({"candidates": []}, "has no candidates"),
@@ -180,6 +187,22 @@ def test_flipped_bytes_of_an_arrow_stream_are_never_a_failure(client) -> None:
             broken[at] = rng.integers(0, 256)
         found = client.post("/rank", content=bytes(broken), headers=ARROW)
         assert found.status_code in (200, 413, 422), found.text
+
+
+@pytest.mark.slow
+def test_mangled_json_is_never_a_failure(client) -> None:
+    """Bytes out, and in their place what parsers trip over."""
+    hostile = [b'"', b"\\", b"\\ud800", b"\xff", b"`", b" - at `$.candidates[0].id`", b"{", b"]", b"1e400", b"-", b"9" * 5000, b"null"]  # fmt: skip
+    sent = [json.dumps(each).encode() for each in (body(X[:2], top=1), [body(X[:1])], {"queries": [body(X[:1])]})]  # fmt: skip
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        broken = bytearray(sent[rng.integers(len(sent))])
+        for at in rng.integers(0, len(broken), 2):
+            broken[at : at + rng.integers(0, 9)] = hostile[rng.integers(len(hostile))]
+        for path in ("/rank", "/batch"):
+            found = client.post(path, content=bytes(broken))
+            assert found.status_code in (200, 422), found.text
+            assert found.status_code == 200 or len(found.json()["detail"]) < 300
 
 
 def test_limits_name_the_option_that_raises_them(model: Path) -> None:

@@ -30,7 +30,7 @@ Explained = Annotated[str | UnsetType, Meta(description="What the parts are.")]
 
 
 class Candidate(Struct, forbid_unknown_fields=True, gc=False):
-    features: dict[str, Any] | list[Any]
+    features: dict[str, Any] | list[float | bool]
     id: Id | None = None
 
 
@@ -136,13 +136,15 @@ class Problem(Struct):
 
 _QUERY, _BATCH = Decoder(Query), Decoder(list[BatchQuery] | Batch)
 _NUMBERS = {int, float, bool}
-_PATH = re.compile(r"(?:\.queries(?=\[))?(?:\[(\d+)\])?(?:\.candidates\[(\d+)\])?\.?(\w*)")
+_PATH = re.compile(
+    r"(?:\.queries(?=\[))?(?:\[(\d+)\])?(?:\.candidates\[(\d+)\])?\.?(\w*)(?:\[(\d+))?"
+)
 _UNKNOWN = "Object contains unknown field "
 
 
 def read_json(raw: RawRequest) -> RankRequest:
     """Return the request of a JSON body: one query, or a batch of them."""
-    message = _decode(raw.body, raw.batch)
+    message = _decode(raw)
     if isinstance(message, list):
         message = Batch(message)
     queries = message.queries if isinstance(message, Batch) else [message]
@@ -170,28 +172,29 @@ def read_json(raw: RawRequest) -> RankRequest:
     )
 
 
-def _decode(body: bytes, batch: bool) -> Query | Batch | list[BatchQuery]:
+def _decode(raw: RawRequest) -> Query | Batch | list[BatchQuery]:
     try:
-        return _BATCH.decode(body) if batch else _QUERY.decode(body)
+        return _BATCH.decode(raw.body) if raw.batch else _QUERY.decode(raw.body)
     except RecursionError:
         raise Refusal("the body is nested too deeply.") from None
     except ValidationError as error:
-        raise _invalid(str(error), batch) from None
+        raise _invalid(str(error), raw) from None
     except (DecodeError, UnicodeDecodeError) as error:
-        raise Refusal(f"the body is not JSON ({str(error)[:200]}).") from None
+        reason = str(error).removeprefix("JSON is malformed: ")[:200]
+        raise Refusal(f"the body is not JSON ({reason}).") from None
 
 
-def _invalid(error: str, batch: bool) -> Refusal:
+def _invalid(error: str, raw: RawRequest) -> Refusal:
     """Return the refusal for what msgspec says, such as "Expected .. - at `$.candidates[3].id`"."""
     reason, at, path = error.rpartition(" - at `$")
     if not at:
         reason, path = error, ""
     match = _PATH.match(path)
     assert match is not None
-    query, candidate, field = match.groups()
+    query, candidate, field, index = match.groups()
     names = {"query": query, "candidate": candidate}
     where = ": ".join(f"{name} {n}" for name, n in names.items() if n is not None) or "the body"
-    kind: type[Struct] = Batch if batch else Query
+    kind: type[Struct] = Batch if raw.batch else Query
     if query is not None or candidate is not None:
         kind = BatchQuery if candidate is None else Candidate
     fields = kind.__struct_fields__
@@ -199,6 +202,9 @@ def _invalid(error: str, batch: bool) -> Refusal:
         return rank_request.unknown_field(reason.removeprefix(_UNKNOWN).strip("`"), fields, where)
     if "out of range" in reason:
         return Refusal(f"{where}: a number is too large; float64 ends at 1.8e308.")
+    if field == "features" and index is not None:
+        name = repr(raw.names[int(index)]) if int(index) < len(raw.names) else index
+        return Refusal(f"{where}: feature {name} is no number.")
     if field in EXPECTED:
         return Refusal(f"{where}: {field!r} must be {EXPECTED[field]}.")
     either = "a list of queries, or " if kind is Batch else ""
@@ -224,29 +230,28 @@ def _matrix(
     candidates: list[Candidate], ids: Sequence[Any], names: tuple[str, ...], where: str
 ) -> Floats:
     """Return the features, in the model's order."""
-    pick, single = itemgetter(*names), len(names) == 1
-    rows = []
-    for candidate, each in zip(candidates, ids, strict=True):
-        row: Any = candidate.features
-        if isinstance(row, dict):
-            try:
-                row = (pick(row),) if single else pick(row)
-            except KeyError as error:
-                name = short(error.args[0])
-                raise Refusal(
-                    f"{where}: candidate {short(each)} lacks the feature {name}."
-                ) from None
-        if len(row) != len(names) or not _NUMBERS.issuperset(map(type, row)):
-            raise _wrong(row, names, f"{where}: candidate {short(each)}")
+    pick = itemgetter(*names) if len(names) > 1 else lambda features: (features[names[0]],)
+    rows: list[Sequence[float]] = []
+
+    def refusal(text: str) -> Refusal:
+        return Refusal(f"{where}: candidate {short(ids[len(rows)])}{text}.")
+
+    for candidate in candidates:
+        features = candidate.features
+        if isinstance(features, list):
+            if len(features) != len(names):
+                raise refusal(f" has {len(features)} features, and the model {len(names)}")
+            rows.append(features)
+            continue
+        try:
+            row = pick(features)
+        except KeyError as error:
+            raise refusal(f" lacks the feature {short(error.args[0])}") from None
+        if not _NUMBERS.issuperset(map(type, row)):
+            at = next(i for i, value in enumerate(row) if type(value) not in _NUMBERS)
+            raise refusal(f": feature {names[at]!r} is {short(row[at])}, which is no number")
         rows.append(row)
     try:
         return np.array(rows, np.float64)
     except OverflowError:
         raise Refusal(f"{where}: a feature is too large; float64 ends at 1.8e308.") from None
-
-
-def _wrong(row: Sequence[Any], names: tuple[str, ...], where: str) -> Refusal:
-    if len(row) != len(names):
-        return Refusal(f"{where} has {len(row)} features, and the model {len(names)}.")
-    at, value = next((i, v) for i, v in enumerate(row) if type(v) not in _NUMBERS)
-    return Refusal(f"{where}: feature {names[at]!r} is {short(value)}, which is no number.")
