@@ -17,7 +17,7 @@ from firstpage.serving.app import Serving
 from firstpage.serving.binary_formats import has_arrow
 from firstpage.serving.limits import Limits
 from firstpage.serving.watched_model import WatchedModel, printable
-from firstpage.transport.limits import ConnectionLimits
+from firstpage.transport.connections import ConnectionLimits
 from firstpage.transport.server import listen, server_for, shown
 
 if TYPE_CHECKING:
