@@ -66,7 +66,7 @@ def command(
     if token is not None and not token.strip():
         raise click.UsageError("--token is empty.")
     from firstpage.serving.limits import Limits
-    from firstpage.serving.run import serve
+    from firstpage.serving.process import serve
 
     limits = Limits(
         candidates=max_candidates, queries=max_queries, bytes=max_bytes, at_once=max_at_once,

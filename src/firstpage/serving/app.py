@@ -21,10 +21,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.serving import metrics
+from firstpage.serving.home_page import home_page
 from firstpage.serving.json_messages import Health, Problem
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
-from firstpage.serving.page import page
 from firstpage.serving.rank_request import RawRequest
 from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
 from firstpage.serving.served_model import ServedModel
@@ -93,7 +93,7 @@ class Serving(Starlette):
         return _json(result.report(self.watched.reloads), 200 if result.accepted else 422)
 
     async def _page(self, request: Request) -> Response:
-        return page(self.watched, request)
+        return home_page(self.watched, request)
 
     async def _health(self, request: Request) -> Response:
         watched, model = self.watched, self.watched.model

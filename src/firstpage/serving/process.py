@@ -35,7 +35,7 @@ def serve(
     from prometheus_client import disable_created_metrics
     from threadpoolctl import threadpool_limits
 
-    _log()
+    _set_up_log()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a query is too small to be shared out
     watched = WatchedModel(path, allow_new_features=allow_new_features)
     if not watched.reload().accepted and not wait:
@@ -45,21 +45,21 @@ def serve(
     threadpool_limits(1)
     sys.setswitchinterval(SWITCH_INTERVAL)
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series per counter, unused
-    taken = listen(host, port)
+    listener = listen(host, port)
     app = Serving(watched, limits, poll=poll, token=token)
     server = server_for(app, ConnectionLimits(limits.connections), GRACE)
     if threading.current_thread() is threading.main_thread():
-        _heed_signals(server, watched)
+        _handle_signals(server, watched)
     print(
-        f"Serving {printable(str(path))} at http://{shown(host)}:{taken.getsockname()[1]}",
+        f"Serving {printable(str(path))} at http://{shown(host)}:{listener.getsockname()[1]}",
         flush=True,
     )
     gc.collect()
     gc.freeze()  # what is loaded stays; looking through it again would take longer than a request
-    server.run(sockets=[taken])
+    server.run(sockets=[listener])
 
 
-def _heed_signals(server: uvicorn.Server, watched: WatchedModel) -> None:
+def _handle_signals(server: uvicorn.Server, watched: WatchedModel) -> None:
     """Stop on SIGTERM and SIGINT, reload on SIGHUP, from before the first line is printed on.
 
     While it runs, the server has handlers of its own, and at its end it raises the signal that
@@ -78,9 +78,9 @@ def _heed_signals(server: uvicorn.Server, watched: WatchedModel) -> None:
         signal.signal(signal.SIGHUP, reload)
 
 
-def _log() -> None:
-    """What happens to the model, in lines on standard error; nothing that a stranger can cause."""
-    for kind in (RuntimeWarning, SyntaxWarning):  # of numbers too great, of headers made up
+def _set_up_log() -> None:
+    """Log what happens to the model to standard error, and nothing that a client can cause."""
+    for kind in (RuntimeWarning, SyntaxWarning):  # of numbers too large, of forged headers
         warnings.simplefilter("ignore", kind)
     warnings.filterwarnings("ignore", module="numpy")
     log = logging.getLogger("firstpage.serving")

@@ -236,7 +236,7 @@ def test_a_pipe_in_the_models_place_keeps_nobody_waiting(model: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs signals")
 def test_an_answer_that_nobody_takes_does_not_keep_the_server_from_ending(model: Path) -> None:
-    server = Server(model, code="from firstpage.serving import run; run.GRACE = 1")
+    server = Server(model, code="from firstpage.serving import process; process.GRACE = 1")
     rows, count = np.ones((200_000, len(NAMES)), np.float32), 200
     lengths = ",".join(["1000"] * count)
     content = npy(rows)

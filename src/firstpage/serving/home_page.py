@@ -42,7 +42,7 @@ HEADERS = {
 }
 
 
-def page(watched: WatchedModel, request: Request) -> HTMLResponse:
+def home_page(watched: WatchedModel, request: Request) -> HTMLResponse:
     """Return the page as it is now."""
     model = watched.model
     if model is None:
