@@ -312,7 +312,11 @@ def test_other_addresses_and_methods(client) -> None:
     assert client.get("/nowhere").status_code == 404
     assert client.get("/rank").status_code == 405
     assert client.get("/rank").headers["allow"] == "POST"
-    assert client.post("/health").status_code == 405
+    assert client.get("/rank/", follow_redirects=False).status_code == 404
+    assert client.post("/health").headers["allow"] == "GET, HEAD"
+    for name in ("top", "explain", "answer"):  # an empty value is no default
+        found = client.post(f"/rank?{name}=", content=npy(ONES), headers=NPY)
+        assert (found.status_code, name in found.json()["detail"]) == (422, True)
     assert client.post("/rank?answer=csv", content=npy(ONES), headers=NPY).status_code == 422
     assert client.post("/rank?explain=3", content=npy(ONES), headers=NPY).status_code == 422
 

@@ -30,9 +30,6 @@ def has_arrow() -> bool:
     return find_spec("pyarrow") is not None
 
 
-# --- NumPy
-
-
 def read_npy(raw: RawRequest) -> RankRequest:
     """Return one query, or the queries whose numbers of rows ?lengths=100,50,.. gives."""
     X = _npy_matrix(raw.body, len(raw.names))
@@ -108,9 +105,6 @@ def _npy_header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     except Exception as error:  # whatever a forged header brings the parser to
         line = (str(error).splitlines() or [""])[0][:120]
         raise Refusal(f"the header of the .npy body cannot be read ({line}).") from None
-
-
-# --- Arrow
 
 
 def read_arrow(raw: RawRequest) -> RankRequest:
