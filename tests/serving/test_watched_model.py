@@ -180,7 +180,7 @@ def test_other_features_are_taken_up_where_that_is_allowed(
     watched = WatchedModel(model, allow_new_features=True)
     assert watched.reload().accepted
     linear_model(model, [*NAMES, "price"])
-    assert watched.reload().added == ["price"]
+    assert watched.reload().features["added"] == ["price"]
     assert (watched.reloads, watched.refused) == (1, None)
     assert watched.model.names[-1] == "price"
     assert "other features than before: 5 instead of 4; added: 'price'" in caplog.text

@@ -89,8 +89,8 @@ class Serving(Starlette):
         if not hmac.compare_digest(authorization, b"Bearer " + self.token):
             detail = "give the server's token: 'Authorization: Bearer TOKEN'."
             raise Refusal(detail, 401, www_authenticate="Bearer")
-        result = await asyncio.to_thread(self.watched.reload)
-        return _json(result.report(self.watched.reloads), 200 if result.accepted else 422)
+        report = await asyncio.to_thread(self.watched.reload)
+        return _json(report, 200 if report.accepted else 422)
 
     async def _page(self, request: Request) -> Response:
         return home_page(self.watched, request)
