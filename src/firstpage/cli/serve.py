@@ -60,12 +60,13 @@ def command(
     """
     from firstpage.errors import need
 
-    if find_spec("uvicorn") is None:
-        raise need("uvicorn", "serve", "firstpage serve")
+    for package in ("uvicorn", "starlette", "msgspec", "prometheus_client"):
+        if find_spec(package) is None:
+            raise need(package, "serve", "firstpage serve")
     if token is not None and not token.strip():
         raise click.UsageError("--token is empty.")
     from firstpage.serving.limits import Limits
-    from firstpage.serving.run import serve
+    from firstpage.serving.process import serve
 
     limits = Limits(
         candidates=max_candidates, queries=max_queries, bytes=max_bytes, at_once=max_at_once,

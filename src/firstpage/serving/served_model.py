@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from firstpage.data.dataset import Dataset
@@ -25,18 +26,18 @@ from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import TreesScoring
 from firstpage.serving.forests import Flat, flat_of
-from firstpage.serving.json_body import dumps
+from firstpage.serving.json_messages import ModelDescription
 from firstpage.serving.parts import Parts, parts_of, votes_of
 from firstpage.types import Array, Floats, Ints
 
-Mark = tuple[int, int, int, int, int]
-LARGEST = 1 << 30  # bytes of a model file
+FileStamp = tuple[int, int, int, int, int]
+MAX_FILE_BYTES = 1 << 30  # bytes of a model file
 WIDE = 256  # hidden units up to which a network scores at once
 STEPS = 20_000  # of one row through all trees, up to which they do
 
 
 @dataclass(frozen=True, eq=False)
-class Served:
+class ServedModel:
     """A model and the digest of its file, as `sha256sum` prints it."""
 
     model: Model
@@ -89,18 +90,18 @@ class Served:
             return voters, Parts(found.kind, found.values[rows], None)
         return self.names, parts_of(scoring, np.ascontiguousarray(scaled[rows]))
 
-    def described(self) -> dict[str, Any]:
-        """What `GET /model` tells."""
+    def description(self) -> ModelDescription:
+        """Return what `GET /model` answers."""
         model = self.model
-        return {
-            "ranker": model.ranker,
-            "digest": self.digest,
-            "parameters": model.parameters,
-            "features": {"count": model.n_features, "names": self.names},
-            "normalize": None if model.transform is None else model.transform.to_dict(),
-            "by_query": self.by_query,
-            "training": {k: v for k, v in model.training.items() if k != "curve"},
-        }
+        return ModelDescription(
+            ranker=model.ranker,
+            digest=self.digest,
+            parameters=model.parameters,
+            features={"count": model.n_features, "names": self.names},
+            normalize=None if model.transform is None else model.transform.to_dict(),
+            by_query=self.by_query,
+            training={k: v for k, v in model.training.items() if k != "curve"},
+        )
 
     def _scaled(self, X: Array, offsets: Ints) -> Array:
         transform = self.model.transform
@@ -111,46 +112,49 @@ def _dataset(X: Array, offsets: Ints) -> Dataset:
     return Dataset(X, np.zeros(len(X)), offsets, Ids.of(range(len(offsets) - 1)))
 
 
-def load(path: str | os.PathLike[str]) -> Served:
+def load(path: str | os.PathLike[str]) -> ServedModel:
     """Read a model file and score with it once; what cannot score is not served."""
-    mark, before = mark_of(path), digest(path)
+    name, stamp, digest = os.fspath(path), file_stamp(path), sha256_of(path)
     model = read_model(path)
-    if digest(path) != before or mark_of(path) != mark:
-        raise DataError(f"{os.fspath(path)}: changed while it was read.")
-    found = Served(model, before)
-    _check_told(found, os.fspath(path))
+    if sha256_of(path) != digest or file_stamp(path) != stamp:
+        raise DataError(f"{name}: changed while it was read.")
+    served = ServedModel(model, digest)
+    _check_serializable(served, name)
     rows = LIGHT // model.n_features + 2  # enough that kernels are compiled now, not in a request
-    for kind in (np.float32, np.float64):
-        X = np.zeros((rows, model.n_features), kind)
-        if not np.isfinite(found.scores(X, np.array([0, rows]))).all():
-            raise DataError(f"{os.fspath(path)}: gives scores that are not finite.")
-    return found
+    for dtype in (np.float32, np.float64):
+        X = np.zeros((rows, model.n_features), dtype)
+        if not np.isfinite(served.scores(X, np.array([0, rows]))).all():
+            raise DataError(f"{name}: gives scores that are not finite.")
+    return served
 
 
-def _check_told(found: Served, name: str) -> None:
-    """Half a letter in a name, or a number without end, could be told to nobody."""
+def _check_serializable(served: ServedModel, name: str) -> None:
+    """Refuse a description with lone surrogates or infinities: neither can be sent as JSON."""
     try:
-        dumps(found.described())
+        description = msgspec.to_builtins(served.description())
+        json.dumps(description, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name}: what it says of itself is no JSON ({error}).") from None
+        raise DataError(f"{name}: its description is no JSON ({error}).") from None
 
 
-def mark_of(path: str | os.PathLike[str]) -> Mark | None:
-    """What changes when another file comes to lie there, or the same one is written to."""
+def file_stamp(path: str | os.PathLike[str]) -> FileStamp | None:
+    """Return what changes when a file is replaced or written to; None where there is none."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
 
 
-def digest(path: str | os.PathLike[str]) -> str:
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Return the digest of a file, as `sha256sum` prints it."""
+    name = os.fspath(path)
     try:
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode):  # a pipe would keep us waiting for ever
-            raise DataError(f"{os.fspath(path)}: is no file.")
-        if found.st_size > LARGEST:
-            raise DataError(f"{os.fspath(path)}: is larger than {LARGEST >> 30} GiB.")
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
+            raise DataError(f"{name}: is no file.")
+        if status.st_size > MAX_FILE_BYTES:
+            raise DataError(f"{name}: is larger than {MAX_FILE_BYTES >> 30} GiB.")
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:
-        raise DataError(f"{os.fspath(path)}: cannot be read ({error.strerror}).") from None
+        raise DataError(f"{name}: cannot be read ({error.strerror}).") from None

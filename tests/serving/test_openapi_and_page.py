@@ -15,9 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firstpage.serving.app import Serving
-from firstpage.serving.description import GETS, POSTS
-from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
+from firstpage.serving.watched_model import WatchedModel
 from tests.serving.conftest import NAMES, arrow, clients, linear_model, npy, write_model
 
 with warnings.catch_warnings():
@@ -32,6 +31,7 @@ HOSTILE = (
     "it's; rm -rf $HOME `id`",
 )
 EXAMPLES = 40
+PATHS = {"/rank", "/batch", "/reload", "/", "/health", "/model", "/metrics", "/openapi.json"}
 CHECKS = [
     not_a_server_error, checks.status_code_conformance, checks.content_type_conformance,
     checks.response_schema_conformance,
@@ -41,13 +41,15 @@ CHECKS = [
 def test_it_names_this_model_and_these_limits(model: Path) -> None:
     for client in clients(model, Limits(candidates=7, queries=5)):
         told = client.get("/openapi.json").json()
-        assert set(told["paths"]) == {*GETS, *POSTS}
+        assert set(told["paths"]) == PATHS
         held = told["components"]["schemas"]
         by_name, by_place = held["Features"]["anyOf"]
         assert by_name["required"] == NAMES
         assert (by_place["minItems"], by_place["maxItems"]) == (4, 4)
         assert held["Query"]["properties"]["candidates"]["maxItems"] == 7
-        assert held["Batch"]["anyOf"][0]["maxItems"] == 5
+        assert (
+            held["Batch"]["properties"]["queries"]["maxItems"] == held["QueryList"]["maxItems"] == 5
+        )
 
 
 @pytest.mark.slow
@@ -85,9 +87,9 @@ def test_whatever_is_sent_the_answer_is_described(kind: str, tmp_path: Path) -> 
     path = tmp_path / "model.json"
     if kind != "none":
         write_model(path, kind)
-    holder = Holder(path)
-    holder.look()
-    app = Serving(holder, poll=None, token="right")
+    watched = WatchedModel(path)
+    watched.reload()
+    app = Serving(watched, poll=None, token="right")
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     seen: set[tuple[str, int]] = set()
     for result in schema.get_all_operations():
@@ -105,7 +107,7 @@ def test_whatever_is_sent_the_answer_is_described(kind: str, tmp_path: Path) -> 
             seen.add((case.path, found.status_code))
 
         run()
-    assert {at for at, _ in seen} | {"/openapi.json"} == {*GETS, *POSTS}
+    assert {at for at, _ in seen} | {"/openapi.json"} == PATHS
     if kind == "none":
         assert {("/rank", 503), ("/health", 503), ("/metrics", 200)} <= seen
     else:
@@ -176,7 +178,7 @@ def test_a_file_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
     for client in clients(path):
         assert "m\\udcff.json" in client.get("/health").json()["refused"]
         linear_model(path, None)
-        client.app.holder.look()
+        client.app.watched.reload()
         assert client.get("/health").json()["file"] == "m\\udcff.json"
         assert "m\\udcff.json" in page_of(client)
 
@@ -184,6 +186,6 @@ def test_a_file_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
 def test_a_model_that_cannot_be_told_is_refused(model: Path) -> None:
     for client in clients(model):
         linear_model(model, ("a", "\ud800", "c"))
-        assert not client.app.holder.look().accepted
+        assert not client.app.watched.reload().accepted
         assert "no JSON" in client.get("/health").json()["refused"]
         assert client.get("/model").json()["features"]["names"] == NAMES

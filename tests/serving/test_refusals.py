@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from firstpage.serving.app import Serving
-from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
+from firstpage.serving.watched_model import WatchedModel
 from tests.serving.conftest import (
     ARROW,
     NAMES,
@@ -49,11 +49,19 @@ JSON = {
     "a feature is missing": (lacking("clicks"), "candidate 'd2' lacks the feature 'clicks'"),
     "too few": (fewer(), "candidate 'd' has 3 features, and the model 4"),
     "null": (changed(1, age=None), "feature 'age' is None, which is no number"),
+    "text in a list": (
+        {"candidates": [{"features": [1, 2, 3, 4]}, {"features": [1, 2, 3, "4"]}]},
+        "candidate 1: feature 'age' is no number.",
+    ),
+    "text beyond the list": (
+        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0: feature 5 is no number.",
+    ),
     "text": (changed(1, age="7"), "feature 'age' is '7', which is no number"),
-    "too great": (changed(1, age=1e999), None),
+    "too great": (changed(1, age=1e999), "is not JSON"),  # Python writes Infinity
     "no candidates": ({"candidates": []}, "has no candidates"),
-    "no list": ({"candidates": 3}, "must have a list 'candidates'"),
-    "no object": ([1], "must be a JSON object"),
+    "no list": ({"candidates": 3}, "the body: 'candidates' must be a list of candidates."),
+    "no object": ([1], "the body must be an object with 'candidates'."),
+    "no candidate": ({"candidates": [{"features": [1, 2, 3, 4]}, 7]}, "candidate 1 must be an object with 'features'."),
     "no features": ({"candidates": [{"id": 1}]}, "candidate 0 must be an object with 'features'"),
     "features of a wrong type": (
         {"candidates": [{"id": 1, "features": 3}]}, "must be an object by name, or a list",
@@ -62,11 +70,17 @@ JSON = {
         {"candidates": [{"id": 1, "features": [1, 2, 3, 4]}] * 2}, "two candidates with the id 1",
     ),
     "an id of a wrong type": (
-        {"candidates": [{"id": [1], "features": [1, 2, 3, 4]}]}, "has the id [1]",
+        {"candidates": [{"id": [1], "features": [1, 2, 3, 4]}]},
+        "candidate 0: 'id' must be a string or an integer.",
     ),
-    "a query of a wrong type": ({**body(X), "query": [[]]}, "'query' must be a text"),
+    "a query of a wrong type": ({**body(X), "query": [[]]}, "'query' must be a string or an integer, or left out."),
     "explain": ({**body(X), "explain": "much"}, "'explain' must be true, false or a number"),
     "top": ({**body(X), "top": 0}, "'top' must be a number"),
+    "an id is missing": (
+        {"candidates": [{"id": 1, "features": [1, 2, 3, 4]}, {"features": [1, 2, 3, 4]}]},
+        "candidate 1 has no id; give all of them ids, or none.",
+    ),
+    "an integer without end": (changed(1, age=10**4000), "a feature is too large"),
 }  # fmt: skip
 
 
@@ -175,6 +189,22 @@ def test_flipped_bytes_of_an_arrow_stream_are_never_a_failure(client) -> None:
         assert found.status_code in (200, 413, 422), found.text
 
 
+@pytest.mark.slow
+def test_mangled_json_is_never_a_failure(client) -> None:
+    """Bytes out, and in their place what parsers trip over."""
+    hostile = [b'"', b"\\", b"\\ud800", b"\xff", b"`", b" - at `$.candidates[0].id`", b"{", b"]", b"1e400", b"-", b"9" * 5000, b"null"]  # fmt: skip
+    sent = [json.dumps(each).encode() for each in (body(X[:2], top=1), [body(X[:1])], {"queries": [body(X[:1])]})]  # fmt: skip
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        broken = bytearray(sent[rng.integers(len(sent))])
+        for at in rng.integers(0, len(broken), 2):
+            broken[at : at + rng.integers(0, 9)] = hostile[rng.integers(len(hostile))]
+        for path in ("/rank", "/batch"):
+            found = client.post(path, content=bytes(broken))
+            assert found.status_code in (200, 422), found.text
+            assert found.status_code == 200 or len(found.json()["detail"]) < 300
+
+
 def test_limits_name_the_option_that_raises_them(model: Path) -> None:
     small = Limits(candidates=2, queries=1, bytes=4000)
     for client in clients(model, small):
@@ -193,11 +223,11 @@ def test_limits_name_the_option_that_raises_them(model: Path) -> None:
 
 def test_more_requests_than_at_once_are_told_to_come_again(model: Path) -> None:
     for client in clients(model, Limits(at_once=2)):
-        client.app.ranking = 2
+        client.app.admission.answering = 2
         found = client.post("/rank", content=npy(ONES), headers=NPY)
         assert (found.status_code, found.headers["retry-after"]) == (503, "1")
         assert client.get("/health").status_code == 200  # never refused
-        client.app.ranking = 0
+        client.app.admission.answering = 0
         assert client.post("/rank", content=npy(ONES), headers=NPY).status_code == 200
 
 
@@ -230,12 +260,12 @@ def scope() -> dict[str, Any]:
 
 def test_slow_bodies_take_nobodys_place(model: Path) -> None:
     """More of them than are answered at once, and still others are answered; then they are too."""
-    holder = Holder(model)
-    holder.look()
+    watched = WatchedModel(model)
+    watched.reload()
     whole = npy(ONES)
 
     async def run() -> None:
-        app = Serving(holder, Limits(at_once=2), poll=None)
+        app = Serving(watched, Limits(at_once=2), poll=None)
         slow = [Slow(app, whole[:-9], whole[-9:]) for _ in range(5)]
         await asyncio.sleep(0)
         quick = Slow(app, whole)
@@ -245,27 +275,28 @@ def test_slow_bodies_take_nobodys_place(model: Path) -> None:
             one.go_on.set()
             await one.task
         assert [one.status for one in slow] == [200] * 5
-        assert (app.ranking, app.unread, app.metrics.busy) == (0, 0, 0)
+        assert (app.admission.answering, app.admission.unread) == (0, 0)
+        assert app.metrics.registry.get_sample_value("firstpage_requests_in_flight") == 0
 
     asyncio.run(run())
 
 
 def test_bodies_under_way_have_a_limit_together(model: Path) -> None:
-    holder = Holder(model)
-    holder.look()
+    watched = WatchedModel(model)
+    watched.reload()
 
     async def run() -> None:
-        app = Serving(holder, Limits(at_once=2, bytes=4000), poll=None)
+        app = Serving(watched, Limits(at_once=2, bytes=4000), poll=None)
         slow = [Slow(app, b"x" * 3000, b"x") for _ in range(4)]
         for _ in range(3):
             await asyncio.sleep(0)
         assert [one.status for one in slow] == [None, None, 503, 503]
-        assert app.unread == 6000
+        assert app.admission.unread == 6000
         for one in slow:
             one.go_on.set()
             await one.task
         assert [one.status for one in slow][:2] == [422, 422]
-        assert app.unread == 0
+        assert app.admission.unread == 0
 
     asyncio.run(run())
 
@@ -281,7 +312,11 @@ def test_other_addresses_and_methods(client) -> None:
     assert client.get("/nowhere").status_code == 404
     assert client.get("/rank").status_code == 405
     assert client.get("/rank").headers["allow"] == "POST"
-    assert client.post("/health").status_code == 405
+    assert client.get("/rank/", follow_redirects=False).status_code == 404
+    assert client.post("/health").headers["allow"] == "GET, HEAD"
+    for name in ("top", "explain", "answer"):  # an empty value is no default
+        found = client.post(f"/rank?{name}=", content=npy(ONES), headers=NPY)
+        assert (found.status_code, name in found.json()["detail"]) == (422, True)
     assert client.post("/rank?answer=csv", content=npy(ONES), headers=NPY).status_code == 422
     assert client.post("/rank?explain=3", content=npy(ONES), headers=NPY).status_code == 422
 
@@ -292,7 +327,7 @@ def test_a_failure_is_one_line_and_the_log_has_the_rest(client, monkeypatch, cap
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(app, "answer", fails)
+    monkeypatch.setattr(app, "rank", fails)
     found = client.post("/rank", content=npy(ONES), headers=NPY)
     assert found.status_code == 500
     assert "secret" not in found.text

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firstpage.serving import served
-from firstpage.serving.answers import Slow, answer
+from firstpage.serving import served_model
 from firstpage.serving.limits import Limits
+from firstpage.serving.rank_request import RawRequest
+from firstpage.serving.ranking import TooSlow, rank
 from tests.serving.conftest import NPY, arrow, body, clients, dataset, npy, write_model
 
 X = np.asarray(dataset()[0].X)
@@ -18,8 +19,8 @@ X = np.asarray(dataset()[0].X)
 
 @pytest.mark.slow
 def test_much_work_is_done_beside_the_loop(tmp_path: Path) -> None:
-    linear = served.load(write_model(tmp_path / "linear.json"))
-    trees = served.load(write_model(tmp_path / "trees.json", "lightgbm"))
+    linear = served_model.load(write_model(tmp_path / "linear.json"))
+    trees = served_model.load(write_model(tmp_path / "trees.json", "lightgbm"))
     few, many = npy(X), npy(np.ones((6000, 4)))
     lengths = {"lengths": ",".join(["1000"] * 6)}
     explained = {"answer": "json", "explain": "2"}
@@ -29,13 +30,13 @@ def test_much_work_is_done_beside_the_loop(tmp_path: Path) -> None:
         (trees, few, {}, False, False), (trees, few, explained, False, True),
         (linear, many, lengths, True, True), (linear, many, {**lengths, **explained, "top": "1"}, True, True),
     ):  # fmt: skip
-        work = (model, Limits(), media, content, given, batch)
+        work = (model, RawRequest(media, content, given, batch, model.names, Limits()))
         if slow:
-            with pytest.raises(Slow):
-                answer(*work, beside=False)
-            assert answer(*work).queries == (6 if batch else 1)
+            with pytest.raises(TooSlow):
+                rank(*work, inline=True)
+            assert rank(*work).queries == (6 if batch else 1)
         else:
-            assert answer(*work, beside=False).candidates == len(X)
+            assert rank(*work, inline=True).candidates == len(X)
     for client in clients(tmp_path / "trees.json"):
         hidden = (
             b'{"\\u0065xplain": 1,' + client.build_request("POST", "/", json=body(X)).content[1:]
@@ -88,10 +89,10 @@ def test_arrow_with_great_ids(client: Any) -> None:
 
 def test_a_model_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_model(tmp_path / "model.json")
-    assert served.load(path).names
-    monkeypatch.setattr(served, "LARGEST", 100)
-    with pytest.raises(served.DataError, match="larger"):
-        served.load(path)
+    assert served_model.load(path).names
+    monkeypatch.setattr(served_model, "MAX_FILE_BYTES", 100)
+    with pytest.raises(served_model.DataError, match="larger"):
+        served_model.load(path)
 
 
 def test_a_file_that_is_swapped_to_and_fro_while_it_is_read(
@@ -99,7 +100,7 @@ def test_a_file_that_is_swapped_to_and_fro_while_it_is_read(
 ) -> None:
     """The same bytes before and after are not enough: between them another file lay there."""
     path = write_model(tmp_path / "model.json")
-    real = served.read_model
+    real = served_model.read_model
 
     def swapped(at: Path) -> Any:
         path.rename(tmp_path / "aside")
@@ -108,6 +109,6 @@ def test_a_file_that_is_swapped_to_and_fro_while_it_is_read(
         (tmp_path / "aside").rename(path)
         return found
 
-    monkeypatch.setattr(served, "read_model", swapped)
-    with pytest.raises(served.DataError, match="changed while it was read"):
-        served.load(path)
+    monkeypatch.setattr(served_model, "read_model", swapped)
+    with pytest.raises(served_model.DataError, match="changed while it was read"):
+        served_model.load(path)

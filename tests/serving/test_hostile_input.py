@@ -163,7 +163,7 @@ BODIES = {
     "1e400": b'{"candidates":[{"features":[1e400,2,3,4]}]}',
     "half a letter": b'{"query":"\\ud800","candidates":[{"features":[1,2,3,4]}]}',
     "no UTF-8": b'{"query":"\xff","candidates":[{"features":[1,2,3,4]}]}',
-    "a great id": b'{"candidates":[{"id":99999999999999999999,"features":[1,2,3,4]}]}',
+    "an id without end": b'{"candidates":[{"id":' + b"9" * 5000 + b',"features":[1,2,3,4]}]}',
 }
 
 
@@ -236,7 +236,7 @@ def test_a_pipe_in_the_models_place_keeps_nobody_waiting(model: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs signals")
 def test_an_answer_that_nobody_takes_does_not_keep_the_server_from_ending(model: Path) -> None:
-    server = Server(model, code="from firstpage.serving import run; run.LAST = 1")
+    server = Server(model, code="from firstpage.serving import process; process.GRACE = 1")
     rows, count = np.ones((200_000, len(NAMES)), np.float32), 200
     lengths = ",".join(["1000"] * count)
     content = npy(rows)

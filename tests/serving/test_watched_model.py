@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from firstpage.serving.app import Serving
-from firstpage.serving.holder import Holder
+from firstpage.serving.watched_model import WatchedModel
 from tests.serving.conftest import (
     NAMES,
     NPY,
@@ -130,16 +130,16 @@ def test_a_good_file_after_a_refused_one_is_logged(
 ) -> None:
     """Also where the model is the one that served all the time."""
     caplog.set_level("INFO", logger="firstpage.serving")
-    good, holder = model.read_bytes(), Holder(model)
-    assert holder.look().accepted
+    good, watched = model.read_bytes(), WatchedModel(model)
+    assert watched.reload().accepted
     assert "recovered" not in caplog.text
     model.write_bytes(b"half")
-    assert not holder.look().accepted
+    assert not watched.reload().accepted
     model.write_bytes(good)
-    assert holder.look().accepted
+    assert watched.reload().accepted
     assert f"recovered: {model} can be served again" in caplog.text
     caplog.clear()
-    assert holder.look().accepted
+    assert watched.reload().accepted
     assert "recovered" not in caplog.text
 
 
@@ -177,19 +177,19 @@ def test_a_reload_says_what_changed(model: Path) -> None:
 def test_other_features_are_taken_up_where_that_is_allowed(
     model: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    holder = Holder(model, allow_new_features=True)
-    assert holder.look().accepted
+    watched = WatchedModel(model, allow_new_features=True)
+    assert watched.reload().accepted
     linear_model(model, [*NAMES, "price"])
-    assert holder.look().added == ["price"]
-    assert (holder.reloads, holder.refused) == (1, None)
-    assert holder.served.names[-1] == "price"
+    assert watched.reload().features["added"] == ["price"]
+    assert (watched.reloads, watched.refused) == (1, None)
+    assert watched.model.names[-1] == "price"
     assert "other features than before: 5 instead of 4; added: 'price'" in caplog.text
 
 
 def test_the_watcher_takes_a_new_file_once(model: Path) -> None:
-    holder = Holder(model)
-    assert holder.look().accepted
-    app = Serving(holder, poll=0.01)
+    watched = WatchedModel(model)
+    assert watched.reload().accepted
+    app = Serving(watched, poll=0.01)
 
     async def until(done) -> None:
         watching = asyncio.create_task(app.watch())
@@ -199,16 +199,16 @@ def test_the_watcher_takes_a_new_file_once(model: Path) -> None:
             await asyncio.sleep(0.01)
         watching.cancel()
 
-    first = holder.served
+    first = watched.model
     os.utime(model, (1, 1))  # touched: looked at, and still the same
-    asyncio.run(until(lambda: not holder.changed()))
-    assert holder.served is first
+    asyncio.run(until(lambda: not watched.changed()))
+    assert watched.model is first
     write_model(model, "stumps")
-    asyncio.run(until(lambda: holder.served is not first))
-    assert (holder.reloads, holder.served.model.ranker) == (1, "RankBoost")
+    asyncio.run(until(lambda: watched.model is not first))
+    assert (watched.reloads, watched.model.model.ranker) == (1, "RankBoost")
     model.write_bytes(b"half")
-    asyncio.run(until(lambda: holder.refused))
-    assert (holder.refusals, holder.served.model.ranker) == (1, "RankBoost")
+    asyncio.run(until(lambda: watched.refused))
+    assert (watched.refusals, watched.model.model.ranker) == (1, "RankBoost")
 
 
 def test_metrics_are_what_prometheus_reads(client) -> None:
@@ -224,6 +224,6 @@ def test_metrics_are_what_prometheus_reads(client) -> None:
     assert 'firstpage_requests_total{route="/rank",status="422"} 1' in text
     assert 'firstpage_requests_total{route="other",status="404"} 1' in text
     assert 'firstpage_request_seconds_count{route="/rank"} 4' in text
-    assert 'firstpage_request_seconds_bucket{route="/rank",le="+Inf"} 4' in text
+    assert 'firstpage_request_seconds_bucket{le="+Inf",route="/rank"} 4' in text
     assert f"firstpage_candidates_total {3 * len(X)}" in text
     assert "firstpage_requests_in_flight 1" in text

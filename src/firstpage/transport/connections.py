@@ -1,4 +1,8 @@
-"""Connections: so many and no more, and none that is kept open for nothing."""
+"""Limits on connections and bodies: how many there may be, and how long a client may take.
+
+This is the only module that relies on the inside of uvicorn: it subclasses the protocol by h11, and
+pyproject.toml bounds uvicorn's versions for that reason.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,18 @@ Receive = Callable[[], Awaitable[Message]]
 
 
 class BodyTooLarge(Exception):
-    """A body is longer than it may be, whatever its length was said to be."""
+    """A body is longer than it may be, whatever length its head declared."""
 
 
 class BodyTooSlow(Exception):
-    """A body did not come in the time that it may take."""
+    """A body did not arrive in the time that it may take."""
 
 
 class BodyReader:
-    """Receives a body, counting its bytes and the time that the client made us wait.
+    """Receives a body, counting its bytes and the time that the client made the server wait.
 
     size     bytes at most
-    seconds  that we wait for it, beside what it has so far over `rate`
+    seconds  that the server waits, beside the bytes received so far over `rate`
     rate     bytes per second; inf: the whole body in these seconds
     """
 
@@ -66,7 +70,7 @@ class BodyReader:
 
 
 ANSWERED_GRACE = 1  # seconds that an answered connection is left alone, however many others come
-BUFFER = 48 << 10  # bytes that the client has taken each time asyncio lets us write again
+BUFFER = 48 << 10  # bytes that the client has taken each time asyncio resumes writing
 FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 39\r\n\r\n"
@@ -79,15 +83,15 @@ class ConnectionLimits:
     """How many connections there may be, and how long a client may take.
 
     connections  open at the same time, silent ones included
-    head         seconds in which the head of a request must have come, and a body that is not read
+    head         seconds for the head of a request, and for a body that is not read
     idle         seconds that a connection may be silent between requests
-    answer       seconds in which an answer must have been taken, beside its size over `rate`
-    rate         bytes per second at which a client takes an answer at least
+    answer       seconds for taking an answer, beside its size over `rate`
+    rate         bytes per second at which a client must take an answer
     """
 
     connections: int = 1000
     head: float = 10.0
-    idle: float = 75.0  # longer than clients keep theirs, mostly
+    idle: float = 75.0  # longer than most clients keep theirs
     answer: float = 20.0
     rate: float = 16 << 10
 
@@ -95,7 +99,7 @@ class ConnectionLimits:
 def guarded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """Return uvicorn's protocol by h11, with these limits.
 
-    Not by httptools, also where it is installed: it takes headers without end.
+    Not by httptools, even where it is installed: it accepts headers without end.
     """
     import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -103,50 +107,52 @@ def guarded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     base: Any = H11Protocol
 
     class Guarded(base):  # type: ignore[misc]
-        since = 0.0  # when it was opened, or answered last
-        begun: float | None = None  # when the first byte of a head came that is not whole yet
-        stuck: float | None = None  # since when the client has had an answer to take
-        taken = 0  # bytes of that answer that it took since, at least
+        silent_since = 0.0  # when it was opened, or answered last
+        head_since: float | None = None  # when the first byte of an incomplete head came
+        blocked_since: float | None = None  # since when the client has had an answer to take
+        bytes_taken = 0  # of that answer, at least
 
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
-            self.since = self.loop.time()
+            self.silent_since = self.loop.time()
             if len(self.connections) > limits.connections:
-                self.make_room()
+                self.evict()
 
         def data_received(self, data: bytes) -> None:
-            if self.silent and self.begun is None:
-                self.begun = self.loop.time()
+            if self.silent and self.head_since is None:
+                self.head_since = self.loop.time()
             super().data_received(data)
             if not self.silent:
-                self.begun = None
+                self.head_since = None
 
         def on_response_complete(self) -> None:
-            self.since, self.begun, self.stuck = self.loop.time(), None, None
+            self.silent_since = self.loop.time()
+            self.head_since = self.blocked_since = None
             super().on_response_complete()
 
         def pause_writing(self) -> None:
-            if self.stuck is None:
-                self.stuck, self.taken = self.loop.time(), 0
+            if self.blocked_since is None:
+                self.blocked_since, self.bytes_taken = self.loop.time(), 0
             super().pause_writing()
 
         def resume_writing(self) -> None:
-            self.taken += BUFFER
+            self.bytes_taken += BUFFER
             super().resume_writing()
 
         def send_400_response(self, msg: str) -> None:
             try:
                 super().send_400_response(msg)
-            except h11.LocalProtocolError:  # it has had its answer; only then the body went wrong
+            except h11.LocalProtocolError:  # the body went wrong after the answer was sent
                 self.transport.abort()
 
         @property
         def silent(self) -> bool:
-            """Nothing is being answered here."""
+            """Whether nothing is being answered here."""
             return self.cycle is None or self.cycle.response_complete
 
-        def make_room(self) -> None:
-            others = [one for one in self.connections if one.silent and one is not self]
+        def evict(self) -> None:
+            """End the connection that was silent longest; where none is, refuse this one."""
+            others = [other for other in self.connections if other.silent and other is not self]
             if others:
                 longest_silent(others, self.loop.time()).end()
             else:
@@ -154,21 +160,22 @@ def guarded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 self.transport.write(FULL)
                 self.transport.close()
 
-        def look(self, now: float) -> None:
-            if self.late(now):
+        def end_if_late(self, now: float) -> None:
+            if self.is_late(now):
                 self.end()
 
-        def late(self, now: float) -> bool:
+        def is_late(self, now: float) -> bool:
             """Whether the client has taken longer than it may."""
-            if self.stuck is not None:
-                return now - self.stuck > limits.answer + self.taken / limits.rate
+            if self.blocked_since is not None:
+                allowed = limits.answer + self.bytes_taken / limits.rate
+                return now - self.blocked_since > allowed
             if not self.silent:
                 return False
-            if self.begun is not None and now - self.begun > limits.head:
+            if self.head_since is not None and now - self.head_since > limits.head:
                 return True
             if self.cycle is None or self.conn.their_state is h11.SEND_BODY:
-                return now - self.since > limits.head
-            return now - self.since > limits.idle + limits.head
+                return now - self.silent_since > limits.head
+            return now - self.silent_since > limits.idle + limits.head
 
         def end(self) -> None:
             self.connections.discard(self)
@@ -178,17 +185,17 @@ def guarded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
 
 
 def longest_silent(connections: Iterable[Any], now: float) -> Any:
-    """Return who has been silent longest; who never asked anything counts ten times as long."""
+    """Return the connection silent longest; one without any request counts ten times as long."""
 
-    def silence(one: Any) -> float:
-        waited = float(now - one.since)
-        return 10 * waited if one.cycle is None else waited - ANSWERED_GRACE
+    def silence(connection: Any) -> float:
+        waited = float(now - connection.silent_since)
+        return 10 * waited if connection.cycle is None else waited - ANSWERED_GRACE
 
     return max(connections, key=silence)
 
 
-async def look_at_all(server: uvicorn.Server) -> None:
-    """End the connections that are late; called once a second."""
+async def end_late_connections(server: uvicorn.Server) -> None:
+    """End the connections whose clients took too long; called once a second."""
     now = asyncio.get_running_loop().time()
     for connection in list(server.server_state.connections):
-        connection.look(now)  # type: ignore[union-attr]
+        connection.end_if_late(now)  # type: ignore[union-attr]
