@@ -73,8 +73,8 @@ def command(
     plan = Plan(seeds, fast, seed, base, jobs or _cores(), again)
     found = []
     for study, some in wanted:
-        with shared.counting(study.name) as tick:
-            found.append(reproduce(study, some, plan, tick))
+        with shared.counting(study.name) as progress:
+            found.append(reproduce(study, some, plan, progress))
     outputs.deliver(_said(found, kind), output)
     if html is not None:
         outputs.deliver(_said(found, "html"), html)

@@ -19,10 +19,10 @@ from firstpage.errors import DataError, FirstpageError
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats.trec import Column
-    from firstpage.data.io.files import Progress
     from firstpage.data.shards.shards import Shards
     from firstpage.measures.measure import Measure
     from firstpage.rankers.ranker import Ranker
+    from firstpage.types import Progress
 
 SHOWN = 5  # files that a note names
 BIG = 16 << 20  # bytes of a file from which on reading shows progress
@@ -35,25 +35,26 @@ def reading(path: Path) -> Iterator[Progress | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
     console = Console(stderr=True)
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(path.name, total=path.stat().st_size)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
+def counting(what: str) -> Iterator[Progress | None]:
     """A progress bar for work that tells (done, total), on standard error of a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Bar(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

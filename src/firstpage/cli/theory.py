@@ -71,8 +71,8 @@ def _checks(
     if listing:
         outputs.deliver(_listed(checks, shown), output)
         return 0
-    with shared.counting("theory") as tick:
-        found = run(checks, samples or SAMPLES, seed, tick)
+    with shared.counting("theory") as progress:
+        found = run(checks, samples or SAMPLES, seed, progress)
     outputs.deliver(_said(found, shown), output)
     return 0 if all(each.as_recorded for each in found) else 1
 

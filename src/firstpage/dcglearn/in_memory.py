@@ -13,8 +13,8 @@ from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.dcglearn.checks import notes
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.sums import AnySums
-from firstpage.dcglearn.validation import Match, Path, Recipe, Tick, agreement, cross_validated
-from firstpage.types import Array, Bools, Floats
+from firstpage.dcglearn.validation import Match, Path, Recipe, agreement, cross_validated
+from firstpage.types import Array, Bools, Floats, Progress
 
 
 class Problem(Protocol):
@@ -50,7 +50,7 @@ class Problem(Protocol):
         """How far each table says what the pairs say."""
         ...
 
-    def cross_validated(self, grid: Sequence[float], tick: Tick | None) -> Path:
+    def cross_validated(self, grid: Sequence[float], progress: Progress | None) -> Path:
         """Accuracy on pairs held out for each C."""
         ...
 
@@ -108,7 +108,7 @@ class Held:
     def matches(self, tables: Sequence[Floats]) -> list[Match]:
         return [agreement(self.pairs, table) for table in tables]
 
-    def cross_validated(self, grid: Sequence[float], tick: Tick | None) -> Path:
+    def cross_validated(self, grid: Sequence[float], progress: Progress | None) -> Path:
         return cross_validated(
-            self.recipe, self.pairs, self.groups, grid, self.folds, self.seed, tick
+            self.recipe, self.pairs, self.groups, grid, self.folds, self.seed, progress
         )

@@ -11,9 +11,8 @@ import numpy as np
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.validation import Tick
 from firstpage.errors import DataError
-from firstpage.types import Floats
+from firstpage.types import Floats, Progress
 
 ROUNDS, LEVEL = 200, 0.95
 
@@ -76,7 +75,7 @@ def resampled(learner: DCGLearn, rounds: int, seed: int) -> Iterator[Floats]:
 
 def intervals(
     learner: DCGLearn, rounds: int = ROUNDS, level: float = LEVEL, seed: int = 0,
-    tick: Tick | None = None,
+    progress: Progress | None = None,
 ) -> Intervals:  # fmt: skip
     """Percentiles over resampled pairs (whole queries, where queries are named).
 
@@ -97,8 +96,8 @@ def intervals(
             discounts.append(found.discounts)
         weights.append(table / (float(table.max()) or 1.0))
         shares.append(found.share)
-        if tick is not None:
-            tick(done, rounds)
+        if progress is not None:
+            progress(done, rounds)
     tail = 50 * (1 - level)
 
     def ends(values: list[Any]) -> Floats:

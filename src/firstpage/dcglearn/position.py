@@ -16,8 +16,8 @@ from scipy.special import expit
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import Pairs
-from firstpage.dcglearn.validation import Tick, differences, folds
-from firstpage.types import Floats
+from firstpage.dcglearn.validation import differences, folds
+from firstpage.types import Floats, Progress
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PositionTest:
 
 
 def position_test(
-    learner: DCGLearn, rounds: int = 99, seed: int = 0, tick: Tick | None = None
+    learner: DCGLearn, rounds: int = 99, seed: int = 0, progress: Progress | None = None
 ) -> PositionTest:
     """Parametric bootstrap: the share of rank one against what chance gives."""
     pairs, recipe = learner.pairs_, learner.recipe_
@@ -47,8 +47,8 @@ def position_test(
         told = noise.judge(pairs, worth, rng)
         fit = recipe.fit(recipe.sums(told), learner.C_)
         shares[at] = factors(fit.table.reshape(learner.places_, -1)).share
-        if tick is not None:
-            tick(at + 1, rounds)
+        if progress is not None:
+            progress(at + 1, rounds)
     below = int((shares <= learner.share_).sum())
     return PositionTest(learner.share_, float(shares.mean()), (1 + below) / (1 + rounds), rounds)
 

@@ -15,10 +15,9 @@ from firstpage.dcglearn.solver import Optimum, solve
 from firstpage.dcglearn.sums import AnySums, Sums
 from firstpage.errors import DataError
 from firstpage.kernels.losses import preferences as kernel
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, Floats, Ints, Progress
 
 GRID = tuple(10.0**e for e in range(-3, 5))
-Tick = Callable[[int, int], None]  # told how much of how much is done
 NOTHING = 1e-12  # of the greatest difference: below it two rankings are equally good
 
 
@@ -154,14 +153,14 @@ def folds(groups: Array, count: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
 
 def cross_validated(
     recipe: Recipe, pairs: Pairs, groups: Array, grid: Sequence[float] = GRID, count: int = 5,
-    seed: int = 0, tick: Tick | None = None,
+    seed: int = 0, progress: Progress | None = None,
 ) -> Path:  # fmt: skip
     """Accuracy on held-out pairs for each C."""
     rows = []
     parts = list(folds(groups, count, seed))
     for done, (train, held) in enumerate(parts, 1):
-        if tick is not None:
-            tick(done, len(parts) + 1)
+        if progress is not None:
+            progress(done, len(parts) + 1)
         if not (pairs.kind[train] > 0).any() or not (pairs.kind[held] > 0).any():
             continue  # a fold of ties says nothing about accuracy
         path = recipe.path(pairs[train], grid)

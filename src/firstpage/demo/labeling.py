@@ -102,8 +102,8 @@ def label(
         login: SimulatedAssessor(100 + number, "pairs", worth)
         for number, login in enumerate(desk.TEAM)
     }
-    with teller.counting("questions judged") as tick:
-        desk.work(store, project, team, total, tick)
+    with teller.counting("questions judged") as progress:
+        desk.work(store, project, team, total, progress)
     with store.read() as tx:
         found = truths(tx, project)
         study, _ = studied(tx, project, rounds=ROUNDS)

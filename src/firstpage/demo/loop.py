@@ -103,8 +103,8 @@ def _steps(
         write_qrels(labels.data, folder / "judged.qrels")
         teller.note(words.labelling(labels))
     title = f"Train four rankers on these labels: {', '.join(RANKERS)}"
-    with teller.step(title), teller.counting("models") as tick:
-        rankings = learned(labels.data, tick)
+    with teller.step(title), teller.counting("models") as progress:
+        rankings = learned(labels.data, progress)
     results = _judged(store, collection, labels, rankings, folder, teller)
     with teller.step("Report"):
         model = trained(results.compared.best, labels.data)

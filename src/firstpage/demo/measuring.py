@@ -74,8 +74,8 @@ def measured(
         login: SimulatedEditor(200 + number, "lists", grades)
         for number, login in enumerate(desk.TEAM)
     }
-    with teller.counting("questions compared") as tick:
-        desk.work(store, project, team, total, tick)
+    with teller.counting("questions compared") as progress:
+        desk.work(store, project, team, total, progress)
     with store.read() as tx:
         found = learned(tx, project)
         utility = found.known()

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
 
+from firstpage.types import Progress
+
 WIDE = 96  # columns
-Tick = Callable[[int, int], None]  # done, in all
-Counting = Callable[[str], AbstractContextManager[Tick | None]]
+Counting = Callable[[str], AbstractContextManager[Progress | None]]
 
 
 def program() -> str:
@@ -26,7 +27,7 @@ def program() -> str:
     return os.path.relpath(here)
 
 
-def silent(what: str) -> AbstractContextManager[Tick | None]:
+def silent(what: str) -> AbstractContextManager[Progress | None]:
     """No bar."""
     return nullcontext()
 

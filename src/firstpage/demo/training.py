@@ -12,10 +12,9 @@ from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.weights import supervised_weights
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import rows_of
-from firstpage.demo.tell import Tick
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.registry import ranker
-from firstpage.types import Floats, Ints
+from firstpage.types import Floats, Ints, Progress
 
 FOLDS = 6
 RANKERS = ("ListMLE(k=5)", "FocusedNet(k=5)", "RankSVM", "RankBoost")
@@ -33,7 +32,7 @@ def trained(name: str, judged: Dataset) -> Ranker:
     return ranker(name, normalize=NORMALIZE).fit(judged)
 
 
-def learned(judged: Dataset, tick: Tick | None = None) -> dict[str, Floats]:
+def learned(judged: Dataset, progress: Progress | None = None) -> dict[str, Floats]:
     """Scores of all documents by each ranker, always of models that were trained without them."""
     found: dict[str, Floats] = {}
     for number, name in enumerate(RANKERS):
@@ -41,8 +40,8 @@ def learned(judged: Dataset, tick: Tick | None = None) -> dict[str, Floats]:
         for fold, (train, test) in enumerate(folds(len(judged))):
             model = trained(name, judged[train])
             scores[rows_of(judged.offsets, test)] = model.predict(judged[test])
-            if tick is not None:
-                tick(number * FOLDS + fold + 1, FOLDS * len(RANKERS))
+            if progress is not None:
+                progress(number * FOLDS + fold + 1, FOLDS * len(RANKERS))
         found[name] = scores
     return found
 

@@ -99,10 +99,10 @@ def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, 
     how = convention(asked["convention"], **settings)
     ranked = Ranked.of(systems, truth, how, depth=depth)
     one, two = (ranked.scale(m) for m in measures)
-    with shared.counting("certificates") as tick:
+    with shared.counting("certificates") as progress:
         verdicts = verdicts_of(
             ranked, one, shared.full_name(asked["baseline"], systems), asked["vary"],
-            asked["within"], not asked["any_discounts"], asked["effort"], tick,
+            asked["within"], not asked["any_discounts"], asked["effort"], progress,
         )  # fmt: skip
     return coherence_of(ranked, one, two, asked["bins"]), verdicts
 

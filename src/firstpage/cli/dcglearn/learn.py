@@ -81,8 +81,8 @@ def command(
         found, learner = inputs.folder(prefs, qrels, runs, grades, learner)
     else:
         found = inputs.read(prefs, qrels, runs, grades)
-    with shared.counting("choosing C") as tick:
-        learner.fit(found, tick=tick, engine=engine)
+    with shared.counting("choosing C") as progress:
+        learner.fit(found, progress=progress, engine=engine)
     about = learner.about() if many else _about(learner, rounds, tests, form)
     utility = replace(learner.utility_, form=form, about=about)
     if output is not None:
@@ -142,11 +142,13 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     if rounds and len(set(learner.groups_.tolist())) < 2:
         warnings.warn("all pairs are of one query: no intervals.", FirstpageWarning, stacklevel=1)
     elif rounds:
-        with shared.counting("intervals") as tick:
-            about["intervals"] = intervals(learner, rounds, seed=learner.seed, tick=tick).to_dict()
+        with shared.counting("intervals") as progress:
+            about["intervals"] = intervals(
+                learner, rounds, seed=learner.seed, progress=progress
+            ).to_dict()
     if tests:
-        with shared.counting("test of gains") as tick:
-            about["position_test"] = vars(position_test(learner, tests, learner.seed, tick))
+        with shared.counting("test of gains") as progress:
+            about["position_test"] = vars(position_test(learner, tests, learner.seed, progress))
     about["against_dcg"] = against_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about

@@ -29,8 +29,8 @@ def command(data: str, pairs: int, noise: float, runs: int, seed: int, as_json: 
     """
     from firstpage.dcglearn.simulation import simulate
 
-    with shared.counting(f"Data {data}") as tick:
-        found = simulate(int(data), pairs, noise, runs, seed, tick).to_dict()
+    with shared.counting(f"Data {data}") as progress:
+        found = simulate(int(data), pairs, noise, runs, seed, progress).to_dict()
     if as_json:
         print(json.dumps(found, indent=1))
         return

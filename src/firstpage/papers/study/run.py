@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -36,8 +36,7 @@ from firstpage.papers.study.study import (
     Work,
     cells_of,
 )
-
-Tick = Callable[[int, int], None]
+from firstpage.types import Progress
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def merged(every: Sequence[Reproduction]) -> dict[str, Any]:
 
 
 def reproduce(
-    study: Study, entries: Sequence[Entry], plan: Plan, tick: Tick | None = None
+    study: Study, entries: Sequence[Entry], plan: Plan, progress: Progress | None = None
 ) -> Reproduction:
     """Do what is not done yet, and judge the claims."""
     lost = {entry.name: missing(entry.needs, plan.data) for entry in entries}
@@ -110,7 +109,7 @@ def reproduce(
     }
     kept, fresh = _done(
         [t for works in tasks.values() for runs in works for t in runs],
-        shelf(study.name, study.rooms), plan, tick,
+        shelf(study.name, study.rooms), plan, progress,
     )  # fmt: skip
 
     def rows(task: Task) -> list[Row]:
@@ -165,13 +164,13 @@ def _tasks(work: Work, plan: Plan, folders: dict[str, tuple[Path, str]]) -> Iter
 
 
 def _done(
-    tasks: Sequence[Task], place: Shelf, plan: Plan, tick: Tick | None
+    tasks: Sequence[Task], place: Shelf, plan: Plan, progress: Progress | None
 ) -> tuple[dict[str, dict[str, Any]], int]:
     """What every task gave, by its key; figures that share work share its runs."""
     every = {repr(task.key): task for task in tasks}
     kept = {} if plan.again else _kept(every, place)
     left = [task for key, task in every.items() if key not in kept]
-    tell = tick or (lambda done, total: None)
+    tell = progress or (lambda done, total: None)
     tell(len(kept), len(every))
     for task, value in _results(left, plan.jobs):
         place.save(task.key, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from time import perf_counter
 from zlib import crc32
 
@@ -14,10 +14,10 @@ from firstpage.papers.lan2013.theorems import CHECKS as LAN2013
 from firstpage.papers.theory.checks import Check, Outcome
 from firstpage.papers.xia2009.theorems import CHECKS as XIA2009
 from firstpage.papers.zhou2013.theorems import CHECKS as ZHOU2013
+from firstpage.types import Progress
 
 CHECKS: tuple[Check, ...] = (*XIA2009, *LAN2013, *CHENG2014, *ZHOU2013)
 SAMPLES = 2000
-Tick = Callable[[int, int], None]
 
 
 def chosen(names: Sequence[str]) -> list[Check]:
@@ -35,14 +35,14 @@ def chosen(names: Sequence[str]) -> list[Check]:
 
 def run(
     checks: Iterable[Check] = CHECKS, samples: int = SAMPLES, seed: int = 0,
-    tick: Tick | None = None,
+    progress: Progress | None = None,
 ) -> list[Outcome]:  # fmt: skip
     """Each check with random numbers of its own: which others run changes nothing."""
     every = list(checks)
     found = []
     for done, check in enumerate(every):
-        if tick is not None:
-            tick(done, len(every))
+        if progress is not None:
+            progress(done, len(every))
         begun = perf_counter()
         rng = np.random.default_rng([seed, crc32(check.name.encode())])
         result = check.run(rng, samples)
