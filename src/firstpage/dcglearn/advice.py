@@ -12,7 +12,8 @@ from firstpage.data.preferences.utility import Form
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import folds, hits
-from firstpage.types import Array, Floats, Ints
+from firstpage.measures.significance import bootstrap
+from firstpage.types import Floats, Ints
 
 PARTS = (0.2, 0.35, 0.5, 0.7, 1.0)  # of the pairs to learn from
 POWERS = np.arange(0.3, 1.51, 0.1)  # errors fall like pairs to the power of minus one of these
@@ -140,19 +141,19 @@ def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
     if any(not found for found in sizes):
         return unknown  # parts without a preference to learn from, or to hold out
     means = np.array([np.mean(found) for found in sizes])
-    whole = np.ones((1, queries))
-    draws = np.random.default_rng(learner.seed).multinomial(
-        queries, np.full(queries, 1 / queries), ROUNDS
-    )
-    accuracies = [_ratio(drawn @ correct.T, drawn @ total.T) for drawn in (whole, draws)]
-    ceiling, miss, power = (values[0] for values in _fitted(means, accuracies[0]))
-    gains = _gains(count, *_fitted(means, accuracies[1]))
-    tail = 50 * (1 - LEVEL)
-    low, high = np.percentile(gains, [tail, 100 - tail])
-    curve = tuple((round(float(m)), float(a)) for m, a in zip(means, accuracies[0][0], strict=True))
-    return Advice(
-        count, float(ceiling), float(miss), float(power), curve, (float(low), float(high)), queries
-    )
+
+    def accuracies(drawn: Floats) -> Floats:
+        return np.asarray(drawn @ correct.T / np.maximum(drawn @ total.T, 1e-300))
+
+    def gains(drawn: Floats) -> Floats:
+        _, miss, power = _fitted(means, accuracies(drawn))
+        return np.asarray(miss * (count**-power - (count + MORE) ** -power))
+
+    whole = accuracies(np.ones((1, queries)))
+    ceiling, miss, power = (float(values[0]) for values in _fitted(means, whole))
+    interval = bootstrap(gains, queries, ROUNDS, learner.seed, LEVEL)
+    curve = tuple((round(float(m)), float(a)) for m, a in zip(means, whole[0], strict=True))
+    return Advice(count, ceiling, miss, power, curve, interval, queries)
 
 
 def _learned(
@@ -171,10 +172,6 @@ def _learned(
             table = factors(table.reshape(learner.places_, -1)).table
         found.append((part, len(rows), hits(test, table)))
     return found
-
-
-def _ratio(over: Floats, under: Floats) -> Floats:
-    return np.asarray(over / np.maximum(under, 1e-300))
 
 
 def _fitted(sizes: Floats, accuracies: Floats) -> tuple[Floats, Floats, Floats]:
@@ -209,7 +206,3 @@ def _nonnegative(falling: Floats, errors: Floats) -> list[tuple[Floats, Floats]]
         (mean, none),
         (none, through),
     ]
-
-
-def _gains(pairs: int, ceiling: Floats, miss: Floats, power: Array) -> Floats:
-    return np.asarray(miss * (pairs**-power - (pairs + MORE) ** -power))

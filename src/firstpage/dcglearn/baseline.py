@@ -13,6 +13,7 @@ from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import cross_validated, folds, hits
 from firstpage.errors import DataError
+from firstpage.measures.significance import bootstrap
 from firstpage.types import Floats, Ints
 
 ROUNDS, LEVEL = 1000, 0.95  # of the bootstrap over queries
@@ -102,7 +103,14 @@ def against_dcg(learner: DCGLearn, form: Form = "gains") -> Comparison:
     kind = max(means, key=lambda name: means[name])
     apart = np.where(counted, scores - usual[kind], 0.0)
     learned = float(weight @ np.where(counted, scores, 0.0) / weight.sum())
-    interval = _interval(weight * apart, weight, group, learner.seed)
+    queries = int(group.max()) + 1
+    over, under = (np.bincount(group, values, queries) for values in (weight * apart, weight))
+
+    def mean(drawn: Floats) -> Floats:
+        total = drawn @ under
+        return np.divide(drawn @ over, total, out=np.full(len(drawn), np.nan), where=total > 0)
+
+    interval = bootstrap(mean, queries, ROUNDS, learner.seed, LEVEL)
     return Comparison(learned, means[kind], kind, interval, int(counted.sum()))
 
 
@@ -122,16 +130,3 @@ def _table(learner: DCGLearn, train: Ints, form: Form) -> Floats:
     found = learner.recipe_.fit(learner.recipe_.sums(pairs), cost).table
     table = found.reshape(learner.places_, -1)
     return factors(table).table if form == "gains" else table
-
-
-def _interval(apart: Floats, weight: Floats, group: Ints, seed: int) -> tuple[float, float]:
-    """Return the ends of the mean difference, over queries drawn again with replacement."""
-    queries = int(group.max()) + 1
-    over, under = (np.bincount(group, values, queries) for values in (apart, weight))
-    rng = np.random.default_rng(seed)
-    draws = rng.multinomial(queries, np.full(queries, 1 / queries), ROUNDS)
-    total = draws @ under
-    means = (draws @ over)[total > 0] / total[total > 0]
-    tail = 50 * (1 - LEVEL)
-    low, high = np.percentile(means, [tail, 100 - tail])
-    return float(low), float(high)

@@ -12,6 +12,7 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.errors import DataError
+from firstpage.measures.significance import percentile_interval
 from firstpage.types import Floats, Progress
 
 ROUNDS, LEVEL = 200, 0.95
@@ -98,10 +99,9 @@ def intervals(
         shares.append(found.share)
         if progress is not None:
             progress(done, rounds)
-    tail = 50 * (1 - level)
 
     def ends(values: list[Any]) -> Floats:
-        return np.moveaxis(np.percentile(np.array(values), [tail, 100 - tail], axis=0), 0, -1)
+        return np.moveaxis(percentile_interval(np.array(values), level), 0, -1)
 
     if 2 * len(discounts) < rounds:
         discounts = [np.zeros(len(table))]  # nobody can tell: the first place is worth nothing
