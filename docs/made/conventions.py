@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firstpage.measures.conventions import Convention
 from firstpage.measures.registry import conventions
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 HERE = Path(__file__).parent
 

@@ -11,7 +11,7 @@ from firstpage.report import draw
 from firstpage.report.draw import curves
 from firstpage.report.page import page
 from firstpage.report.results import render
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 TABLE = Table(
     ["name", "a", "b"],

@@ -120,7 +120,7 @@ def _rendered(
     found: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
 ) -> str:
     from firstpage.report.folds import folds_csv, folds_page, folds_table, read_published
-    from firstpage.report.table import NOTATIONS
+    from firstpage.table import NOTATIONS
 
     if kind == "json":
         held = found.to_dict(baseline)

@@ -65,7 +65,7 @@ def command(
 
 def _show(as_json: bool) -> None:
     from firstpage.interop.export.export import TARGETS
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     if as_json:
         held = [{"target": n, "writes": t.about, "takes": t.takes} for n, t in TARGETS.items()]

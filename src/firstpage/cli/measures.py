@@ -14,7 +14,7 @@ from firstpage.cli import options
 def command(as_json: bool) -> None:
     """List all measures with their parameters, and the conventions."""
     from firstpage.measures.registry import conventions, forms
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     if as_json:
         held = {

@@ -15,7 +15,7 @@ def command(as_json: bool) -> None:
     """List all rankers with their parameters and papers."""
     from firstpage.rankers.registry import RANKERS, about
     from firstpage.registry import parameters
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     if as_json:
         held = [

@@ -102,7 +102,7 @@ def _said(found: list[Reproduction], kind: str) -> str:
 def _list(base: Path | None, as_json: bool) -> str:
     from firstpage.papers.study.registry import listing
     from firstpage.papers.study.sources import inventory
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     rows, data = listing(base), inventory(base)
     if as_json:

@@ -247,7 +247,7 @@ def _write_trials(tuned: Tuned, path: Path) -> None:
     if outputs.format_by_suffix(path, TRIALS, "--trials-to") == "json":
         outputs.deliver(json.dumps(rows, indent=1), path)
         return
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     head = list(rows[0])
     outputs.deliver(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

@@ -17,7 +17,7 @@ from firstpage.report import draw
 from firstpage.report.measure import drawn
 from firstpage.report.page import figure, page, paragraph
 from firstpage.report.results import differences_table, means_table
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 Steps = list[tuple[str, list[str]]]
 
@@ -129,7 +129,6 @@ def rendered(results: Results, model: Explanation) -> str:
 def _labels(results: Results) -> list[str]:
     labels = results.labels
     told = labels.study.tables()[:-1]  # the last is about sides and repeats: programs have none
-    tables = [Table(t.head, t.rows, t.title, t.note).html() for t in told]
     return [
         paragraph(words.labelling(labels)),
         paragraph(
@@ -138,7 +137,7 @@ def _labels(results: Results) -> list[str]:
             "study. Questions, answers and times went through the labelling application, which "
             "shows them: firstpage demo --serve."
         ),
-        *tables,
+        *(table.html() for table in told),
     ]
 
 

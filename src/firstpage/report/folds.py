@@ -11,7 +11,7 @@ from firstpage.errors import DataError
 from firstpage.rankers.selection.cross_validation import CrossValidation
 from firstpage.report import draw
 from firstpage.report.page import figure, page
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 ALIASES = {"pre": "p", "map": "ap", "meanndcg": "meanndcg"}
 Results = dict[str, dict[str, str]]

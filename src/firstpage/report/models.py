@@ -7,7 +7,7 @@ from typing import Any
 from firstpage.rankers.explain import Explanation
 from firstpage.report import draw
 from firstpage.report.page import figure, page
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 WIDE = 40  # characters of the longest bar
 SHAPES = 8  # step functions drawn, at most

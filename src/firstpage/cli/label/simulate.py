@@ -132,7 +132,7 @@ def _as_dict(found: list[tuple[int | None, Simulation]]) -> dict[str, Any]:
 
 
 def _table(found: list[tuple[int | None, Simulation]], votes: list[Votes] | None) -> Any:
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     k = found[0][1].k
     head = ["strategy", "budget", "questions", "sd", "recall", "se", f"kNDCG@{k}", "se"]

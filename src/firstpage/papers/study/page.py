@@ -15,7 +15,7 @@ from firstpage.papers.study.study import Cell, Claim, Drawing, Outcome, Verdict
 from firstpage.papers.study.tables import name_of, part_of, tables
 from firstpage.report.draw import curves, intervals
 from firstpage.report.page import anchor, figure, page, paragraph
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 COUNTED: dict[Verdict, str] = {
     "holds": "hold",

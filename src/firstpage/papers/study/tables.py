@@ -7,7 +7,7 @@ from typing import Any
 
 from firstpage.papers.study.run import Reproduction
 from firstpage.papers.study.study import Cell, Drawing, Grid, Outcome
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 
 def tables(outcome: Outcome) -> list[Table]:

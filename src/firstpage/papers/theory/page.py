@@ -9,7 +9,7 @@ from textwrap import wrap
 from firstpage.papers.theory.checks import PAPERS, Check, Outcome
 from firstpage.papers.theory.consistency import Consistency
 from firstpage.report.page import page, paragraph
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 WIDTH = 100
 FALSE = "false as printed"
