@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
+import io
 import re
 from pathlib import Path
 
+from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError
 from firstpage.rankers.selection.cross_validation import CrossValidation
@@ -14,6 +15,7 @@ from firstpage.report.page import figure, page
 from firstpage.table import Table
 
 ALIASES = {"pre": "p", "map": "ap", "meanndcg": "meanndcg"}
+TRIAL = {"algorithm", "trial", "measure", "value"}  # columns of a table with a line per number
 Results = dict[str, dict[str, str]]
 """Values by measure by method; measures are written small."""
 
@@ -27,11 +29,11 @@ def read_published(path: Path) -> Results:
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
     found: Results = {}
     for file in files:
-        text = read_all(file).decode("utf-8", "replace")
-        if text.startswith("Algorithm:"):
-            found |= _letor(text)
+        data = read_all(file)
+        if data.startswith(b"Algorithm:"):
+            found |= _letor(data.decode("utf-8", "replace"))
         else:
-            found |= _table(file, text)
+            found |= _table(file, data)
     return found
 
 
@@ -58,21 +60,24 @@ def _letor(text: str) -> Results:
     return {name: values}
 
 
-def _table(file: Path, text: str) -> Results:
-    lines = [row for row in csv.reader(text.splitlines()) if row]
-    if not lines or len(lines[0]) < 2:
-        raise DataError(f"{file}:1: the first line must name a column for methods, then measures.")
-    head = [cell.strip().lower() for cell in lines[0]]
+def _table(file: Path, data: bytes) -> Results:
     found: Results = {}
-    for number, line in enumerate(lines[1:], 2):
-        if len(line) != len(head):
-            raise DataError(f"{file}:{number}: has {len(line)} cells, and the head {len(head)}.")
-        cells = dict(zip(head, line, strict=True))
-        if {"algorithm", "trial", "measure", "value"} <= set(head):
+    head = ""
+    for where, row in csv_rows(str(file), io.BytesIO(data), NO_LIMITS):
+        cells = {name.lower(): cell for name, cell in row.items()}
+        if {"trial", "measure"} & cells.keys():
+            if missing := TRIAL - cells.keys():
+                raise DataError(f"{where}: lacks {', '.join(sorted(missing))}.")
             if "test" in cells.get("table", "test") and cells["trial"].lower() == "average":
                 found.setdefault(cells["algorithm"], {})[plain(cells["measure"])] = cells["value"]
-        else:
-            found[line[0]] = {plain(m): v for m, v in zip(head[1:], line[1:], strict=True)}
+            continue
+        (column, method), *values = row.items()
+        head = head or column
+        if column != head or not values:
+            raise DataError(f"{where}: a line names a method, then its value of each measure.")
+        found[method] = {plain(measure): value for measure, value in values}
+    if not found:
+        raise DataError(f"{file}: holds no results; the first line names the columns.")
     return found
 
 

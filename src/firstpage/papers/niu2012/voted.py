@@ -6,7 +6,6 @@ so several people; two of them share no vote.  Nobody graded these texts.
 
 from __future__ import annotations
 
-import csv
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +13,8 @@ from statistics import median
 
 import numpy as np
 
-from firstpage.errors import DataError, at
+from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows
+from firstpage.errors import DataError
 from firstpage.labeling.simulation.simulate import Respond, drive
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.statistics.agreement import Agreement
@@ -61,10 +61,10 @@ def seconds(rng: np.random.Generator, folder: str) -> list[Row]:
     """The median of the seconds between accepting and submitting a sheet, by its pairs."""
     path = Path(folder) / "votes.csv"
     sheets: dict[tuple[str, ...], int] = {}
-    with path.open(newline="", encoding="utf-8") as lines:
-        for number, row in enumerate(csv.DictReader(lines), 2):
-            if any(not row.get(name) for name in TIMES):
-                raise DataError(f"{at(path, number)}: lacks {', '.join(TIMES)}.")
+    with path.open("rb") as stream:
+        for where, row in csv_rows(str(path), stream, NO_LIMITS):
+            if any(name not in row for name in TIMES):
+                raise DataError(f"{where}: lacks {', '.join(TIMES)}.")
             key = tuple(row[name] for name in TIMES)
             sheets[key] = sheets.get(key, 0) + 1
     spent = [(_time(end) - _time(start)) / n for (_, start, end), n in sheets.items()]
