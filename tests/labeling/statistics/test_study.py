@@ -13,8 +13,9 @@ from firstpage.labeling.statistics.agreement import Agreement, result_overlaps, 
 from firstpage.labeling.statistics.contrast import contrast
 from firstpage.labeling.statistics.records import Record
 from firstpage.labeling.statistics.study import study
-from firstpage.papers.niu2012.assessors import Crowd, simulated_results
+from firstpage.papers.niu2012.assessors import Crowd
 from firstpage.table import Table
+from tests.labeling.statistics.simulated import simulated_results
 
 
 def rows_of(results):
@@ -51,10 +52,6 @@ def test_people_without_noise_agree_on_everything():
     for tool in ("pairs", "grades"):
         assert total(result_overlaps(results, tool)).overall == 1
     assert max(results["q0", "u0", "grades"].values()) == 4
-    assert simulated_results(2, tools=["pairs"]).keys() == {
-        (f"q{q}", f"u{a}", "pairs") for q in range(2) for a in range(2)
-    }
-    assert simulated_results(3, seed=4) == simulated_results(3, seed=4)
 
 
 def test_crowds_that_cannot_be():
@@ -62,8 +59,6 @@ def test_crowds_that_cannot_be():
         Crowd(noise=-1.0)
     with pytest.raises(DataError, match="ascend"):
         Crowd(lines=(0.5, 0.4))
-    with pytest.raises(DataError, match="'lists'"):
-        simulated_results(1, tools=["lists"])
 
 
 def written_first(found):

@@ -135,14 +135,6 @@ def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float
     return found
 
 
-def write_results(path: str | Path, results: Results) -> None:
-    """One JSON object a line, as `read_results` reads it."""
-    with open(path, "w", encoding="utf-8") as out:
-        for (query, assessor, tool), labels in results.items():
-            row = {"query": query, "assessor": assessor, "tool": tool, "labels": dict(labels)}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
 def _rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with open_bytes(Path(path)) as (stream, _):
         for line, raw in enumerate(stream, 1):

@@ -11,8 +11,6 @@ from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import make_assignment
 from firstpage.labeling.planning.tasks import Assignment
 from firstpage.labeling.simulation.simulate import Respond, drive
-from firstpage.labeling.statistics.records import Labels
-from firstpage.labeling.statistics.relations import top_labels
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question, Task
 from firstpage.types import Floats
@@ -43,30 +41,6 @@ class Crowd:
         """One person's grades, 0 the worst; the lines move together."""
         lines = np.quantile(utility, self.lines) + self.jitter * rng.standard_normal()
         return np.digitize(self.seen(utility, rng), lines).astype(np.float64)
-
-
-def simulated_results(
-    queries: int = 50, documents: int = 50, k: int = 10, assessors: int = 2, *,
-    crowd: Crowd | None = None, tools: Sequence[str] = ("pairs", "grades"), seed: int = 0,
-) -> dict[tuple[str, str, str], Labels]:  # fmt: skip
-    """Final results of every assessor on every query: top-k labels ("pairs") and grades."""
-    odd = set(tools) - {"pairs", "grades"}
-    if odd:
-        raise DataError(f"tools must be pairs and grades; got {min(odd)!r}.")
-    view = Crowd() if crowd is None else crowd
-    rng = np.random.default_rng(seed)
-    found: dict[tuple[str, str, str], Labels] = {}
-    names = [f"d{i:0{len(str(documents - 1))}}" for i in range(documents)]
-    for q in range(queries):
-        utility = rng.standard_normal(documents)
-        for a in range(assessors):
-            if "pairs" in tools:
-                best = np.argsort(-view.seen(utility, rng))[:k]
-                found[f"q{q}", f"u{a}", "pairs"] = top_labels([names[i] for i in best], names, k)
-            if "grades" in tools:
-                grades = view.grades(utility, rng).tolist()
-                found[f"q{q}", f"u{a}", "grades"] = dict(zip(names, grades, strict=True))
-    return found
 
 
 QUERIES, DOCUMENTS, K, FOLDS = 50, 50, 10, 5
