@@ -217,7 +217,7 @@ def test_verdicts_on_shapes() -> None:
     climbs = made_up({**up, 50: 0.33, 100: 0.35, 1000: 0.36, "full": 0.4})
     judges = (
         verdicts.rises, verdicts.stable(100), verdicts.stable("full"), verdicts.sufficient,
-        verdicts.drops(100, 1000), verdicts.below_top_1(), verdicts.hump,
+        verdicts.drops(100, 1000), verdicts.below_top_1, verdicts.hump,
         verdicts.as_good("NDCG@10, grades"),
     )  # fmt: skip
     yes, no = "holds", "does not hold"

@@ -12,7 +12,7 @@ from firstpage.data.preferences.preferences import Levels, Preferences, Unjudged
 from firstpage.errors import DataError
 from firstpage.types import Bools, Floats, Ints
 
-TIE, BETTER, MUCH_BETTER = 0, 1, 2  # kinds of pairs
+TIE = 0  # kind of a pair; 1 and 2 are preferences
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from firstpage.types import Floats
 
 STARTS = 12  # random corners
 RAYS = 12  # corners near a single step
-WIDE = 1e5  # "any" steps lie within this factor of one another, for the search
+ROUNDS = 12  # of bringing a turned point nearer
 MINIMIZE: Any = minimize
 SURE = 1e-10  # a difference must be as far below zero to count as turned
 
@@ -55,9 +55,9 @@ def descend(problem: Problem, factor: float, starts: Iterable[Floats]) -> tuple[
     return best, where
 
 
-def starts(problem: Problem, factor: float, seed: int = 0) -> list[Floats]:
+def starts(problem: Problem, factor: float) -> list[Floats]:
     """The measure itself, the corner straight downhill, single steps, random corners."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     reach = float(np.log(factor))
     size = sum(problem.shape)
     here = np.zeros(size)
@@ -79,11 +79,9 @@ def _rays(problem: Problem, reach: float) -> list[Floats]:
     return [points[i] for i in np.argsort(values)[:RAYS]]
 
 
-def turned(
-    problem: Problem, factor: float, more: Iterable[Floats] = (), seed: int = 0
-) -> Floats | None:
+def turned(problem: Problem, factor: float, more: Iterable[Floats] = ()) -> Floats | None:
     """A point inside the box with a difference below zero, or None if none was found."""
-    value, where = descend(problem, factor, [*more, *starts(problem, factor, seed)])
+    value, where = descend(problem, factor, [*more, *starts(problem, factor)])
     return where if value < -SURE else None
 
 
@@ -92,10 +90,10 @@ def extent(where: Floats) -> float:
     return float(np.exp(np.abs(where).max(initial=0.0)))
 
 
-def nearest(problem: Problem, where: Floats, rounds: int = 12) -> Floats:
+def nearest(problem: Problem, where: Floats) -> Floats:
     """A turned point with steps as near to the measure's as the search can bring it."""
     low, best = 1.0, where
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         high = extent(best)
         middle = float(np.sqrt(low * high))
         if high < low * 1.002:

@@ -98,7 +98,7 @@ def grades(data: str, normalize: str | None) -> Entry:
         FLAT + "; the paper did not look at these.", works,
         verdicts.judged(
             verdicts.rises, verdicts.stable(100), verdicts.sufficient,
-            verdicts.as_good("NDCG@10, grades"), verdicts.below_top_1(),
+            verdicts.as_good("NDCG@10, grades"), verdicts.below_top_1,
             verdicts.drops(10, FULL, MODELS, whose="ours"),
         ),
         _curves((*MEASURES, "NDCG@10, grades")),
@@ -116,7 +116,7 @@ _ALL = (
         "full order than with the top 1.",
         verdicts.judged(
             verdicts.rises, verdicts.stable(100), verdicts.drops(100, 1000),
-            verdicts.below_top_1(), verdicts.sufficient,
+            verdicts.below_top_1, verdicts.sufficient,
         ),
     ),
     paper_figure(
@@ -130,13 +130,13 @@ _ALL = (
     synthetic(
         "random", "with a shuffled tail",
         "Labels of the tail are noise; that is why the full order is worse than the top 1.",
-        verdicts.rises, verdicts.stable(70), verdicts.drops(70, FULL), verdicts.below_top_1(),
+        verdicts.rises, verdicts.stable(70), verdicts.drops(70, FULL), verdicts.below_top_1,
         verdicts.sufficient,
     ),
     synthetic(
         "other", "whose tail follows something else",
         "Labels of the tail are noise; that is why the full order is worse than the top 1.",
-        verdicts.rises, verdicts.stable(70), verdicts.drops(70, FULL), verdicts.below_top_1(),
+        verdicts.rises, verdicts.stable(70), verdicts.drops(70, FULL), verdicts.below_top_1,
         verdicts.sufficient, verdicts.hump,
     ),
     grades("MQ2008", None),

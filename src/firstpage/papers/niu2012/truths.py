@@ -96,7 +96,7 @@ def _orders(folder: str) -> Dataset:
     )  # fmt: skip
 
 
-def study_folds(rng: np.random.Generator, shown: float = SHOWN) -> list[Parts]:
+def study_folds(rng: np.random.Generator) -> list[Parts]:
     """50 queries of 50 documents, judged by five simulated people as in the paper's user study.
 
     A document's utility is in part what its features tell (a linear function), in part what they do
@@ -105,7 +105,7 @@ def study_folds(rng: np.random.Generator, shown: float = SHOWN) -> list[Parts]:
     recipe = Synthetic(50, 50, FEATURES, noise=0.0, seed=seed_of(rng))
     data = recipe.dataset()
     hidden = rng.standard_normal(data.n_docs)
-    utility = shown * recipe.true_utility(np.asarray(data.X)) + np.sqrt(1 - shown**2) * hidden
+    utility = SHOWN * recipe.true_utility(np.asarray(data.X)) + np.sqrt(1 - SHOWN**2) * hidden
     grades, tops = np.empty(data.n_docs), np.empty(data.n_docs)
     assert data.docids is not None
     deal = assignment([str(q) for q in data.queries], 1, seed_of(rng))

@@ -67,12 +67,11 @@ def _whole(kept: Any) -> bool:
     )
 
 
-def shelf(study: str, rooms: Sequence[str], clean: bool = True) -> Shelf:
+def shelf(study: str, rooms: Sequence[str]) -> Shelf:
     """The shelf for the code as it stands."""
     base = cache_folder() / "studies" / study
     found = Shelf(base / code_digest(rooms))
-    if clean:
-        _sweep(base, found.folder)
+    _sweep(base, found.folder)
     return found
 
 

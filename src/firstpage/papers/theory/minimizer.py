@@ -16,6 +16,8 @@ from firstpage.types import Array, Floats
 FAR = 40.0  # scores beyond this are as good as infinite
 AWAY = 1e4
 ASIDE = 1e-7
+PLANES = 400  # at most
+CHORDS = 40  # on which convexity is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +70,9 @@ def least(
     return [each for each in found if each.risk <= near]
 
 
-def looks_convex(phi: Surrogate, rng: np.random.Generator, lines: int = 40) -> bool:
+def looks_convex(phi: Surrogate, rng: np.random.Generator) -> bool:
     """Whether no order's loss was found above the middle of a line between two of its points."""
-    for _ in range(lines):
+    for _ in range(CHORDS):
         a, b = 3 * rng.normal(size=(2, phi.n))
         ends = (phi.values(a) + phi.values(b)) / 2
         if (phi.values((a + b) / 2) > ends + 1e-9 * (1 + np.abs(ends))).any():
@@ -129,9 +131,7 @@ def _polished(phi: Surrogate, space: Space, g: Floats, free: bool) -> Floats:
     return g
 
 
-def by_planes(
-    phi: Surrogate, space: Space, tie: Pair | None = None, rounds: int = 400, tol: float = 1e-9
-) -> Least:
+def by_planes(phi: Surrogate, space: Space, tie: Pair | None = None) -> Least:
     """The least risk of a convex loss with corners: planes below it, a linear programme a round.
 
     With `tie` = (i, j) only among scores that do not have i above j.  The slope of a function is
@@ -139,7 +139,7 @@ def by_planes(
     """
     n = phi.n
     aside = np.random.default_rng(0).normal(size=n) * (0.0 if phi.exact else ASIDE)
-    tol = tol if phi.exact else 1e-6
+    tol = 1e-9 if phi.exact else 1e-6
     g = np.zeros(n)
     rows: list[Array] = []
     right: list[float] = []
@@ -147,7 +147,7 @@ def by_planes(
         rows.append(np.r_[np.eye(n)[tie[0]] - np.eye(n)[tie[1]], 0.0])
         right.append(0.0)
     best, kept, low = np.inf, g, -np.inf
-    for _ in range(rounds):
+    for _ in range(PLANES):
         g = g + aside
         value, slope = risk(phi, space, g), space.chances @ phi.slopes(g, ASIDE / 100)
         if value < best:

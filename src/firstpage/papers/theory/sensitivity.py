@@ -28,13 +28,13 @@ class Kink:
     jump: float
 
 
-def kink(phi: Surrogate, rng: np.random.Generator, lines: int = LINES) -> Kink | None:
+def kink(phi: Surrogate, rng: np.random.Generator) -> Kink | None:
     """A corner of the loss of some order, if a search finds one.
 
     A smooth function's slope changes the less the nearer one looks; at a corner it does not.
     Lines keep clear of scores that are all 0, where a cosine has no value.
     """
-    for _ in range(lines):
+    for _ in range(LINES):
         start, way = 3 * rng.normal(size=phi.n), rng.normal(size=phi.n)
         order = int(rng.integers(len(phi.values(start))))
 
