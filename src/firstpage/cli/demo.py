@@ -6,17 +6,12 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import outputs, shared
+from firstpage.cli import options, shared
 
 
 @click.command("demo")
-@click.option(
-    "-o",
-    "--output",
-    type=outputs.OutputFile(),
-    default=Path("firstpage-demo"),
-    show_default=True,
-    help="Folder for the report and the data.",
+@options.output(
+    default=Path("firstpage-demo"), show_default=True, help="Folder for the report and the data."
 )
 @click.option("--judge", is_flag=True, help="Judge a few questions yourself, in your browser.")
 @click.option("--serve", is_flag=True, help="Keep the labelling application up with these data.")

@@ -29,21 +29,11 @@ from firstpage.cli import options, outputs, shared
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap intervals.")
 @options.results
 def command(
-    data: Path | None,
-    qrels: Path | None,
-    scores: tuple[Path, ...],
-    run: tuple[Path, ...],
-    model: tuple[Path, ...],
-    pad: bool,
-    engine: str | None,
-    measures: tuple[str, ...],
-    ci: bool,
-    as_json: bool,
-    format_: str | None,
-    output: Path | None,
-    per_query: Path | None,
+    data: Path | None, qrels: Path | None, scores: tuple[Path, ...], run: tuple[Path, ...],
+    model: tuple[Path, ...], pad: bool, engine: str | None, measures: tuple[str, ...], ci: bool,
+    as_json: bool, format_: str | None, output: Path | None, per_query: Path | None,
     **settings: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Measure rankings: DATA with --scores or --model, or --qrels with --run.
 
     DATA is labelled data (LETOR, Parquet, CSV, Arrow, npz), or a folder of shards; DATA with

@@ -24,12 +24,9 @@ BIAS = (
 @click.command("import")
 @click.argument("kind", type=click.Choice(list(WRITES), case_sensitive=False))
 @click.argument("file", type=options.FILE)
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("json", *outputs.DATA), required=True,
-    help="Write here.",
-)  # fmt: skip
+@options.output("json", *outputs.DATA, required=True, help="Write here.")
 @click.option("--qrels", type=options.FILE, help="feature-log: judgments of its documents.")
-@click.option("--n-features", type=click.IntRange(1), help="ranklib: as many as the data have.")
+@options.whole("--n-features", help="ranklib: as many as the data have.")
 def command(
     kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None
 ) -> None:

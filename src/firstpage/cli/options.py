@@ -72,6 +72,19 @@ engine = click.option(
 )  # fmt: skip
 
 
+def whole(*names: str, default: int | None = None, least: int = 1, **more: Any) -> Any:
+    """An option for a whole number from `least` on."""
+    shown = default is not None
+    return click.option(
+        *names, type=click.IntRange(least), default=default, show_default=shown, **more
+    )
+
+
+def output(*formats: str, **more: Any) -> Any:
+    """-o: the file to write, in one of these formats; without formats, the folder."""
+    return click.option("-o", "--output", type=OutputFile(*formats), **more)
+
+
 def address(port: int) -> Callable[[Any], Any]:
     """Where a server listens."""
     return together(

@@ -12,10 +12,7 @@ from firstpage.cli import options, outputs, shared
 @click.command("rank")
 @click.argument("model", type=options.FILE)
 @click.argument("data", type=options.FILE)
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("scores", "run"), required=True,
-    help="Write the scores here.",
-)  # fmt: skip
+@options.output("scores", "run", required=True, help="Write the scores here.")
 @click.option("--trec", is_flag=True, help="Write a run in TREC form instead; needs document ids.")
 @click.option("--tag", help="The run's name; the ranker's, if not given.")
 @options.pad

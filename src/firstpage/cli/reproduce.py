@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 @click.option(
     "--data", type=options.FILE, help="The folder that holds the data sets [$FIRSTPAGE_DATA]."
 )
-@click.option("--jobs", type=click.IntRange(1), help="Processes at once.  [all cores]")
-@click.option(
-    "--seeds", type=click.IntRange(1), help="Runs of everything.  [as each entry has it, mostly 20]"
-)
+@options.whole("--jobs", help="Processes at once.  [all cores]")
+@options.whole("--seeds", help="Runs of everything.  [as each entry has it, mostly 20]")
 @click.option("--fast", is_flag=True, help="Fewer runs: a first look.")
 @click.option("--again", is_flag=True, help="Do also what was done and kept before.")
 @options.seed
@@ -36,10 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "-f", "--format", "format_", metavar="NAME", help="text, json, markdown, latex, csv or html."
 )
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*outputs.REPORTS),
-    help="Write here; the suffix may say the format.",
-)  # fmt: skip
+@options.output(*outputs.REPORTS, help="Write here; the suffix may say the format.")
 @click.option(
     "--html", type=outputs.OutputFile("html"), help="Write a page with every figure here, too."
 )

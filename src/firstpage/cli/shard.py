@@ -13,10 +13,7 @@ from firstpage.cli import options, outputs, shared
 @click.command("shard")
 @click.argument("data", type=options.FILE)
 @click.argument("folder", type=outputs.OutputFile())
-@click.option(
-    "--rows", default=1_000_000, show_default=True, type=click.IntRange(1),
-    help="Documents a shard, about: queries stay whole.",
-)  # fmt: skip
+@options.whole("--rows", default=1_000_000, help="Documents a shard, about: queries stay whole.")
 def command(data: Path, folder: Path, rows: int) -> None:
     """Cut DATA, a file or a folder of files, into shards, and write them to FOLDER.
 

@@ -19,23 +19,18 @@ FORMATS = ("text", "json", "html")
 @click.option(
     "--loss", metavar="LOSS", help="Is this one top-k consistent?  ListMLE, or module:phi."
 )
-@click.option("--k", type=click.IntRange(1), help="With --loss: how deep the top is.  [1]")
+@options.whole("--k", help="With --loss: how deep the top is.  [1]")
 @click.option(
     "--n",
     type=click.IntRange(2, 6),
     help="With --loss: of how many objects all orders are tried.  [4]",
 )
-@click.option(
-    "--samples",
-    type=click.IntRange(1),
-    metavar="N",
-    help="More find more: scores of a bound [2000], of a loss [40].",
+@options.whole(
+    "--samples", metavar="N", help="More find more: scores of a bound [2000], of a loss [40]."
 )
 @options.seed
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
-)
+@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
 def command(
     names: tuple[str, ...], listing: bool, loss: str | None, k: int | None, n: int | None,
     samples: int | None, seed: int, as_json: bool, output: Path | None,

@@ -30,16 +30,12 @@ FORMATS = ("text", "json", "html")
     "--within", type=float, metavar="F", help="Also decide for all steps within this factor."
 )
 @click.option("--any-discounts", is_flag=True, help="Discounts need not fall with the place.")
-@click.option(
+@options.whole(
     "--effort",
-    type=click.IntRange(1),
     default=100,
-    show_default=True,
     help="Boxes that a proof for NDCG may ask: more take longer and prove more.",
 )
-@click.option(
-    "--bins", type=click.IntRange(1), default=10, show_default=True, help="Of differences."
-)
+@options.whole("--bins", default=10, help="Of differences.")
 @click.option(
     "--convention",
     default="default",
@@ -51,9 +47,7 @@ FORMATS = ("text", "json", "html")
 @click.option("--queries", metavar="WHICH", help="judged: all judged queries; run: those it has.")
 @options.seed
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
-)
+@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
 def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked: Any) -> None:
     """Compare two measures (DCG, NDCG, measure files) on the same rankings.
 

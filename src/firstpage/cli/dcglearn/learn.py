@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 @click.command("learn")
 @click.argument("prefs", type=options.FILE)
 @inputs.rankings
-@click.option(
-    "--K", "places", default=10, show_default=True, type=click.IntRange(1), help="Places."
-)
-@click.option(
-    "--L", "levels", type=click.IntRange(2), help="Grades; those that occur if not given."
-)
+@options.whole("--K", "places", default=10, help="Places.")
+@options.whole("--L", "levels", least=2, help="Grades; those that occur if not given.")
 @click.option("--C", "cost", default="cv", show_default=True, help="A number, or cv: by folds.")
 @click.option("--C-tie", "tie_cost", type=float, help="Cost of ties broken; as C if not given.")
 @click.option("--decreasing", is_flag=True, help="Discounts must not grow with the place.")
@@ -41,23 +37,21 @@ if TYPE_CHECKING:
     "--pooling", default=1.0, show_default=True,
     help="How far a segment's measure is drawn to that of all, 0 to 1.",
 )  # fmt: skip
-@click.option(
-    "--rounds", default=200, show_default=True, type=click.IntRange(0),
-    help="Resamplings for intervals; 0: none.",
-)  # fmt: skip
-@click.option(
-    "--test", "tests", default=99, show_default=True, type=click.IntRange(0),
+@options.whole("--rounds", default=200, least=0, help="Resamplings for intervals; 0: none.")
+@options.whole(
+    "--test",
+    "tests",
+    default=99,
+    least=0,
     help="Simulations for the test whether gains depend on the place; 0: none.",
-)  # fmt: skip
+)
 @click.option(
     "--form", type=click.Choice(["gains", "weights"]), default="gains", show_default=True,
     help="What DCG(FILE) means: gains times discounts, or weights of each place and grade.",
 )  # fmt: skip
 @options.engine
 @options.seed
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("json"), help="Write the measure here (.json)."
-)
+@options.output("json", help="Write the measure here (.json).")
 @click.option("--html", type=outputs.OutputFile("html"), help="Write a page with pictures here.")
 @options.as_json
 def command(

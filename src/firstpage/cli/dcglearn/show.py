@@ -18,10 +18,7 @@ from firstpage.cli import options, outputs
     "--top", type=float, help="With --label-gain: the gain of the best label. [2^best - 1]"
 )
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("html"),
-    help="Write a page with pictures here (.html).",
-)  # fmt: skip
+@options.output("html", help="Write a page with pictures here (.html).")
 def command(
     measure: Path, segment: str | None, label_gain: bool, top: float | None, as_json: bool,
     output: Path | None,

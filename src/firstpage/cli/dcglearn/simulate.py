@@ -14,11 +14,9 @@ from firstpage.cli import options, shared
     "--data", type=click.Choice(["1", "2"]), default="1", show_default=True,
     help="1: the gain is the grade; 2: 2^grade - 1.",
 )  # fmt: skip
-@click.option(
-    "--pairs", default=800, show_default=True, type=click.IntRange(1), help="To learn from."
-)
+@options.whole("--pairs", default=800, help="To learn from.")
 @click.option("--noise", default=0.0, show_default=True, help="Share of reversed pairs.")
-@click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="Repetitions.")
+@options.whole("--runs", default=5, help="Repetitions.")
 @options.seed
 @options.as_json
 def command(data: str, pairs: int, noise: float, runs: int, seed: int, as_json: bool) -> None:

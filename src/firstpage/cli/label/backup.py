@@ -7,16 +7,13 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, outputs
+from firstpage.cli import options
 from firstpage.cli.shared import note
 
 
 @click.command("backup")
 @click.argument("project")
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("sqlite", "jsonl"), required=True,
-    help="File to write.",
-)  # fmt: skip
+@options.output("sqlite", "jsonl", required=True, help="File to write.")
 def command(project: str, output: Path) -> None:
     """Copy PROJECT (a folder or a database URL) while it may be in use.
 

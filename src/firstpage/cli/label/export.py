@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import outputs
+from firstpage.cli import options, outputs
 from firstpage.cli.shared import note
 
 WHAT = {
@@ -27,10 +27,9 @@ WHAT = {
     help="By default as the output's name ends; without an ending, the first that fits.",
 )  # fmt: skip
 @click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*sorted({f for fs in WHAT.values() for f in fs})),
-    required=True, help="File to write; - prints.",
-)  # fmt: skip
+@options.output(
+    *sorted({f for fs in WHAT.values() for f in fs}), required=True, help="File to write; - prints."
+)
 def command(project: str, what: str, format_: str | None, name: str | None, output: Path) -> None:
     """Write what PROJECT (a folder or a database URL) holds."""
     chosen = _format(what, format_, output)

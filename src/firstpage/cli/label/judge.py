@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import shared
+from firstpage.cli import options, shared
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ RECORDED = {
     help="With --endpoint: what is recorded where the answers to the two orders of a pair differ; "
     "first is the answer to the order that was asked first.  [tie; skip in a project without ties]",
 )  # fmt: skip
-@click.option(
-    "--longest", type=click.IntRange(1), default=8_000, show_default=True,
+@options.whole(
+    "--longest",
+    default=8_000,
     help="With --endpoint: characters of a document that the model reads.",
-)  # fmt: skip
+)
 @click.option(
     "--function", metavar="MODULE:NAME",
     help="A function of (query, left, right): documents with key, body, title, fields, items.",

@@ -22,18 +22,11 @@ from firstpage.cli import options
     "--proxy", is_flag=True,
     help="Behind a reverse proxy: believe its X-Forwarded-For and X-Forwarded-Proto.",
 )  # fmt: skip
-@click.option(
-    "--max-upload", type=click.IntRange(1), default=64, show_default=True,
-    help="Megabytes of one upload.",
-)  # fmt: skip
-@click.option(
-    "--max-unpacked", type=click.IntRange(1), default=512, show_default=True,
-    help="Megabytes of it unpacked.",
-)  # fmt: skip
-@click.option(
-    "--max-connections", type=click.IntRange(1), default=1000, show_default=True,
-    help="Open connections; more take the place of silent ones.",
-)  # fmt: skip
+@options.whole("--max-upload", default=64, help="Megabytes of one upload.")
+@options.whole("--max-unpacked", default=512, help="Megabytes of it unpacked.")
+@options.whole(
+    "--max-connections", default=1000, help="Open connections; more take the place of silent ones."
+)
 def command(
     project: str, alone: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
     max_upload: int, max_unpacked: int, max_connections: int,

@@ -52,10 +52,9 @@ def _files(command: Any) -> Any:
 @click.option("--guidelines", type=options.FILE, help="A text file (UTF-8) for the assessors.")
 @_files
 @click.option("--images", type=options.FILE, help="Folder of the pictures that documents name.")
-@click.option(
-    "--depth", type=click.IntRange(1), default=50, show_default=True,
-    help="How many documents of each query are judged, from --run.",
-)  # fmt: skip
+@options.whole(
+    "--depth", default=50, help="How many documents of each query are judged, from --run."
+)
 @click.option(
     "--tool", "tools", multiple=True, type=click.Choice(["pairs", "grades", "lists"]),
     help="pairs by default; two of them make a study with both.",

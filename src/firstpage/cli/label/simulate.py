@@ -26,28 +26,22 @@ RUNS, RUNS_OF_VOTES = 2000, 30
     help="adaptive, heap, heap-memo, heap-closure, tournament, insertion, quick-sort, "
     "select-best or five-grade; may be repeated. [adaptive]",
 )  # fmt: skip
-@click.option("--n", default=50, show_default=True, type=click.IntRange(1), help="Documents.")
-@click.option("--k", default=10, show_default=True, type=click.IntRange(1), help="Places sought.")
-@click.option(
-    "--runs", type=click.IntRange(1), help=f"[{RUNS}; {RUNS_OF_VOTES} a query with --votes]"
-)
+@options.whole("--n", default=50, help="Documents.")
+@options.whole("--k", default=10, help="Places sought.")
+@options.whole("--runs", help=f"[{RUNS}; {RUNS_OF_VOTES} a query with --votes]")
 @click.option("--noise", default=0.0, show_default=True, help="Chance of a wrong answer.")
 @click.option("--ties", default=0.0, show_default=True, help="Share of documents equally bad.")
-@click.option("--grades", type=click.IntRange(1), help="Merit has only so many levels.")
+@options.whole("--grades", help="Merit has only so many levels.")
 @click.option("--prior-tau", type=float, help="Kendall's tau of a prior order with the truth.")
 @click.option("--votes", type=options.FILE, help="Recorded votes of people: CSV.")
 @click.option(
     "--equal", type=click.Choice(["tie", "coin"]), default="tie", show_default=True,
     help="What a recorded 'equal' answers.",
 )  # fmt: skip
-@click.option(
-    "--budget", "budgets", multiple=True, type=click.IntRange(1),
-    help="Questions at most; may be repeated.",
-)  # fmt: skip
-@click.option(
-    "--refine", default=0, show_default=True, type=click.IntRange(0),
-    help="More questions near the k-th place after the strategy.",
-)  # fmt: skip
+@options.whole("--budget", "budgets", multiple=True, help="Questions at most; may be repeated.")
+@options.whole(
+    "--refine", default=0, least=0, help="More questions near the k-th place after the strategy."
+)
 @options.seed
 @options.as_json
 @click.option(

@@ -29,9 +29,7 @@ ROUNDS = 2000  # of the bootstrap
 @click.option("--results", type=options.FILE, help="With --records: final labels (JSON lines).")
 @click.option("--symmetrise", is_flag=True, help="Count every pair in both orientations.")
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
-)
+@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
 def command(
     project: str | None, name: str | None, records: Path | None, results: Path | None,
     symmetrise: bool, as_json: bool, output: Path | None,
