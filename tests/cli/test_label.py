@@ -344,9 +344,9 @@ def test_options_without_effect_are_refused_or_told(run, tmp_path: Path, monkeyp
     Path("golds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in golds))
     words = ("label", "setup", "labels", "--documents", "documents.jsonl")
     for more, says in (
-        (("--gold-share", 0.1), "needs --golds"), (("--depth", 9), "--depth is for --run"),
-        (("--tool", "grades", "--strategy", "heap"), "--strategy is for --tool pairs"),
-        (("--tool", "grades", "--refine", 3), "--refine is for --tool pairs"),
+        (("--gold-share", 0.1), "needs --golds"), (("--depth", 9), "--depth goes with --run"),
+        (("--tool", "grades", "--strategy", "heap"), "--strategy goes with --tool pairs"),
+        (("--tool", "grades", "--refine", 3), "--refine goes with --tool pairs"),
     ):  # fmt: skip
         done = run(*words, *more)
         assert (done.returncode, Path("labels").exists()) == (2, False), more

@@ -50,8 +50,7 @@ def command(
             "give rankings: --scores, --run or --model, each as often as you like; --run goes "
             "without the other two."
         )
-    if pad and not model:
-        raise click.UsageError("--pad goes with --model, whose features the data may lack.")
+    options.only_with("--model, whose features the data may lack", bool(model), "pad")
     options.only_with("--run", bool(run), "queries")
     # a misspelt name is said before files are read
     shared.check_rel(parse(measures or DEFAULT_MEASURES))
@@ -59,8 +58,7 @@ def command(
     outputs.check_per_query(per_query)
     _note_seed(settings, ci or shown == "html")
     truth: Any = shared.read_truth(data, qrels)
-    if engine is not None and not isinstance(truth, Shards):
-        raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
+    options.only_with(options.SHARDS, isinstance(truth, Shards), "engine")
     if run:
         truth = shared.as_qrels(truth)
     files = [*scores, *run, *model]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
-from firstpage.cli import options, outputs
-from firstpage.errors import FirstpageWarning
+from firstpage.cli import options, outputs, shared
 
 WRITES = {
     "ranklib": ("json",), "quepid": ("qrels",), "feature-log": outputs.DATA, "clicks": ("csv",),
@@ -38,10 +36,8 @@ def command(
     feature-log  responses of Elasticsearch or OpenSearch with _ltrlog -> data (.txt, .csv ..)
     clicks       lists shown and clicked, CSV or JSON lines -> pairs, as votes (CSV)
     """
-    if qrels is not None and kind != "feature-log":
-        raise click.UsageError("--qrels goes with feature-log.")
-    if n_features is not None and kind != "ranklib":
-        raise click.UsageError("--n-features goes with ranklib.")
+    options.only_with("feature-log", kind == "feature-log", "qrels")
+    options.only_with("ranklib", kind == "ranklib", "n_features")
     for given in (file, qrels):
         if given is not None and output.exists() and given.exists() and output.samefile(given):
             raise click.UsageError(f"-o {output} is a file that is read; write elsewhere.")
@@ -78,5 +74,5 @@ def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: i
 
     pairs = read_clicks(file)
     write_pairs(pairs, output)
-    warnings.warn(BIAS, FirstpageWarning, stacklevel=2)
+    shared.note(BIAS)
     return f"{len(pairs)} pairs"

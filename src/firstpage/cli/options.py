@@ -66,6 +66,7 @@ seed = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="For everything random."
 )
 
+SHARDS = "a folder of shards (`firstpage shard`)"
 engine = click.option(
     "--engine", metavar="WHERE",
     help="For a folder of shards or files: threads, or dask://host:port.  [default: threads]",

@@ -17,6 +17,8 @@ from firstpage.cli import options
 from firstpage.errors import DataError, FirstpageError
 
 if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats.trec import Column
     from firstpage.data.shards.shards import Shards
@@ -34,19 +36,15 @@ def reading(path: Path) -> Iterator[Progress | None]:
     if not sys.stderr.isatty() or not path.is_file() or path.stat().st_size < BIG:
         yield None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
 
-    columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
-    console = Console(stderr=True)
-    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(path.name, total=path.stat().st_size)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    reads = TextColumn("reading {task.description}")
+    with counting(path.name, reads, BarColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
+        yield bar
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Progress | None]:
+def counting(what: str, *columns: ProgressColumn) -> Iterator[Progress | None]:
     """A progress bar for work that tells (done, total), on standard error of a terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -54,7 +52,7 @@ def counting(what: str) -> Iterator[Progress | None]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

@@ -51,8 +51,7 @@ def command(
         found = _consistency(loss, k or 1, n or 4, samples or 40, seed)
         outputs.deliver(_said_of_loss(found, shown), output)
         return 0
-    if k is not None or n is not None:
-        raise click.UsageError("--k and --n go with --loss.")
+    options.only_with("--loss", False, "k", "n")
     return _checks(names, listing, samples, seed, shown, output)
 
 

@@ -72,8 +72,7 @@ def command(
     data = shared.read_any(train)
     if isinstance(data, Shards) and (tune or grid):
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
-    if engine is not None and not isinstance(data, Shards):
-        raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
+    options.only_with(options.SHARDS, isinstance(data, Shards), "engine")
     other = None if valid is None else shared.read_data(valid)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
         shared.note(f"{valid} is trained on, too: what is chosen on it is overfitted.")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.dcglearn import inputs
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import DataError
 
 if TYPE_CHECKING:
     from firstpage.dcglearn.learn import DCGLearn
@@ -123,19 +121,17 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     from firstpage.dcglearn.position import position_test
 
     about = learner.about()
-    source = click.get_current_context().get_parameter_source
-    lines = (
-        []
-        if source("places") is ParameterSource.COMMANDLINE
-        else [*places_cut(learner.given_, learner.places_)]
-    )
-    if source("unjudged") is not ParameterSource.COMMANDLINE:
+    lines = []
+    if not options.is_given("places"):
+        lines += places_cut(learner.given_, learner.places_)
+    if not options.is_given("unjudged"):
         lines += places_unjudged(learner.given_, learner.places_, learner.unjudged_)
+    one = len(set(learner.groups_.tolist())) < 2
+    if rounds and one:
+        lines.append("all pairs are of one query: no intervals.")
     for line in lines:
-        warnings.warn(line, FirstpageWarning, stacklevel=1)
-    if rounds and len(set(learner.groups_.tolist())) < 2:
-        warnings.warn("all pairs are of one query: no intervals.", FirstpageWarning, stacklevel=1)
-    elif rounds:
+        shared.note(line)
+    if rounds and not one:
         with shared.counting("intervals") as progress:
             about["intervals"] = intervals(
                 learner, rounds, seed=learner.seed, progress=progress

@@ -29,8 +29,7 @@ def command(
 
     if output is not None and (as_json or label_gain):
         raise click.UsageError("-o writes a page; leave out --json and --label-gain.")
-    if top is not None and not label_gain:
-        raise click.UsageError("--top goes with --label-gain.")
+    options.only_with("--label-gain", label_gain, "top")
     found = read_utility(measure)
     if segment is not None:
         found = found.segment(segment)

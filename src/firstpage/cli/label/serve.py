@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from firstpage.cli import options
+from firstpage.cli.shared import note
 
 
 @click.command("serve")
@@ -47,9 +47,8 @@ def command(
         unpacked=max_unpacked << 20, connections=max_connections,
     )  # fmt: skip
     if "://" not in project and not Path(project).exists():
-        print(
-            f"firstpage: note: {project} was not there; an empty application begins. `firstpage "
-            "label setup` makes one from files.",
-            file=sys.stderr,
+        note(
+            f"{project} was not there; an empty application begins. `firstpage label setup` makes "
+            "one from files."
         )
     serve(project, host, port, settings)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from firstpage.cli import options
 from firstpage.cli.shared import note
@@ -131,14 +130,9 @@ def command(project: str, url: str, **given: Any) -> None:
 def _check_tools(given: dict[str, Any]) -> None:
     """Refuse options that the tools have no use for."""
     tools = given["tools"] or ("pairs",)
-    source = click.get_current_context().get_parameter_source
-    if given["choose"] != "order" and "lists" not in tools:
-        raise click.UsageError("--choose is for --tool lists.")
-    for name in ("strategy", "refine", "ties"):
-        if "pairs" not in tools and source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} is for --tool pairs.")
-    if given["run"] is None and source("depth") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--depth is for --run.")
+    options.only_with("--tool lists", "lists" in tools, "choose")
+    options.only_with("--tool pairs", "pairs" in tools, "strategy", "refine", "ties")
+    options.only_with("--run", given["run"] is not None, "depth")
     if given["gold_share"] and given["golds"] is None:
         raise click.UsageError("--gold-share needs --golds, the questions to take them from.")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.shared import note
@@ -58,7 +57,9 @@ def command(
     """
     from firstpage.labeling.strategies.registry import strategy
 
-    _check_votes(votes)
+    made_up = "made-up queries, not with --votes"
+    options.only_with(made_up, votes is None, "n", "noise", "ties", "grades", "prior_tau")
+    options.only_with("--votes", votes is not None, "equal")
     chosen = strategies or ("adaptive",)
     for name in chosen:
         strategy(name)
@@ -91,16 +92,6 @@ def _votes(path: Path | None) -> list[Votes] | None:
     if unasked:
         note(f"{unasked} of {pairs} pairs in {path} have no vote; they are answered as ties.")
     return found
-
-
-def _check_votes(votes: Path | None) -> None:
-    """Refuse options that say nothing beside recorded votes, or without them."""
-    source = click.get_current_context().get_parameter_source
-    names = ("n", "noise", "ties", "grades", "prior_tau") if votes is not None else ("equal",)
-    for name in names:
-        if source(name) is ParameterSource.COMMANDLINE:
-            what = "made-up queries, not for --votes" if votes is not None else "--votes"
-            raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
 
 
 def _simulated(
