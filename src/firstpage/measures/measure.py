@@ -30,6 +30,7 @@ class Measure:
 
     about: ClassVar[str] = ""  # one line, for the manual
     lower_is_better: ClassVar[bool] = False
+    without_cutoff: ClassVar[str] = ""  # what to do instead, where there must be a cut-off
 
     @property
     def name(self) -> str:
@@ -58,7 +59,12 @@ class Measure:
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, float) and not np.isfinite(number):
                     raise MeasureError(f"{name} of {self.name} must be finite; got {number}.")
+        p = getattr(self, "p", None)
+        if p is not None and not 0 < p < 1:
+            raise MeasureError(f"p of {self.name} must lie between 0 and 1; got {p}.")
         cutoff = getattr(self, "cutoff", None)
+        if cutoff is None and self.without_cutoff:
+            raise MeasureError(f"{self.name} needs a cut-off, such as {self.without_cutoff}.")
         if cutoff is not None and (not isinstance(cutoff, (int, np.integer)) or cutoff < 1):
             raise MeasureError(f"the cut-off of {self.name} must be at least 1; got {cutoff!r}.")
 
