@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from firstpage.data.preferences.utility import Form
-from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import folds, hits
 from firstpage.measures.significance import bootstrap
@@ -167,9 +166,7 @@ def _learned(
         pairs = learner.pairs_[rows]
         if pairs.ties == len(pairs) or test.ties == len(test):
             continue
-        table = learner.recipe_.fit(learner.recipe_.sums(pairs), learner.C_).table
-        if form == "gains":
-            table = factors(table.reshape(learner.places_, -1)).table
+        table = learner.recipe_.table(pairs, learner.C_, form=form)
         found.append((part, len(rows), hits(test, table)))
     return found
 

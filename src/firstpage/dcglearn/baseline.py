@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from firstpage.data.preferences.utility import KINDS, Form, Utility
-from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import cross_validated, folds, hits
 from firstpage.errors import DataError
@@ -85,12 +85,10 @@ def against_dcg(learner: DCGLearn, form: Form = "gains") -> Comparison:
     pairs = learner.pairs_
     _, group = np.unique(learner.groups_, return_inverse=True)
     scores = np.full(len(pairs), np.nan)
-    try:
+    with suppress(DataError):  # one query
         for train, held in folds(learner.groups_, learner.folds, learner.seed):
             if (pairs.kind[train] > 0).any():
                 scores[held] = hits(pairs[held], _table(learner, train, form))
-    except DataError:  # one query
-        pass
     counted = (pairs.kind > 0) & np.isfinite(scores)
     if not counted.any():
         return Comparison(math.nan, math.nan, KINDS[0], (math.nan, math.nan), 0)
@@ -118,15 +116,9 @@ def _table(learner: DCGLearn, train: Ints, form: Form) -> Floats:
     """Return the weights learned from some of the pairs."""
     pairs, cost = learner.pairs_[train], learner.C_
     if learner.path_ is not None and len(learner.pairs_) <= MAX_NESTED:
-        try:
-            groups = learner.groups_[train]
-            costs = learner.path_.costs
-            inner = cross_validated(
-                learner.recipe_, pairs, groups, costs, learner.folds, learner.seed
-            )
-            cost = inner.best
-        except DataError:  # the rest of one query: nothing to choose by
-            pass
-    found = learner.recipe_.fit(learner.recipe_.sums(pairs), cost).table
-    table = found.reshape(learner.places_, -1)
-    return factors(table).table if form == "gains" else table
+        with suppress(DataError):  # the rest of one query: nothing to choose by
+            cost = cross_validated(
+                learner.recipe_, pairs, learner.groups_[train], learner.path_.costs, learner.folds,
+                learner.seed,
+            ).best  # fmt: skip
+    return learner.recipe_.table(pairs, cost, form=form)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences.utility import normalized
+from firstpage.data.preferences.utility import Utility, normalized
 from firstpage.types import Floats
 
 
@@ -40,6 +41,12 @@ def factors(table: Floats) -> Factors:
     sign = 1.0 if u[:, 0].sum() >= 0.0 else -1.0
     gains, discounts = normalized(sign * v[0], sign * u[:, 0])
     return Factors(gains + 0.0, discounts + 0.0, float(sizes[0] ** 2) / total)  # no -0.0
+
+
+def utility_of(grades: tuple[int, ...], table: Floats, about: dict[str, Any]) -> Utility:
+    """Return the measure with these weights, and the gains and discounts nearest to them."""
+    best = factors(table)
+    return Utility(grades, table, best.gains, best.discounts, "gains", about)
 
 
 def similarity(one: Floats, other: Floats) -> float:

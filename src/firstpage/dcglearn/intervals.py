@@ -69,8 +69,7 @@ def resampled(learner: DCGLearn, rounds: int, seed: int) -> Iterator[Floats]:
         if pairs.ties == len(pairs):
             continue  # a draw of ties alone teaches nothing
         pairs = pairs.weighed(pairs.weight * drawn[kept])
-        found = recipe.fit(recipe.sums(pairs), learner.C_, learner.optimum_)
-        yield found.table.reshape(learner.places_, -1)
+        yield recipe.table(pairs, learner.C_, learner.optimum_)
         rounds -= 1
 
 

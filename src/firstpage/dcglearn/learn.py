@@ -16,7 +16,7 @@ from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.data.preferences.utility import Form, Utility
 from firstpage.dcglearn.checks import check_parameters, check_size
 from firstpage.dcglearn.cone import cone
-from firstpage.dcglearn.factor import factors
+from firstpage.dcglearn.factor import factors, utility_of
 from firstpage.dcglearn.in_memory import Held, Problem
 from firstpage.dcglearn.pairs import Pairs, encode
 from firstpage.dcglearn.segments import Segment, learn_segments
@@ -278,15 +278,13 @@ class DCGLearn:
     def along(self, grid: Sequence[float] | None = None) -> dict[float, Utility]:
         """The regularisation path: the measure for each C, learned from the same pairs."""
         costs = sorted(float(c) for c in (self.grid if grid is None else grid))
-        found = {}
-        for c, optimum in zip(costs, self.recipe_.path(self.pairs_, costs), strict=True):
-            table = optimum.table.reshape(self.places_, -1)
-            best = factors(table)
-            about = {"C": c, "objective": optimum.objective, "gap": optimum.gap}
-            found[c] = Utility(
-                self.grades_, table, best.gains, best.discounts, "gains", about
-            )  # fmt: skip
-        return found
+        return {
+            c: utility_of(
+                self.grades_, optimum.table.reshape(self.places_, -1),
+                {"C": c, "objective": optimum.objective, "gap": optimum.gap},
+            )
+            for c, optimum in zip(costs, self.recipe_.path(self.pairs_, costs), strict=True)
+        }  # fmt: skip
 
     def score(self, given: Preferences) -> float:
         """The share of preferences that the measure agrees with."""

@@ -45,8 +45,7 @@ def position_test(
     shares = np.empty(rounds)
     for at in range(rounds):
         told = noise.judge(pairs, worth, rng)
-        fit = recipe.fit(recipe.sums(told), learner.C_)
-        shares[at] = factors(fit.table.reshape(learner.places_, -1)).share
+        shares[at] = factors(recipe.table(told, learner.C_)).share
         if progress is not None:
             progress(at + 1, rounds)
     below = int((shares <= learner.share_).sum())
@@ -82,9 +81,8 @@ def _noise(learner: DCGLearn) -> Noise:
     if len(np.unique(groups)) < 2:
         return Noise()
     for train, held in folds(groups, learner.folds, learner.seed):
-        table = recipe.fit(recipe.sums(pairs[train]), learner.C_, learner.optimum_).table
-        found = factors(table.reshape(learner.places_, -1))
-        z[held] = differences(pairs[held], found.table)
+        table = recipe.table(pairs[train], learner.C_, learner.optimum_, "gains")
+        z[held] = differences(pairs[held], table)
     z, weight = z[strict], pairs.weight[strict]
     scale = float(np.abs(z).mean())
     if not scale or (z > 0).all():

@@ -127,6 +127,13 @@ class Recipe:
         begin = None if start is None else start.steps
         return solve(sums, self.cone, self.costs(c), begin, self.center)
 
+    def table(
+        self, pairs: Pairs, c: float, start: Optimum | None = None, form: Form = "weights"
+    ) -> Floats:
+        """Return the weights learned from pairs, or the gains times discounts nearest to them."""
+        found = self.fit(self.sums(pairs), c, start).table.reshape(self.cone.places, -1)
+        return factors(found).table if form == "gains" else found
+
     def path(self, pairs: Pairs, grid: Sequence[float]) -> list[Optimum]:
         """The optimum for each C."""
         return self.along(self.sums(pairs), grid)
