@@ -82,9 +82,9 @@ if TYPE_CHECKING:
     from firstpage.losses.registry import loss as loss
     from firstpage.measures.compare import Comparison as Comparison
     from firstpage.measures.compare import compare as compare
-    from firstpage.measures.conventions import Convention as Convention
     from firstpage.measures.evaluate import Evaluation as Evaluation
     from firstpage.measures.evaluate import evaluate as evaluate
+    from firstpage.measures.measure import Convention as Convention
     from firstpage.measures.measure import Measure as Measure
     from firstpage.measures.registry import measure as measure
     from firstpage.papers.theory.consistency import consistency as consistency
@@ -156,9 +156,8 @@ _MODULES = {
     "labeling.statistics.study": ["study"],
     "losses.registry": ["loss"],
     "measures.compare": ["Comparison", "compare"],
-    "measures.conventions": ["Convention"],
     "measures.evaluate": ["Evaluation", "evaluate"],
-    "measures.measure": ["Measure"],
+    "measures.measure": ["Convention", "Measure"],
     "measures.registry": ["measure"],
     "papers.theory.consistency": ["consistency"],
     "papers.theory.sensitivity": ["order_sensitive"],

@@ -9,7 +9,7 @@ from firstpage.dcglearn.coherence import agreement, coherence, list_agreement, l
 from firstpage.dcglearn.ranked import Ranked
 from firstpage.dcglearn.reading import wanted
 from firstpage.errors import DataError, FirstpageError, MeasureError
-from firstpage.measures.conventions import convention
+from firstpage.measures.measure import convention
 from firstpage.papers.zhou2013.theorems import example_1, proposition_1, theorem_1
 
 # Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
@@ -174,7 +174,7 @@ def test_ndcg_with_rising_discounts_is_that_of_evaluate(tmp_path) -> None:
     """The best order is not that by grade where a later place is worth more."""
     from firstpage.dcglearn.ranked import Ranked
     from firstpage.dcglearn.reading import wanted
-    from firstpage.measures.conventions import convention
+    from firstpage.measures.measure import convention
 
     rng = np.random.default_rng(0)
     made = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)

@@ -86,7 +86,7 @@ def _note_seed(settings: dict[str, Any], resampled: bool) -> None:
 
     It is a note, no refusal: scripts hand one seed to every command.
     """
-    from firstpage.measures.conventions import convention
+    from firstpage.measures.measure import convention
 
     ties = convention(settings["convention"], ties=settings["ties"]).ties
     random = resampled or settings["k"] or settings["depth"] or ties == "shuffle"

@@ -17,10 +17,9 @@ from firstpage.data.ids import Ids
 from firstpage.dcglearn.reading import Scale, Wanted
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.measures.ties import number_ties
-from firstpage.measures.conventions import Convention
 from firstpage.measures.inputs import DEPTH, make_lists
 from firstpage.measures.learned import LearnedNDCG
-from firstpage.measures.lists import Lists
+from firstpage.measures.measure import Convention, Lists
 from firstpage.types import Floats, Ints
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.errors import MeasureError
-from firstpage.measures.conventions import Convention
 from firstpage.measures.graded import DCG, NDCG, discounts
 from firstpage.measures.inputs import DEPTH
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
+from firstpage.measures.measure import Convention
 from firstpage.measures.registry import measure
 from firstpage.types import Floats
 

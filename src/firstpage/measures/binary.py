@@ -8,9 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.kernels.measures import binary, graded
-from firstpage.measures.conventions import Convention
-from firstpage.measures.lists import ALL, Lists
-from firstpage.measures.measure import Measure, cut, ratio
+from firstpage.measures.measure import ALL, Convention, Lists, Measure, cut, ratio
 from firstpage.types import Floats, Ints
 
 

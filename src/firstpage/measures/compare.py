@@ -12,9 +12,9 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
-from firstpage.measures.conventions import Convention, Queries, Ties
-from firstpage.measures.conventions import convention as named_convention
 from firstpage.measures.evaluate import DEFAULT_MEASURES, Evaluation, evaluate
+from firstpage.measures.measure import Convention, Queries, Ties
+from firstpage.measures.measure import convention as named_convention
 from firstpage.measures.registry import Named, listed
 from firstpage.measures.significance import (
     Correction,

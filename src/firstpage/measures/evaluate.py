@@ -12,10 +12,9 @@ from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.conventions import Convention, Queries, Ties
-from firstpage.measures.conventions import convention as named_convention
 from firstpage.measures.inputs import DEPTH, make_lists
-from firstpage.measures.measure import Measure
+from firstpage.measures.measure import Convention, Measure, Queries, Ties
+from firstpage.measures.measure import convention as named_convention
 from firstpage.measures.registry import Named, by_text
 from firstpage.measures.sharded import shard_values
 from firstpage.measures.significance import mean_intervals

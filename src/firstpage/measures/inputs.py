@@ -18,8 +18,7 @@ from firstpage.data.joins import join_documents, partners
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.measures.binary import hits
-from firstpage.measures.conventions import Convention
-from firstpage.measures.lists import Lists, rank_lists
+from firstpage.measures.measure import Convention, Lists, rank_lists
 from firstpage.types import Floats, Ints
 
 SHOWN = 5  # queries that a warning names

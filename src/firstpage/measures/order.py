@@ -14,10 +14,8 @@ import numpy as np
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures import order as kernel
-from firstpage.measures.conventions import Convention
 from firstpage.measures.graded import discounts
-from firstpage.measures.lists import ALL, Lists
-from firstpage.measures.measure import Measure, cut, ratio
+from firstpage.measures.measure import ALL, Convention, Lists, Measure, cut, ratio
 from firstpage.types import Floats
 
 

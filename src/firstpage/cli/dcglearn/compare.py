@@ -86,7 +86,7 @@ def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, 
     from firstpage.dcglearn.certificates.verdicts import verdicts_of
     from firstpage.dcglearn.coherence import coherence_of
     from firstpage.dcglearn.ranked import Ranked
-    from firstpage.measures.conventions import convention
+    from firstpage.measures.measure import convention
 
     settings = {name: asked[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)

@@ -25,8 +25,8 @@ from firstpage.dcglearn.ranked import Ranked
 from firstpage.dcglearn.reading import Scale, wanted
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.conventions import Convention
-from firstpage.measures.conventions import convention as named_convention
+from firstpage.measures.measure import Convention
+from firstpage.measures.measure import convention as named_convention
 from firstpage.types import Floats, Progress
 
 PLACES = 200  # of NDCG, for which bounds are still quick
