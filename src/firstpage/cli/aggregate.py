@@ -92,7 +92,7 @@ def command(
 
 
 def _method(name: str, credit: str | None) -> Any:
-    from firstpage.aggregation.registry import method
+    from firstpage.aggregation.methods import method
 
     return method(name) if credit is None else method(name, credit=credit)
 
