@@ -33,7 +33,7 @@ from firstpage.papers.niu2012.study import NIU2012
 from firstpage.papers.study.registry import study
 from firstpage.papers.study.run import reproduce
 from firstpage.papers.study.study import Cell, Cells, Entry, Plan
-from firstpage.report.folds import read_published
+from firstpage.report.rankers import read_published
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 FEW = [0.0, 0.5, 1.0]

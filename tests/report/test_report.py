@@ -11,8 +11,8 @@ import pytest
 import firstpage as fp
 from firstpage.report import draw
 from firstpage.report.draw import curves
-from firstpage.report.folds import read_published
 from firstpage.report.page import page
+from firstpage.report.rankers import read_published
 from firstpage.report.results import render
 from firstpage.table import Table
 

@@ -58,7 +58,7 @@ def command(
     from firstpage.data.folds import read_folds
     from firstpage.measures.registry import measures as parse
     from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
-    from firstpage.report.folds import read_published
+    from firstpage.report.rankers import read_published
 
     kind = outputs.chosen_format(format_, as_json, output)
     if published is not None:
@@ -105,7 +105,7 @@ def _narrower(folds: Sequence[Fold]) -> int | None:
 def _rendered(
     found: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
 ) -> str:
-    from firstpage.report.folds import folds_csv, folds_page, folds_table, read_published
+    from firstpage.report.rankers import folds_csv, folds_page, folds_table, read_published
     from firstpage.table import NOTATIONS
 
     if kind == "json":

@@ -21,7 +21,7 @@ def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     """Show the weights of a linear MODEL, what its trees gained from each feature, or how far its
     stumps can move a score."""
     from firstpage.rankers.explain import explain
-    from firstpage.report.models import explanation_page, explanation_text
+    from firstpage.report.rankers import explanation_page, explanation_text
 
     kind = outputs.chosen_format(None, as_json, output, FORMATS)
     found = explain(model)

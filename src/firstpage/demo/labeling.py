@@ -12,9 +12,8 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.demo import project as desk
 from firstpage.demo.collection import Collection
-from firstpage.demo.folder import Folder
+from firstpage.demo.output import Folder, Teller
 from firstpage.demo.project import SimulatedAssessor
-from firstpage.demo.tell import Teller
 from firstpage.labeling.statistics.study import Study
 from firstpage.types import Floats
 from firstpage.web.analysis.figures import studied

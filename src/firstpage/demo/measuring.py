@@ -14,11 +14,10 @@ from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.validation import folds
 from firstpage.demo import project as desk
 from firstpage.demo.collection import Collection
-from firstpage.demo.comparing import MAIN, Compared, difference, page_of
-from firstpage.demo.folder import Folder
 from firstpage.demo.labeling import K
+from firstpage.demo.output import Folder, Teller
 from firstpage.demo.project import SimulatedEditor
-from firstpage.demo.tell import Teller
+from firstpage.demo.rankings import MAIN, Compared, difference, page_of
 from firstpage.measures.compare import Comparison, Difference, compare
 from firstpage.measures.registry import measure
 from firstpage.measures.significance import p_value
