@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from firstpage.dcglearn.certificates.verdicts import verdicts as verdicts
     from firstpage.dcglearn.coherence import coherence as coherence
     from firstpage.dcglearn.intervals import intervals as intervals
+    from firstpage.dcglearn.intervals import position_test as position_test
     from firstpage.dcglearn.learn import DCGLearn as DCGLearn
-    from firstpage.dcglearn.position import position_test as position_test
     from firstpage.demo.collection import stdlib_collection as stdlib_collection
     from firstpage.errors import DataError as DataError
     from firstpage.errors import FirstpageError as FirstpageError
@@ -139,9 +139,8 @@ _MODULES = {
     "dcglearn.advice": ["advice"],
     "dcglearn.certificates.verdicts": ["verdicts"],
     "dcglearn.coherence": ["coherence"],
-    "dcglearn.intervals": ["intervals"],
+    "dcglearn.intervals": ["intervals", "position_test"],
     "dcglearn.learn": ["DCGLearn"],
-    "dcglearn.position": ["position_test"],
     "demo.collection": ["stdlib_collection"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
     "interop.export.export": ["Export", "export"],

@@ -6,8 +6,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.coherence import agreement, coherence, list_agreement, list_values
-from firstpage.dcglearn.ranked import Ranked
-from firstpage.dcglearn.reading import wanted
+from firstpage.dcglearn.ranked import Ranked, wanted
 from firstpage.errors import DataError, FirstpageError, MeasureError
 from firstpage.measures.measure import convention
 from firstpage.papers.zhou2013.theorems import example_1, proposition_1, theorem_1
@@ -172,8 +171,7 @@ def test_proposition_1() -> None:
 
 def test_ndcg_with_rising_discounts_is_that_of_evaluate(tmp_path) -> None:
     """The best order is not that by grade where a later place is worth more."""
-    from firstpage.dcglearn.ranked import Ranked
-    from firstpage.dcglearn.reading import wanted
+    from firstpage.dcglearn.ranked import Ranked, wanted
     from firstpage.measures.measure import convention
 
     rng = np.random.default_rng(0)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.ranked import Ranked
-from firstpage.dcglearn.reading import Scale, wanted
+from firstpage.dcglearn.ranked import Ranked, Scale, wanted
 from firstpage.errors import DataError
 from firstpage.measures.compare import TIE
 from firstpage.measures.measure import Convention

@@ -14,25 +14,24 @@ import numpy as np
 from firstpage.data.preferences.files import PreferenceFiles, read_preferences
 from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.data.preferences.utility import Form, Utility
-from firstpage.dcglearn.checks import check_parameters, check_size
-from firstpage.dcglearn.cone import cone
-from firstpage.dcglearn.factor import factors, utility_of
-from firstpage.dcglearn.in_memory import Held, Problem
-from firstpage.dcglearn.pairs import Pairs, encode
+from firstpage.dcglearn.pairs import Pairs, check_parameters, check_size, encode
 from firstpage.dcglearn.segments import Segment, learn_segments
 from firstpage.dcglearn.shard import How
 from firstpage.dcglearn.sharded import Spread, parts_of, surveyed
 from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import (
     GRID,
+    Held,
     Match,
     Path,
+    Problem,
     Recipe,
     agreement,
     differences,
     folds,
     validated,
 )
+from firstpage.dcglearn.weights import cone, factors, utility_of
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Floats, Ints, Progress

@@ -9,10 +9,10 @@ import numpy as np
 
 from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.factor import factors, utility_of
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import Recipe, agreement
+from firstpage.dcglearn.weights import factors, utility_of
 from firstpage.types import Array, Floats, Ints
 
 

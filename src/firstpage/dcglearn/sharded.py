@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.preferences.files import PreferenceFiles
-from firstpage.dcglearn.checks import lost_grades, same_places
-from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.pairs import Pairs, lost_grades, same_places
 from firstpage.dcglearn.shard import ALL, How, OneFile, PairPart, Some, Survey, Told
 from firstpage.dcglearn.sums import KINDS, Grouped
 from firstpage.dcglearn.validation import NOTHING, Match, Path, Recipe, told_by

@@ -10,10 +10,10 @@ import numpy as np
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.factor import similarity
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import encode
 from firstpage.dcglearn.validation import agreement
+from firstpage.dcglearn.weights import similarity
 from firstpage.errors import DataError
 from firstpage.types import Array, Floats, Progress
 

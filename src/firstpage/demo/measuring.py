@@ -10,8 +10,8 @@ import numpy as np
 
 from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.validation import folds
+from firstpage.dcglearn.weights import factors
 from firstpage.demo import project as desk
 from firstpage.demo.collection import Collection
 from firstpage.demo.labeling import K

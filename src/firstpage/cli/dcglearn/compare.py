@@ -57,7 +57,7 @@ def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked:
 
     Rankings are --qrels with several --run, or DATA with several --scores.
     """  # fmt: skip
-    from firstpage.dcglearn.reading import wanted
+    from firstpage.dcglearn.ranked import wanted
 
     shown = outputs.chosen_format(None, as_json, output, FORMATS)
     if len(given) < 2:

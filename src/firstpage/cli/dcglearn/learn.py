@@ -114,11 +114,9 @@ def _cost(text: str) -> Any:
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
     """All that a file says of its making: intervals, tests, and whether more would pay."""
-    from firstpage.dcglearn.advice import advice
-    from firstpage.dcglearn.baseline import against_dcg
-    from firstpage.dcglearn.checks import places_cut, places_unjudged
-    from firstpage.dcglearn.intervals import intervals
-    from firstpage.dcglearn.position import position_test
+    from firstpage.dcglearn.advice import advice, against_dcg
+    from firstpage.dcglearn.intervals import intervals, position_test
+    from firstpage.dcglearn.pairs import places_cut, places_unjudged
 
     about = learner.about()
     lines = []

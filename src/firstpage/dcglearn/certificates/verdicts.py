@@ -21,8 +21,7 @@ from firstpage.dcglearn.certificates import proofs
 from firstpage.dcglearn.certificates.problem import Case, Vary, case_of
 from firstpage.dcglearn.certificates.proofs import BOXES, Point, Radius, State
 from firstpage.dcglearn.coherence import signs
-from firstpage.dcglearn.ranked import Ranked
-from firstpage.dcglearn.reading import Scale, wanted
+from firstpage.dcglearn.ranked import Ranked, Scale, wanted
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.measure import Convention

@@ -15,8 +15,8 @@ import numpy as np
 
 from firstpage.data.formats.letor import read_letor
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.dcglearn.factor import similarity
 from firstpage.dcglearn.simulation import GRADES, NOTHING, VALID, accuracy_of, reversed_pairs, world
+from firstpage.dcglearn.weights import similarity
 from firstpage.errors import DataError
 from firstpage.papers.study.study import Row
 from firstpage.papers.zhou2013.worlds import MANY, bins_of, fitted

@@ -10,7 +10,6 @@ import numpy as np
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.factor import similarity
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import encode
 from firstpage.dcglearn.simulation import (
@@ -26,6 +25,7 @@ from firstpage.dcglearn.simulation import (
     world,
 )
 from firstpage.dcglearn.validation import differences
+from firstpage.dcglearn.weights import similarity
 from firstpage.papers.study.study import Row
 from firstpage.types import Floats
 
