@@ -48,9 +48,8 @@ def command(
     Prints our numbers with their standard errors, the paper's beside them, and whether what the
     paper says holds.  Finished runs are kept: a run that was stopped goes on where it was.
     """
-    from firstpage.papers.study.registry import chosen
+    from firstpage.papers.study.registry import chosen, data_folder, missing
     from firstpage.papers.study.run import reproduce
-    from firstpage.papers.study.sources import data_folder, missing
     from firstpage.papers.study.study import Plan
 
     base = _folder(data_folder(data))
@@ -83,8 +82,8 @@ def _folder(base: Path | None) -> Path | None:
 
 def _said(found: list[Reproduction], kind: str) -> str:
     from firstpage.papers.study import page
+    from firstpage.papers.study.page import every_cell
     from firstpage.papers.study.run import merged
-    from firstpage.papers.study.tables import every_cell
 
     if kind == "json":
         return json.dumps(merged(found), indent=1)
@@ -95,8 +94,7 @@ def _said(found: list[Reproduction], kind: str) -> str:
 
 
 def _list(base: Path | None, as_json: bool) -> str:
-    from firstpage.papers.study.registry import listing
-    from firstpage.papers.study.sources import inventory
+    from firstpage.papers.study.registry import inventory, listing
     from firstpage.table import Table
 
     rows, data = listing(base), inventory(base)

@@ -72,7 +72,7 @@ def _checks(
 
 
 def _listed(checks: Any, shown: str) -> str:
-    from firstpage.papers.theory.page import listing
+    from firstpage.papers.theory.registry import listing
 
     if shown == "json":
         keys = ("name", "kind", "holds", "claim")
@@ -81,7 +81,7 @@ def _listed(checks: Any, shown: str) -> str:
 
 
 def _said(found: Any, shown: str) -> str:
-    from firstpage.papers.theory.page import theory_page, theory_text
+    from firstpage.papers.theory.registry import theory_page, theory_text
 
     if shown == "json":
         return json.dumps([each.to_dict() for each in found], indent=1, allow_nan=False)
@@ -91,7 +91,7 @@ def _said(found: Any, shown: str) -> str:
 def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
     """What is found of a loss; of one of ours that may be cut after k places, of both forms."""
     from firstpage.papers.theory.consistency import consistency
-    from firstpage.papers.theory.surrogates import forms, named
+    from firstpage.papers.theory.spaces import forms, named
 
     losses: dict[str, Any]
     if ":" in text:
@@ -102,7 +102,7 @@ def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str
 
 
 def _said_of_loss(found: dict[str, Any], shown: str) -> str:
-    from firstpage.papers.theory.page import loss_page, loss_text
+    from firstpage.papers.theory.registry import loss_page, loss_text
 
     if shown == "json":
         held = {name: each.to_dict() for name, each in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.labeling.statistics.relations import top_labels
-from firstpage.papers.niu2012.assessors import Crowd
+from firstpage.papers.niu2012.labeling import Crowd
 
 
 def simulated_results(queries=50, documents=50, k=10, assessors=2, crowd=None, seed=0):

@@ -13,7 +13,7 @@ from firstpage.labeling.statistics.agreement import Agreement, result_overlaps, 
 from firstpage.labeling.statistics.contrast import contrast
 from firstpage.labeling.statistics.records import Record
 from firstpage.labeling.statistics.study import study
-from firstpage.papers.niu2012.assessors import Crowd
+from firstpage.papers.niu2012.labeling import Crowd
 from firstpage.table import Table
 from tests.labeling.statistics.simulated import simulated_results
 

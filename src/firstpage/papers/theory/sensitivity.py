@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 
 from firstpage.losses.loss import Loss
-from firstpage.papers.theory.spaces import before, changes_top, depth, orders, swapped
-from firstpage.papers.theory.surrogates import Phi, Surrogate, surrogate
+from firstpage.papers.theory.spaces import (
+    Phi,
+    Surrogate,
+    before,
+    changes_top,
+    depth,
+    orders,
+    surrogate,
+    swapped,
+)
 from firstpage.types import Array, Bools, Floats
 
 LINES = 12
