@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options
-from firstpage.cli.shared import note
+from firstpage.cli.shared import note, with_web
 
 
 @click.command("serve")
@@ -27,6 +27,7 @@ from firstpage.cli.shared import note
 @options.whole(
     "--max-connections", default=1000, help="Open connections; more take the place of silent ones."
 )
+@with_web
 def command(
     project: str, alone: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
     max_upload: int, max_unpacked: int, max_connections: int,
@@ -36,9 +37,6 @@ def command(
         raise click.UsageError("--open has no accounts, so it listens on this machine only.")
     if alone and (proxy or hosts):
         raise click.UsageError("--open is for this machine alone; leave out --proxy, --allow-host.")
-    from firstpage.cli.label.stores import web
-
-    web()
     from firstpage.web.security import ServeSettings
     from firstpage.web.serve import serve
 

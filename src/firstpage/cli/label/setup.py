@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options
-from firstpage.cli.shared import note
+from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.web.imports.bundle import Sources
@@ -85,12 +85,9 @@ def _files(command: Any) -> Any:
 )
 @click.option("--lead", metavar="LOGIN", help="Who leads it; prints a link to come in by.")
 @click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the links.")
+@with_web
 def command(project: str, url: str, **given: Any) -> None:
     """Make a project in PROJECT: a folder (made if absent) or a database URL."""
-    from firstpage.cli.label.stores import web
-
-    web()
-    from firstpage.cli.label.stores import opened
     from firstpage.web.imports import bundle, texts
     from firstpage.web.store import people, projects
 
@@ -102,7 +99,7 @@ def command(project: str, url: str, **given: Any) -> None:
         read = bundle.read(chosen) if _any(given) else None
         setting = projects.setting_of(_setting(given))
         with (
-            opened(project, make=True) as store,
+            open_store(project, make=True) as store,
             texts.staged(store, read, given["tools"] or ("pairs",), setting) as ready,
             store.write() as tx,
         ):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, outputs
-from firstpage.cli.shared import note
+from firstpage.cli.shared import note, open_store
 
 if TYPE_CHECKING:
     from firstpage.labeling.statistics.profiles import AssessorProfile
@@ -62,9 +62,7 @@ def command(
 
 
 def _of_project(project: str, name: str | None, symmetrise: bool) -> Studied:
-    from firstpage.cli.label.stores import opened
-
-    with opened(project) as store, store.read() as tx:
+    with open_store(project) as store, store.read() as tx:
         from firstpage.web.analysis.figures import skipped_questions, studied
         from firstpage.web.store.projects import the_project
 
