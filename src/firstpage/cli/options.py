@@ -34,10 +34,11 @@ def _takes_one(option: click.Option) -> bool:
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]  # a decorator
 FILE = click.Path(path_type=Path)
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def together(*options: Option) -> Callable[[Command], Command]:
     """Several options as one decorator, in the order in which help shows them."""
 
     def decorate(command: Command) -> Command:
@@ -73,7 +74,7 @@ engine = click.option(
 )  # fmt: skip
 
 
-def whole(*names: str, default: int | None = None, least: int = 1, **more: Any) -> Any:
+def whole(*names: str, default: int | None = None, least: int = 1, **more: Any) -> Option:
     """An option for a whole number from `least` on."""
     shown = default is not None
     return click.option(
@@ -81,12 +82,12 @@ def whole(*names: str, default: int | None = None, least: int = 1, **more: Any) 
     )
 
 
-def output(*formats: str, **more: Any) -> Any:
+def output(*formats: str, **more: Any) -> Option:
     """-o: the file to write, in one of these formats; without formats, the folder."""
     return click.option("-o", "--output", type=OutputFile(*formats), **more)
 
 
-def address(port: int) -> Callable[[Any], Any]:
+def address(port: int) -> Option:
     """Where a server listens."""
     return together(
         click.option(

@@ -110,7 +110,8 @@ def against_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
 
     def mean(drawn: Floats) -> Floats:
         total = drawn @ under
-        return np.divide(drawn @ over, total, out=np.full(len(drawn), np.nan), where=total > 0)
+        nothing = np.full(len(drawn), np.nan)
+        return np.asarray(np.divide(drawn @ over, total, out=nothing, where=total > 0))
 
     interval = bootstrap(mean, queries, COMPARISON_ROUNDS, learner.seed)
     return DCGComparison(learned, means[kind], kind, interval, int(counted.sum()))

@@ -119,7 +119,7 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     from firstpage.dcglearn.pairs import places_cut, places_unjudged
 
     about = learner.about()
-    lines = []
+    lines = list[str]()
     if not options.is_given("places"):
         lines += places_cut(learner.given_, learner.places_)
     if not options.is_given("unjudged"):
