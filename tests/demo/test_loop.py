@@ -14,9 +14,9 @@ import pytest
 
 import firstpage as fp
 from firstpage.demo import loop, report
-from firstpage.demo.folder import FILES, KIND
 from firstpage.demo.labeling import K
-from firstpage.demo.training import RANKERS
+from firstpage.demo.output import FILES, KIND
+from firstpage.demo.rankings import RANKERS
 from tests.demo.small import QUESTIONS
 
 

@@ -664,7 +664,7 @@ def test_damaged_stumps_are_refused(change, words: str) -> None:
 
 
 def test_stumps_explain_themselves(tmp_path) -> None:
-    from firstpage.report.models import explanation_page, explanation_text
+    from firstpage.report.rankers import explanation_page, explanation_text
 
     ranker = fp.RankBoost(rounds=30).fit(TRAIN)
     ranker.save(tmp_path / "m.json")

@@ -266,7 +266,7 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     assert project is not None
     assert project.options["choose"] == "diverse"
     words = ["label", "setup", str(tmp_path / "other"), "--choose", "diverse"]
-    assert "is for --tool lists" in CliRunner().invoke(app, words).output
+    assert "goes with --tool lists" in CliRunner().invoke(app, words).output
     grades = grades_in(site, project)
     assert grades["q0", "l0"][0] == 2
     for number in range(25):

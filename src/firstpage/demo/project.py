@@ -13,10 +13,10 @@ import numpy as np
 from sqlalchemy import event
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.demo.tell import Tick
 from firstpage.engine.threads import quiet_blas
 from firstpage.labeling.assessors import Assessor, Text, Verdict
 from firstpage.labeling.statistics.effort import SECONDS
+from firstpage.types import Progress
 from firstpage.web.app import LOCAL
 from firstpage.web.imports import bundle, texts
 from firstpage.web.imports.bundle import File, Sources
@@ -159,7 +159,11 @@ def _member(tx: Tx, project: Project, login: str) -> Person:
 
 
 def work(
-    store: Store, project: Project, everyone: Mapping[str, Assessor], total: int, tick: Tick | None
+    store: Store,
+    project: Project,
+    everyone: Mapping[str, Assessor],
+    total: int,
+    progress: Progress | None,
 ) -> None:
     """Each answers all that is open for them, at the application's own desk."""
     seen: set[tuple[str, str]] = set()
@@ -170,8 +174,8 @@ def work(
 
         def watch(query: str, answers: int, login: str = login) -> None:
             seen.add((login, query))
-            if tick is not None:
-                tick(len(seen) - 1, total)
+            if progress is not None:
+                progress(len(seen) - 1, total)
 
         with quiet_blas():
             judge(store, project, person, assessor, watch)

@@ -9,7 +9,7 @@ import numpy as np
 
 from firstpage.aggregation.aggregate import aggregate
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.supervised_kemeny import SupervisedKemeny
+from firstpage.aggregation.methods import SupervisedKemeny
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.rankers.scorings import Stage

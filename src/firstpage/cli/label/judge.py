@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import shared
-from firstpage.cli.shared import note
+from firstpage.cli import options, shared
+from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.labeling.assessors import Assessor, Conflicts
@@ -40,14 +40,16 @@ RECORDED = {
     help="With --endpoint: what is recorded where the answers to the two orders of a pair differ; "
     "first is the answer to the order that was asked first.  [tie; skip in a project without ties]",
 )  # fmt: skip
-@click.option(
-    "--longest", type=click.IntRange(1), default=8_000, show_default=True,
+@options.whole(
+    "--longest",
+    default=8_000,
     help="With --endpoint: characters of a document that the model reads.",
-)  # fmt: skip
+)
 @click.option(
     "--function", metavar="MODULE:NAME",
     help="A function of (query, left, right): documents with key, body, title, fields, items.",
 )  # fmt: skip
+@with_web
 def command(project: str, login: str, name: str | None, **given: Any) -> None:
     """Let a program do the open work of an assessor in PROJECT (a folder or a database URL).
 
@@ -60,9 +62,7 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
         raise click.UsageError("--endpoint needs --model.")
     if given["endpoint"] is None and given["conflicts"] is not None:
         raise click.UsageError("--conflicts is for --endpoint; a function is asked once.")
-    from firstpage.cli.label.stores import opened
-
-    with opened(project) as store:
+    with open_store(project) as store:
         from firstpage.errors import DataError
         from firstpage.web.machines import judge
         from firstpage.web.store import people, projects

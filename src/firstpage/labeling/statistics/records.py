@@ -135,14 +135,6 @@ def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float
     return found
 
 
-def write_results(path: str | Path, results: Results) -> None:
-    """One JSON object a line, as `read_results` reads it."""
-    with open(path, "w", encoding="utf-8") as out:
-        for (query, assessor, tool), labels in results.items():
-            row = {"query": query, "assessor": assessor, "tool": tool, "labels": dict(labels)}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
 def _record(row: Mapping[str, Any], where: str) -> Record:
     known = {f.name for f in fields(Record)}
     odd = sorted(set(row) - known)

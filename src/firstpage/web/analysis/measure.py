@@ -7,11 +7,10 @@ from functools import cached_property
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.advice import FEWEST, Advice, advice
-from firstpage.dcglearn.baseline import Comparison, against_dcg
-from firstpage.dcglearn.checks import places_cut, places_unjudged
+from firstpage.dcglearn.advice import FEWEST, Advice, DCGComparison, advice, against_dcg
 from firstpage.dcglearn.intervals import Intervals, intervals
 from firstpage.dcglearn.learn import FALLBACK, DCGLearn
+from firstpage.dcglearn.pairs import places_cut, places_unjudged
 from firstpage.errors import DataError
 from firstpage.web.analysis.compared import (
     Compared,
@@ -72,7 +71,7 @@ class Learned:
         return replace(made, about=about)
 
     @cached_property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> DCGComparison | None:
         """How it and DCG agree with judgments that neither learned from."""
         return None if self.learner is None else against_dcg(self.learner)
 

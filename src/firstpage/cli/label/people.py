@@ -1,4 +1,4 @@
-"""`firstpage label add`: more people for a project that is there."""
+"""`firstpage label add` and `link`: more people for a project, and links for new passwords."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli.label.setup import add_people, check_text, deal_and_open, tell
-from firstpage.cli.shared import note
+from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.web.store.assigning import Plan
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     "--lead", "leads", multiple=True, metavar="LOGIN", help="Who leads it; may be repeated."
 )
 @click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the links.")
-def command(
+@with_web
+def add_people_command(
     project: str, name: str | None, assessors: tuple[str, ...], leads: tuple[str, ...], url: str
 ) -> None:
     """Add people to PROJECT (a folder or a database URL), and deal its open work out again.
@@ -39,9 +40,7 @@ def command(
     for option, logins in (("--assessor", assessors), ("--lead", leads)):
         for login in logins:
             check_text(option, login)
-    from firstpage.cli.label.stores import opened
-
-    with opened(project) as store, store.write() as tx:
+    with open_store(project) as store, store.write() as tx:
         from firstpage.web.store.projects import the_project
 
         chosen = the_project(tx, name)
@@ -75,3 +74,27 @@ def _first_lead(tx: Tx, project: Project) -> Person | None:
 
     rows = projects.members(tx, project, "lead")
     return next((people.get(tx, row["person"]) for row in rows if row["left"] is None), None)
+
+
+@click.command("link")
+@click.argument("project")
+@click.argument("login")
+@click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the link.")
+@with_web
+def link_command(project: str, login: str, url: str) -> None:
+    """Print a link by which LOGIN sets a new password in PROJECT (a folder or a database URL).
+
+    For whoever has the server's shell: an admin who forgot the password has nobody else to ask.
+    The link works once, for two days, and ends the links before it; the audit lists it.
+    """
+    check_text("LOGIN", login)
+    from firstpage.errors import DataError
+
+    with open_store(project) as store, store.write() as tx:
+        from firstpage.web.store import invitations, people
+
+        person = people.by_login(tx, login)
+        if person is None or person.login == people.LOCAL:
+            raise DataError(f"{project}: has no account {login!r} that could sign in.")
+        path = invitations.reset_link(tx, person, None).path
+    print(f"{person.login} sets a new password here (once): {url}{path}")

@@ -1,19 +1,78 @@
-"""Results over folds as a table, with published ones beside."""
+"""Rankers for people: a model's features, and results over folds with published ones beside."""
 
 from __future__ import annotations
 
-import csv
+import io
 import re
 from pathlib import Path
+from typing import Any
 
+from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError
+from firstpage.rankers.explain import Explanation
 from firstpage.rankers.selection.cross_validation import CrossValidation
 from firstpage.report import draw
 from firstpage.report.page import figure, page
-from firstpage.report.table import Table
+from firstpage.table import Table
+
+WIDE = 40  # characters of the longest bar
+SHAPES = 8  # step functions drawn, at most
+
+
+def _lead(found: Explanation) -> str:
+    record: dict[str, Any] = found.model.training
+    data = record.get("data") or {}
+    text = (
+        f"{found.model.ranker}, trained on {data.get('queries', '?')} queries and "
+        f"{data.get('documents', '?')} documents"
+    )
+    if record.get("score") is not None:
+        text += f"; {record['measure']} on validation data {record['score']:.4f}"
+    return text
+
+
+def explanation_text(found: Explanation, top: int) -> str:
+    """Bars of blocks, to the right for positive and marked for negative weights."""
+    rows = found.ordered()[:top]
+    most = max((abs(v) for _, v in rows), default=0.0) or 1.0
+    width = max((len(n) for n, _ in rows), default=1)
+    lines = [_lead(found), "", f"{'feature':<{width}}  {found.kind}"]
+    for name, value in rows:
+        bar = ("█" if value >= 0 else "░") * max(round(WIDE * abs(value) / most), 1 if value else 0)
+        lines.append(f"{name:<{width}}  {value:+.4g}".ljust(width + 14) + bar)
+    if len(found.names) > top:
+        lines.append(f"({len(found.names) - top} more; --top shows them)")
+    if any(v < 0 for _, v in rows):
+        lines.append("░ lowers the score")
+    return "\n".join(lines)
+
+
+def explanation_page(found: Explanation, top: int) -> str:
+    rows = found.ordered()
+    kept = [[n, f"{v:+.6g}"] for n, v in rows]
+    curve = [(int(i), m) for i, _, m in found.model.training.get("curve", []) if m is not None]
+    drawn = [figure(draw.bars(rows[:top], found.kind), f"{found.kind}, the {top} greatest")]
+    if len(curve) > 1:
+        title = f"{found.model.training['measure']} on validation data, by iteration"
+        drawn.append(figure(draw.line(curve, title), title))
+    shapes = [
+        figure(draw.steps(*found.steps[n], f"what {n} adds to the score"), n)
+        for n, _ in rows[: min(top, SHAPES)]
+        if n in found.steps
+    ]
+    parameters = [[k, str(v)] for k, v in found.model.parameters.items()]
+    sections = [
+        ("What it looks at", drawn),
+        *([("How it reads them", shapes)] if shapes else []),
+        ("All features", [Table(["feature", found.kind], kept).html()]),
+        ("Parameters", [Table(["parameter", "value"], parameters, left=2).html()]),
+    ]
+    return page(found.model.ranker, _lead(found), sections)
+
 
 ALIASES = {"pre": "p", "map": "ap", "meanndcg": "meanndcg"}
+TRIAL = {"algorithm", "trial", "measure", "value"}  # columns of a table with a line per number
 Results = dict[str, dict[str, str]]
 """Values by measure by method; measures are written small."""
 
@@ -27,11 +86,11 @@ def read_published(path: Path) -> Results:
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
     found: Results = {}
     for file in files:
-        text = read_all(file).decode("utf-8", "replace")
-        if text.startswith("Algorithm:"):
-            found |= _letor(text)
+        data = read_all(file)
+        if data.startswith(b"Algorithm:"):
+            found |= _letor(data.decode("utf-8", "replace"))
         else:
-            found |= _table(file, text)
+            found |= _table(file, data)
     return found
 
 
@@ -58,21 +117,24 @@ def _letor(text: str) -> Results:
     return {name: values}
 
 
-def _table(file: Path, text: str) -> Results:
-    lines = [row for row in csv.reader(text.splitlines()) if row]
-    if not lines or len(lines[0]) < 2:
-        raise DataError(f"{file}:1: the first line must name a column for methods, then measures.")
-    head = [cell.strip().lower() for cell in lines[0]]
+def _table(file: Path, data: bytes) -> Results:
     found: Results = {}
-    for number, line in enumerate(lines[1:], 2):
-        if len(line) != len(head):
-            raise DataError(f"{file}:{number}: has {len(line)} cells, and the head {len(head)}.")
-        cells = dict(zip(head, line, strict=True))
-        if {"algorithm", "trial", "measure", "value"} <= set(head):
+    head = ""
+    for where, row in csv_rows(str(file), io.BytesIO(data), NO_LIMITS):
+        cells = {name.lower(): cell for name, cell in row.items()}
+        if {"trial", "measure"} & cells.keys():
+            if missing := TRIAL - cells.keys():
+                raise DataError(f"{where}: lacks {', '.join(sorted(missing))}.")
             if "test" in cells.get("table", "test") and cells["trial"].lower() == "average":
                 found.setdefault(cells["algorithm"], {})[plain(cells["measure"])] = cells["value"]
-        else:
-            found[line[0]] = {plain(m): v for m, v in zip(head[1:], line[1:], strict=True)}
+            continue
+        (column, method), *values = row.items()
+        head = head or column
+        if column != head or not values:
+            raise DataError(f"{where}: a line names a method, then its value of each measure.")
+        found[method] = {plain(measure): value for measure, value in values}
+    if not found:
+        raise DataError(f"{file}: holds no results; the first line names the columns.")
     return found
 
 

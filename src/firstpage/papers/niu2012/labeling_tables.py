@@ -1,16 +1,136 @@
-"""Tables 2 and 3: how far two people agree by top-k labels, and by grades."""
+"""Tables 1 to 3: what labeling costs, and how far two people agree by either tool."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from firstpage.labeling.statistics.agreement import Agreement, compare_methods
-from firstpage.papers.niu2012 import labeling, printed, voted
-from firstpage.papers.niu2012.assessors import Crowd
-from firstpage.papers.niu2012.labeling import DOUBLY
+from firstpage.papers.niu2012 import labeling, printed
+from firstpage.papers.niu2012.labeling import DOCUMENTS, DOUBLY, VOTED, Crowd, K
+from firstpage.papers.niu2012.printed import EFFORT
 from firstpage.papers.study.claims import alike, below, every, greater, within
-from firstpage.papers.study.study import Cells, Claim, Entry, Grid, Row, Work
+from firstpage.papers.study.study import Cells, Claim, Entry, Grid, Row, Verdict, Work
 from firstpage.types import Floats
+
+STRATEGIES = ["heap", "heap-memo", "heap-closure", "insertion"]
+EXPECTED = {"heap": 150.8, "heap-memo": 135.8, "heap-closure": 130.4, "insertion": 115.6}
+SIZES, TOPS = [50, 100, 200, 400, 800], [10]
+LONGER = "a judgment of five grades takes 2 to 3 times as long as one of a pair (13.87 s, 5.51 s)"
+SURE = f"as many texts as {VOTED}"
+COMPARABLE = 4 / 3  # how far apart two times may be and still be called so
+
+
+def table1() -> Entry:
+    works = [
+        Work(labeling.effort, {"strategies": STRATEGIES}, runs=40, quick=10),
+        Work(labeling.growth, {"sizes": SIZES, "tops": TOPS}, runs=200, quick=50),
+    ]
+    return Entry(
+        "table1", "Judgments and time a query: top-k labelling and five grades",
+        "A judgment of five grades takes 2 to 3 times as long as one of a pair; the heap asks "
+        "142.76 pairs a query, about log k a document; the time of a query is comparable.",
+        works, _claims,
+        paper=[
+            ({"data": "simulated", "tool": tool, "measure": measure}, value)
+            for tool, (_, minutes, judgments) in EFFORT.items()
+            for measure, value in
+            (("judgments", judgments), ("minutes at the paper's seconds", minutes))
+        ],
+        note="Simulated people answer in no time: minutes are our number of judgments times the "
+        "paper's seconds, 5.51 and 13.87.  insertion is ours.",
+        grids=[
+            ("simulated", Grid("tool", "measure", "50 documents, k = 10, simulated people")),
+            ("any order", Grid("documents", "measure", "the heap by the number of documents")),
+        ],
+        held_equal="for all ways of asking: the queries, their 50 documents, k and the assessors' "
+        "noise, run by run.  Not equal: seconds per judgment, which are the paper's.",
+    )  # fmt: skip
+
+
+def effort_of_votes() -> Entry:
+    works = [
+        Work(labeling.voted_effort, {"strategies": STRATEGIES}, runs=20, quick=5, needs="votes"),
+        Work(labeling.seconds, needs="votes", chance=False),
+    ]
+    return Entry(
+        "table1-votes", "Judgments a query where people answer: recorded votes",
+        "A judgment of five grades takes 2 to 3 times as long as one of a pair; the heap asks "
+        "about log k pairs a document.",
+        works, _effort_claims,
+        note=f"{VOTED}: 16 topics of about 33 texts, every pair judged by five people, one of "
+        "whom answers.  'equal' is handed on as a tie, which the heap reads as 'not better'.",
+        grids=[
+            (VOTED, Grid("tool", "measure", "recorded votes")),
+            (SURE, Grid("tool", "measure", "as many texts, and nobody in doubt")),
+        ],
+        held_equal="topics, their number of texts and k; for the ways of asking also the votes "
+        "that answer, run by run.  Answers without doubt are of simulated assessors.",
+    )  # fmt: skip
+
+
+def _claims(cells: Cells) -> list[Claim]:
+    def asked(tool: str) -> Floats:
+        return cells.at(data="simulated", tool=tool, measure="judgments")
+
+    ratio = _minutes(cells, "heap") / _minutes(cells, "five-grade").mean()
+    sizes = cells.names("documents")
+    long = {n: cells.at(documents=n, k=K) / n for n in sizes}
+    return [
+        Claim(LONGER, "cannot be tested", "simulated people take no time"),
+        within("judgments a document are at a scale around log k", asked("heap") / DOCUMENTS,
+               float(np.log(K)), float(np.log2(K)), " (ln k to log2 k)"),
+        within("the time of a query is comparable", ratio, 1 / COMPARABLE, COMPARABLE,
+               " times as long at the paper's seconds and our judgments"),
+        every("judgments are at most of the order of n log k", [
+            below(f"{n} documents", long[n], float(np.log2(K)), " a document") for n in sizes
+        ]),
+        greater("on average they are fewer: a document costs less the longer the list, since few "
+                "later ones enter the heap", long[sizes[0]], long[sizes[-1]],
+                what=f" judgments a document ({sizes[0]}, {sizes[-1]} documents)", whose="ours"),
+        every("judgments are those expected of a random order", [
+            within(how, asked(how), mean - 3, mean + 3) for how, mean in EXPECTED.items()
+        ], whose="ours"),
+        within("the heap as printed asks the paper's 142.76 pairs", asked("heap"), 142.76 - 4,
+               142.76 + 4, " (4: two standard errors of 50 queries)", whose="ours"),
+        _product(),
+    ]  # fmt: skip
+
+
+def _effort_claims(cells: Cells) -> list[Claim]:
+    def asked(tool: str, data: str) -> Floats:
+        return cells.at(data=data, tool=tool, measure="judgments")
+
+    spent = cells.one(measure="seconds").ours
+    texts = cells.at(data=VOTED, measure="texts")
+    each = asked("heap", VOTED) / texts
+    return [
+        Claim(LONGER, "cannot be tested",
+              f"nobody graded these texts; a pair took {spent:.0f} s (median; three to a sheet, "
+              "and a reason to be written for each)"),
+        within("judgments a document are at a scale around log k", each,
+               float(np.log(K)), float(np.log2(K)), " (ln k to log2 k)"),
+        greater("people who may say 'equal' make the heap cheaper than sure ones do",
+                asked("heap", SURE), asked("heap", VOTED), whose="ours"),
+    ]  # fmt: skip
+
+
+def _minutes(cells: Cells, tool: str) -> Floats:
+    return cells.at(data="simulated", tool=tool, measure="minutes at the paper's seconds")
+
+
+def _product() -> Claim:
+    """Whether Table 1 agrees with itself."""
+    told, verdict = [], "holds"
+    for tool, (seconds, minutes, judgments) in EFFORT.items():
+        product = seconds * judgments / 60
+        off = abs(product - minutes)
+        told.append(f"{tool}: {seconds} s x {judgments:g} = {product:.2f}, printed {minutes}")
+        if off > 0.05:
+            verdict = "does not hold"
+    text = "the printed minutes a query are the printed seconds times judgments"
+    found: Verdict = "holds" if verdict == "holds" else "does not hold"
+    return Claim(text, found, "; ".join(told), "ours")
+
 
 PAIRS = 50 * 49 / 2  # of a query
 NOISY = 0.7  # of people who grade, with which Table 3 comes out
@@ -49,12 +169,12 @@ def table2() -> Entry:
     )  # fmt: skip
 
 
-def with_votes() -> Entry:
+def agreement_of_votes() -> Entry:
     return Entry(
         "table2-votes", "Agreement of two people by top-k labels: recorded votes",
         "Two people agree on 74.5 % of pairs of documents, and on 89.7 % where neither has a tie.",
-        [Work(voted.agreement, runs=40, quick=10, needs="votes")], _of_votes,
-        note=f"{voted.NAME}, 16 topics of about 33 texts.  A 'person' is one of the five votes of "
+        [Work(labeling.voted_agreement, runs=40, quick=10, needs="votes")], _agreement_claims,
+        note=f"{VOTED}, 16 topics of about 33 texts.  A 'person' is one of the five votes of "
         "every pair, so several people; two of them share no vote.  Nobody graded these texts.",
         grids=[
             ("top-k, votes", Grid("said", "other", "top-k labels that the heap makes of votes")),
@@ -144,7 +264,7 @@ def _by_pairs(cells: Cells) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _of_votes(cells: Cells) -> list[Claim]:
+def _agreement_claims(cells: Cells) -> list[Claim]:
     def at(measure: str, tool: str) -> Floats:
         return cells.at(tool=tool, measure=measure)
 
