@@ -10,10 +10,9 @@ import pytest
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.focused import Focused, TopList, focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy, reach_table
-from firstpage.losses.pointwise import SquaredError
 
 
 def one(labels: list[float]) -> Truth:
@@ -98,7 +97,11 @@ def test_losses_by_name() -> None:
     assert fp.loss("focused", k=4, beta=0.2) == focused_net(4, 0.2)
     mixed = fp.loss("Focused", listwise=PlackettLuce(5), pairwise=PairwiseLogistic())
     assert mixed == Focused(PlackettLuce(5), PairwiseLogistic(), 0.5)
-    for text, words in [("plackett", "no loss 'plackett'"), ("Cosine(x=1)", "no parameter 'x'")]:
+    for text, words in [
+        ("plackett", "no loss 'plackett'"),
+        ("Cosine(x=1)", "no parameter 'x'"),
+        ("Focused(x=1)", r"Focused has no parameter 'x' \(it has: k, beta, listwise, pairwise\)"),
+    ]:
         with pytest.raises(fp.FirstpageError, match=words):
             fp.loss(text)
 

@@ -12,8 +12,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.losses.delta import delta
-from firstpage.losses.structural import StructuralHinge
+from firstpage.losses.structural import StructuralHinge, delta
 
 DISCOUNTS = {
     "falling": [1.0, 0.7, 0.4, 0.1],

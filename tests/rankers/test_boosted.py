@@ -16,7 +16,6 @@ from sklearn.base import clone
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 from firstpage.losses.pairwise import PairwiseExponential
-from firstpage.scorers.stumps import StumpsScoring
 from firstpage.solvers.boosting.boosting import _State
 from firstpage.solvers.boosting.query_measure import Judge
 from firstpage.solvers.boosting.statistics import ListPart, PairPart
@@ -632,44 +631,13 @@ def test_a_mistake_gets_one_clear_line(made, words: str) -> None:
 # --- models
 
 
-def test_stumps_are_merged_by_feature_and_threshold() -> None:
-    model = StumpsScoring.of(3, [2, 0, 2, 0, 1], [0.5, 1.0, 0.25, 1.0, 3.0], [1, 2, -4, 0.5, 0])
-    assert model.params.tolist() == [[0, 1.0, 2.5], [2, 0.25, -4], [2, 0.5, 1]]
-    X = np.array([[1.0, 9, 0.25], [1.5, 9, 0.3], [0, 0, 0.6]])
-    assert model.predict(X).tolist() == [0, 2.5 - 4, -3]
-    assert model.ranges().tolist() == [2.5, 0, 4]
-    empty = StumpsScoring.of(3, [], [], [])
-    assert empty.predict(X).tolist() == [0, 0, 0]
-    assert empty.ranges().tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"feature": [0, 5]}, "not numbers of features"),
-        ({"feature": [0, -1]}, "not numbers of features"),
-        ({"feature": [0, 1.0]}, "not numbers of features"),
-        ({"n_features": "3"}, "not numbers of features"),
-        ({"step": [1.0]}, "not one feature, threshold and step each"),
-        ({"threshold": [1.0, float("nan")]}, "not finite"),
-        ({"feature": [1, 0]}, "not sorted"),
-        ({"feature": [1, 1], "threshold": [1.0, 1.0]}, "not sorted"),
-    ],
-)
-def test_damaged_stumps_are_refused(change, words: str) -> None:
-    good = {"n_features": 3, "feature": [0, 1], "threshold": [1.0, 2.0], "step": [1.0, -1.0]}
-    assert StumpsScoring.from_dict(good).to_dict() == {"kind": "stumps", **good}
-    with pytest.raises(DataError, match=words):
-        StumpsScoring.from_dict({**good, **change})
-
-
 def test_stumps_explain_themselves(tmp_path) -> None:
     from firstpage.report.rankers import explanation_page, explanation_text
 
     ranker = fp.RankBoost(rounds=30).fit(TRAIN)
     ranker.save(tmp_path / "m.json")
     found = fp.explain(tmp_path / "m.json")
-    assert found.values.tolist() == ranker.model_.ranges().tolist()
+    assert found.values.tolist() == ranker.model_.explain().values.tolist()
     name, value = found.ordered()[0]
     thresholds, levels = found.steps[name]
     assert len(levels) == len(thresholds) + 1

@@ -51,15 +51,6 @@ def test_it_learns_repeats_and_round_trips(made, tmp_path) -> None:
     assert made.fit(TRAIN, valid=TEST).predict(TEST) == pytest.approx(scores, rel=1e-4, abs=1e-4)
 
 
-def test_numpy_scores_as_torch_does() -> None:
-    fitting = MLP(hidden=5).fitting(TRAIN.X)
-    params = fitting.start(3)
-    fitting.load(params)
-    scores = np.empty(TRAIN.n_docs)
-    fitting.bind(0, TRAIN.n_docs, scores, np.zeros(TRAIN.n_docs), np.empty(fitting.size))[0]()
-    assert fitting.predict(params, TRAIN.X) == pytest.approx(scores, rel=1e-4, abs=1e-5)
-
-
 def test_a_network_bends_where_a_line_cannot() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))

@@ -9,8 +9,8 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.interop.export.grown import forest_of
 from firstpage.kernels.scoring.forests import forest_scores
+from firstpage.scorers.trees import TreesScoring
 from firstpage.serving import forests
 from firstpage.serving.served_model import load
 from tests.serving.conftest import dataset, write_model
@@ -40,7 +40,7 @@ def test_compiled_and_plain_agree(tmp_path: Path) -> None:
         X, flat.feature, flat.threshold, flat.child, flat.value, flat.roots, flat.depths, out
     )
     assert out.tolist() == flat.predict(X).tolist()
-    assert out.tolist() == forest_of(model.model.scoring, "model").scores(X).tolist()
+    assert out.tolist() == model.model.scoring.forest("model").scores(X).tolist()
 
 
 def test_trees_that_we_cannot_read_are_left_to_the_library(tmp_path: Path, monkeypatch) -> None:
@@ -49,7 +49,7 @@ def test_trees_that_we_cannot_read_are_left_to_the_library(tmp_path: Path, monke
     def refuses(*_: object) -> None:
         raise DataError("categories")
 
-    monkeypatch.setattr(forests, "read_forest", refuses)
+    monkeypatch.setattr(TreesScoring, "forest", refuses)
     served = load(path)
     assert served.trees is None
     assert not served.quick

@@ -12,11 +12,10 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.levels import Levels, expected_places, levels
 from firstpage.losses.listwise import TopOne
-from firstpage.losses.loss import Loss, Run, Target, Traits, safe_inverse
+from firstpage.losses.loss import Loss, Run, Target, Term, Traits, safe_inverse
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import LONGEST, Permutations
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
-from firstpage.losses.terms import Term, terms_of
 from firstpage.registry import number
 from firstpage.types import Bools, Floats
 
@@ -26,7 +25,7 @@ class Focused(Loss):
     """beta * listwise(top k, in order) + (1 - beta) * pairwise(top k above the rest).
 
     Each part is scaled to be 1 where all scores are equal and 0 at its infimum, so that beta means
-    the same for any k.  `listwise` and `pairwise` default to those of FocusedNet.
+    the same for any k.
     """
 
     listwise: Loss
@@ -54,7 +53,7 @@ class _Sum:
 
     def terms(self) -> list[Term] | None:
         """None where a part has none."""
-        found = [(share, terms_of(part)) for share, part in self.parts]
+        found = [(share, part.terms()) for share, part in self.parts]
         if any(terms is None for _, terms in found):
             return None
         return [term.times(share) for share, terms in found for term in terms or ()]
@@ -161,7 +160,7 @@ class _Less:
         return self.part.stiffness()
 
     def terms(self) -> list[Term] | None:
-        found = terms_of(self.part)
+        found = self.part.terms()
         if found is None or len(found) != 1:
             return None
         return [replace(found[0], less=self.least)]
@@ -214,7 +213,10 @@ def focused_svm(k: int, beta: float, list_loss: str = "ap") -> FocusedHinge:
     return FocusedHinge(listwise, PairwiseHinge(k=k, pairs="cross", average=True), beta)
 
 
-def focused_net(k: int, beta: float) -> Focused:
-    """FocusedNet: permutations of the top k, logistic pairs of the top k against the rest."""
+def focused_net(
+    k: int = 10, beta: float = 0.5, listwise: Loss | None = None, pairwise: Loss | None = None
+) -> Focused:
+    """FocusedNet: permutations of the top k, logistic pairs of the top k against the rest; or other
+    losses in the place of either."""
     pairs = PairwiseLogistic(k=k, pairs="cross", average=True)
-    return Focused(TopList(k), Scaled(pairs, 1 / float(np.log(2))), beta)
+    return Focused(listwise or TopList(k), pairwise or Scaled(pairs, 1 / float(np.log(2))), beta)

@@ -1,9 +1,9 @@
-"""Losses of whole lists: Plackett-Luce (ListMLE), softmax cross entropy (ListNet), cosine."""
+"""Losses of whole lists: Plackett-Luce (ListMLE), cross entropy (ListNet), cosine, squares."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,9 +11,8 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.losses import listwise as kernel
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
-from firstpage.losses.loss import Loss, Run, Target, Traits, safe_inverse
-from firstpage.losses.terms import Term
-from firstpage.types import Floats, Ints
+from firstpage.losses.loss import Loss, Run, Target, Term, Traits, safe_inverse
+from firstpage.types import Array, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class _PlackettLuce:
         rows = {"weight": weight, "pull": pull * weight, "mass": found.at_starts(self.mass)}
         return [Term("plackett_luce", rows, np.ones(len(found.offsets) - 1))]
 
-    def _common(self, lo: int, hi: int) -> list[Any]:
+    def _common(self, lo: int, hi: int) -> list[Array]:
         found = self.levels
         a, b = int(found.offsets[lo]), int(found.offsets[hi])
         return [
@@ -164,7 +163,7 @@ class Cosine(Loss):
 
     k: int | None = None
     floor: float = 1e-6
-    traits: ClassVar[Traits] = Traits(convex=False, shift=False)
+    traits: ClassVar[Traits] = Traits(convex=False)
 
     def target(self, truth: Truth, weights: Floats | None = None) -> Target:
         psi = relevance(truth, weights, self.k)
@@ -213,3 +212,49 @@ class _Cosine:
             out[:] = self.weight[a:b] * np.repeat(0.58 / lengths**2, counts)
 
         return curvature
+
+
+@dataclass(frozen=True)
+class SquaredError(Loss):
+    """Half the squared difference of score and label; its mean over the query's documents.
+
+    With `k`, labels are the top-k map k, k-1, .. 1, 0, .. 0.  `average=False` sums instead.
+    """
+
+    k: int | None = None
+    average: bool = True
+    traits: ClassVar[Traits] = Traits(quadratic=True)
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
+        weight = np.ones(len(truth.labels)) if weights is None else weights.astype(np.float64)
+        factor = (
+            safe_inverse(query_sums(weight, truth.offsets)) if self.average else np.ones(len(truth))
+        )
+        return _SquaredError(relevance(truth, weights, self.k), weight, truth.offsets, factor)
+
+
+@dataclass(frozen=True, eq=False)
+class _SquaredError:
+    labels: Floats
+    weight: Floats
+    offsets: Ints
+    factor: Floats
+
+    def stiffness(self) -> Floats:
+        return self.factor * query_sums(self.weight, self.offsets)
+
+    def terms(self) -> list[Term]:
+        return [Term("squared", {"weight": self.weight, "label": self.labels}, self.factor)]
+
+    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        return kernel.squared_error.bind(
+            scores, self.labels[a:b], self.weight[a:b], self.offsets[lo : hi + 1],
+            self.factor[lo:hi], values, grad,
+        )  # fmt: skip
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        counts = np.diff(self.offsets[lo : hi + 1])
+        curve = self.weight[a:b] * np.repeat(self.factor[lo:hi], counts)
+        return lambda: out.__setitem__(slice(None), curve)

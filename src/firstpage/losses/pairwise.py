@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels.losses import hinge, pairwise
+from firstpage.kernels.losses import hinge
 from firstpage.kernels.losses import pairwise as kernel
 from firstpage.losses.levels import Levels, levels
-from firstpage.losses.loss import Loss, Run, Target, Traits, flat, safe_inverse
-from firstpage.losses.terms import Term
-from firstpage.types import Floats, Ints
+from firstpage.losses.loss import Loss, Run, Target, Term, Traits, flat, safe_inverse
+from firstpage.types import Array, Floats, Ints
 
 Pairs = Literal["all", "cross"]
 MANY = 8  # pairs a document from which on a hinge sorts instead of going through them
@@ -106,7 +105,10 @@ class _Weighed:
     def stiffness(self) -> Floats:
         return 0.5 * self.pairs
 
-    def _common(self, lo: int, hi: int) -> tuple[Any, ...]:
+    def terms(self) -> list[Term] | None:
+        return None
+
+    def _common(self, lo: int, hi: int) -> tuple[Array, ...]:
         a, b = int(self.levels.offsets[lo]), int(self.levels.offsets[hi])
         found = self.levels
         return (
@@ -155,7 +157,7 @@ class _Exponential(_Weighed):
     ) -> Run:
         logs = np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))
         z = np.empty(len(scores))
-        return pairwise.exponential_pairs.bind(
+        return kernel.exponential_pairs.bind(
             scores, *self._common(lo, hi), z, logs, values, grad, curve
         )
 

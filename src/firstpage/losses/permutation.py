@@ -13,8 +13,7 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.losses import permutations as kernel
 from firstpage.losses.listwise import relevance
-from firstpage.losses.loss import Loss, Run, Target
-from firstpage.losses.terms import ShortLists, Term
+from firstpage.losses.loss import Loss, Run, ShortLists, Target, Term
 from firstpage.types import Array, Floats, Ints
 
 LONGEST = 12

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 from firstpage.losses.focused import focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
-from firstpage.losses.pointwise import SquaredError
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
-from firstpage.registry import Registry, by_class_name, plain, split
+from firstpage.registry import PartError, Registry, by_class_name, plain, split
 
-LOSSES: dict[str, type[Any]] = by_class_name(
+LOSSES: dict[str, type[Loss]] = by_class_name(
     PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
     PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge,
 )  # fmt: skip
@@ -28,8 +27,10 @@ def loss(text: str, **given: Any) -> Loss:
     """
     name, inside = split(text)
     given = {**inside, **given}
-    if plain(name) == "focused":
-        made = focused_net(given.pop("k", 10), given.pop("beta", 0.5))
-        return replace(made, **given)
-    found: Loss = REGISTRY.instance(name, given)
-    return found
+    if plain(name) != "focused":
+        return REGISTRY.instance(name, given)
+    allowed = list(signature(focused_net).parameters)
+    unknown = next((key for key in given if key not in allowed), None)
+    if unknown is not None:
+        raise PartError(f"Focused has no parameter {unknown!r} (it has: {', '.join(allowed)}).")
+    return focused_net(**given)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.model_files import Model, read_model
-from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.mlp import MLPScoring
-from firstpage.scorers.stumps import StumpsScoring
+from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Floats
 
 SHOWN = 5  # features of an explanation's repr
@@ -40,7 +36,7 @@ class Explanation:
         order = np.argsort(-np.abs(self.values), kind="stable")
         return [(self.names[i], float(self.values[i])) for i in order.tolist()]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         record = {k: v for k, v in self.model.training.items() if k != "curve"}
         return {
             "ranker": self.model.ranker,
@@ -62,17 +58,8 @@ def explain(path: str | os.PathLike[str] | Model) -> Explanation:
     the loss that splits on it took away; of stumps, how far a feature can move the score; of a
     cascade, what its votes weigh."""
     model = path if isinstance(path, Model) else read_model(path)
-    names = model.feature_names or tuple(str(i + 1) for i in range(model.n_features))
-    scoring = model.scoring
-    if isinstance(scoring, Cascade):
-        voters = tuple(voter.name for voter in scoring.voters)
-        return Explanation(model, "weight of the vote", voters, scoring.weights)
-    if isinstance(scoring, LinearScoring):
-        return Explanation(model, "weight", names, scoring.weights)
-    if isinstance(scoring, MLPScoring):
-        reach = np.abs(scoring.W).astype(np.float64) @ np.abs(scoring.v).astype(np.float64)
-        return Explanation(model, "path strength (standardised)", names, reach)
-    if isinstance(scoring, StumpsScoring):
-        steps = {names[f]: found for f, found in scoring.functions().items()}
-        return Explanation(model, "range of steps", names, scoring.ranges(), steps)
-    return Explanation(model, "gain of splits", names, scoring.gains())  # type: ignore[attr-defined]
+    importances = model.scoring.explain()
+    features = model.feature_names or tuple(str(i + 1) for i in range(model.n_features))
+    steps = {features[number]: function for number, function in importances.steps.items()}
+    names = importances.names or features
+    return Explanation(model, importances.kind, names, importances.values, steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,14 +18,13 @@ from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError
 from firstpage.measures.measure import Measure
-from firstpage.rankers.cascade import Cascade
-from firstpage.rankers.scorings import SCORINGS, Stage
+from firstpage.rankers.scorings import Stage, scoring_from_dict
 from firstpage.rankers.sharded.scores import scores_of_shards
-from firstpage.scorers.scorer import Scoring
+from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.types import Floats
 
 FILE = Kind("firstpage-model", 1, "model")
-HELD: dict[str, Any] = {  # what a file holds, and of which type
+HELD: dict[str, type | tuple[type, ...]] = {  # what a file holds, and of which type
     "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
     "scorer": dict, "training": dict,
 }  # fmt: skip
@@ -39,11 +38,11 @@ class Model:
     """
 
     ranker: str
-    parameters: dict[str, Any]
+    parameters: JsonObject
     scoring: Scoring
     transform: MinMax | Standardize | None
     feature_names: tuple[str, ...] | None
-    training: dict[str, Any]
+    training: JsonObject
     source: str = "model"
 
     @property
@@ -69,7 +68,7 @@ class Model:
                 return scores_of_shards(stage, data, place)
         return stage.predict(data)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         held = {
             "ranker": self.ranker,
             "parameters": self.parameters,
@@ -84,7 +83,16 @@ class Model:
         return FILE.marked(held)
 
 
-def model_of(ranker: Any) -> Model:
+class FittedRanker(Protocol):
+    """What a model file takes of an estimator."""
+
+    model_: Scoring
+    training_: JsonObject
+
+    def get_params(self, deep: bool = True) -> JsonObject: ...
+
+
+def model_of(ranker: FittedRanker) -> Model:
     """A fitted estimator as a model."""
     names = getattr(ranker, "feature_names_in_", None)
     parameters = {
@@ -130,7 +138,7 @@ def restored(value: Any, name: str) -> Any:
         raise DataError(f"{name}: damaged: a parameter is no utility ({error}).") from None
 
 
-def save(ranker: Any, path: str | os.PathLike[str]) -> None:
+def save(ranker: FittedRanker, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator, in one step: a killed process leaves the old file or the new."""
     write_json(model_of(ranker).to_dict(), path)
 
@@ -150,11 +158,9 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         raise DataError(f"{name}: damaged: {said}.".replace("..", ".")) from None
 
 
-def _model(held: dict[str, Any], name: str) -> Model:
+def _model(held: JsonObject, name: str) -> Model:
     """The contents of a file, checked against each other."""
-    stored, features = held["scorer"], held["features"]
-    kinds = {**SCORINGS, "cascade": Cascade}
-    scoring = kinds[stored["kind"]].from_dict(stored)
+    features, scoring = held["features"], scoring_from_dict(held["scorer"])
     names = features["names"]
     if scoring.n_features != features["count"]:
         raise DataError("the number of weights is not the number of features")

@@ -11,11 +11,10 @@ from firstpage.data.truth import Truth
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError
 from firstpage.losses.focused import focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
-from firstpage.losses.pointwise import SquaredError
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.least_squares import fit_least_squares
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult

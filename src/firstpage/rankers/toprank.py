@@ -17,12 +17,11 @@ from firstpage.aggregation.weights import normalized
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
-from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.request import FitRequest, FitResult, fit_result, in_memory, watcher_for
 from firstpage.rankers.methods import made
 from firstpage.rankers.ranker import Ranker
-from firstpage.rankers.scorings import Stage
+from firstpage.rankers.scorings import Cascade, Stage
 from firstpage.registry import number, split
 from firstpage.types import Floats
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
 from firstpage.kernels.scoring import linear as kernel
-from firstpage.scorers.scorer import Run, Slices
-from firstpage.types import Floats
+from firstpage.scorers.scorer import (
+    Contributions,
+    Importances,
+    JsonObject,
+    Run,
+    ScoringBase,
+    Slices,
+)
+from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
 
 WIDE = 2000  # features; the square of more would be large
 STEEP = 1e-3  # directions in which documents vary less than this share are not stretched further
@@ -25,9 +35,9 @@ class Linear:
     """
 
     device: str = "cpu"
-    additive: ClassVar[bool] = False
+    additive: ClassVar[Literal[False]] = False
 
-    def fitting(self, X: Any) -> LinearFitting:
+    def fitting(self, X: Features) -> LinearFitting:
         return LinearFitting(X)
 
 
@@ -36,12 +46,12 @@ class LinearFitting:
 
     parallel = True
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Features) -> None:
         self.X = X
         self.size = int(X.shape[1])
-        self.dense = isinstance(X, np.ndarray)
-        self.noise = 1e-8 if self.dense and X.dtype == np.float32 else 0.0
-        self._w = np.zeros(self.size, X.dtype if self.dense else np.float64)
+        dense = isinstance(X, np.ndarray)
+        self.noise = 1e-8 if dense and X.dtype == np.float32 else 0.0
+        self._w = np.zeros(self.size, X.dtype if dense else np.float64)
 
     def start(self, seed: int) -> Floats:
         return np.zeros(self.size)
@@ -52,7 +62,7 @@ class LinearFitting:
     def bind(
         self, lo: int, hi: int, scores: Floats, grad: Floats, slope: Floats
     ) -> tuple[Run, Run]:
-        if self.dense:
+        if isinstance(self.X, np.ndarray):
             rows = self.X[lo:hi]
             part = np.empty(self.size, rows.dtype)
             return (
@@ -74,7 +84,7 @@ class LinearFitting:
         if self.size > WIDE:
             return self._widths(l2)
         rows = [self.X[int(ends[0]) : int(ends[-1])] for ends in parts]
-        sample = np.concatenate([r if self.dense else r.toarray() for r in rows])
+        sample = np.concatenate([r if isinstance(r, np.ndarray) else r.toarray() for r in rows])
         lengths = np.concatenate([np.diff(ends) for ends in parts])
         ends = offsets_from_lengths(lengths)
         centered = np.empty_like(sample)
@@ -100,18 +110,16 @@ class LinearFitting:
 
     def squares(self) -> Floats:
         """The sum over all rows of every feature's square."""
-        found: Floats
-        if self.dense:
-            found = np.einsum("ij,ij->j", self.X, self.X, dtype=np.float64)
-        else:
-            squares: Any = self.X.data.astype(np.float64) ** 2
-            found = np.bincount(self.X.indices, squares, self.size).astype(np.float64)
-        return found
+        if isinstance(self.X, np.ndarray):
+            dense: Floats = np.einsum("ij,ij->j", self.X, self.X, dtype=np.float64)
+            return dense
+        squares = self.X.data.astype(np.float64) ** 2
+        return np.bincount(self.X.indices, squares, self.size).astype(np.float64)
 
     def scoring(self, params: Floats) -> LinearScoring:
         return LinearScoring(np.array(params, np.float64))
 
-    def predict(self, params: Floats, X: Any) -> Floats:
+    def predict(self, params: Floats, X: Features) -> Floats:
         return self.scoring(params).predict(X)
 
 
@@ -122,11 +130,12 @@ def by_width(squares: Floats, rows: int, l2: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearScoring:
+class LinearScoring(ScoringBase):
     """Weights that score."""
 
     weights: Floats
     intercept: float = 0.0
+    export_kinds: ClassVar[tuple[str, ...]] = ("linear",)
 
     def __repr__(self) -> str:
         return f"LinearScoring({self.n_features} weights, intercept {self.intercept:.3g})"
@@ -141,10 +150,11 @@ class LinearScoring:
 
     @property
     def params(self) -> Floats:
-        """What a fit can go on from."""
         return self.weights
 
-    def predict(self, X: Any, threads: int | None = None) -> Floats:
+    def predict(
+        self, X: Features, threads: int | None = None, offsets: Ints | None = None
+    ) -> Floats:
         """In float64, whatever the features; row by row, so that a row's score is its own.
 
         One thread does it.
@@ -156,7 +166,16 @@ class LinearScoring:
             kernel.sparse_scores(X.data, X.indices, X.indptr, self.weights, out)
         return out + self.intercept
 
-    def to_dict(self) -> dict[str, Any]:
+    def explain(self) -> Importances:
+        """Return the weights."""
+        return Importances("weight", self.weights)
+
+    def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
+        """Return weight x value of each feature."""
+        base = np.full(len(X), self.intercept)
+        return Contributions("weight x value", X * self.weights, base)
+
+    def to_dict(self) -> JsonObject:
         return {
             "kind": "linear",
             "weights": self.weights.tolist(),
@@ -164,8 +183,10 @@ class LinearScoring:
         }
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> LinearScoring:
-        weights = np.array(stored["weights"], np.float64)
+    def from_dict(cls, stored: JsonObject) -> LinearScoring:
+        weights, intercept = np.array(stored["weights"], np.float64), float(stored["intercept"])
         if weights.ndim != 1 or not np.isfinite(weights).all():
             raise DataError("the weights are not one finite number a feature")
-        return cls(weights, float(stored["intercept"]))
+        if not np.isfinite(intercept):
+            raise DataError("the intercept is not finite")
+        return cls(weights, intercept)

@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError, need
 from firstpage.registry import number
-from firstpage.scorers.scorer import Run, Slices
-from firstpage.types import Array, Floats
+from firstpage.scorers.scorer import (
+    Contributions,
+    Importances,
+    JsonObject,
+    Network,
+    Run,
+    ScoringBase,
+    Slices,
+)
+from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
 
 ROWS = 1 << 16  # scored at a time
+EXPLAINED = 1024  # explained at a time
+Torch: TypeAlias = Any
+"""The module, or a tensor of it: PyTorch is optional, and has no types here."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +42,12 @@ class MLP:
 
     hidden: int = 64
     device: str = "cpu"
-    additive: ClassVar[bool] = False
+    additive: ClassVar[Literal[False]] = False
 
     def __post_init__(self) -> None:
         number(self, "hidden", 1, whole=True)
 
-    def fitting(self, X: Any) -> MLPFitting:
+    def fitting(self, X: Features) -> MLPFitting:
         return MLPFitting(self, X)
 
 
@@ -43,7 +57,7 @@ class MLPFitting:
     parallel = False  # PyTorch has threads of its own
     noise = 1e-7
 
-    def __init__(self, scorer: MLP, X: Any) -> None:
+    def __init__(self, scorer: MLP, X: Features) -> None:
         self.torch = _torch()
         dense = X if isinstance(X, np.ndarray) else X.toarray()
         self.mean = dense.mean(axis=0, dtype=np.float64)
@@ -78,7 +92,7 @@ class MLPFitting:
         self, lo: int, hi: int, scores: Floats, grad: Floats, slope: Floats
     ) -> tuple[Run, Run]:
         rows = self.X[lo:hi]
-        held: list[Any] = []
+        held: list[Torch] = []
 
         def forward() -> None:
             W, b, v, c = layers(self._flat, self.n_features, self.hidden)
@@ -103,11 +117,11 @@ class MLPFitting:
             self.mean, self.deviation, np.array(W), np.array(b), np.array(v), float(c)
         )
 
-    def predict(self, params: Floats, X: Any) -> Floats:
+    def predict(self, params: Floats, X: Features) -> Floats:
         return self.scoring(params).predict(X)
 
 
-def layers(flat: Any, inputs: int, hidden: int) -> tuple[Any, Any, Any, Any]:
+def layers(flat: Torch, inputs: int, hidden: int) -> tuple[Torch, Torch, Torch, Torch]:
     """The flat parameters as (W, b, v, c); views, of arrays and tensors alike."""
     a, b, c = inputs * hidden, (inputs + 1) * hidden, (inputs + 2) * hidden
     return flat[:a].reshape(inputs, hidden), flat[a:b], flat[b:c], flat[c]
@@ -128,7 +142,7 @@ def torch_threads(threads: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _torch() -> Any:
+def _torch() -> Torch:
     try:
         import torch
     except ImportError as error:
@@ -137,7 +151,7 @@ def _torch() -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class MLPScoring:
+class MLPScoring(ScoringBase):
     """A fitted network; needs no PyTorch."""
 
     mean: Floats
@@ -146,7 +160,7 @@ class MLPScoring:
     b: Array
     v: Array
     c: float
-    coefficients: ClassVar[None] = None
+    export_kinds: ClassVar[tuple[str, ...]] = ("network",)
 
     def __repr__(self) -> str:
         return f"MLPScoring({self.n_features} features, {len(self.b)} hidden units)"
@@ -156,15 +170,21 @@ class MLPScoring:
         return len(self.mean)
 
     @property
+    def network(self) -> Network:
+        return Network(self.mean, self.deviation, self.W, self.b, self.v, self.c)
+
+    @property
     def params(self) -> Floats:
-        """What a fit can go on from, as `layers` reads it."""
+        """As `layers` reads them."""
         return np.concatenate([self.W.ravel(), self.b, self.v, [self.c]]).astype(np.float64)
 
-    def predict(self, X: Any, threads: int | None = None) -> Floats:
+    def predict(
+        self, X: Features, threads: int | None = None, offsets: Ints | None = None
+    ) -> Floats:
         with limited_blas(resolve(threads)):
             return self._scores(X)
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: Features) -> Floats:
         out = np.empty(X.shape[0])
         for lo in range(0, X.shape[0], ROWS):
             rows = X[lo : lo + ROWS]
@@ -173,12 +193,30 @@ class MLPScoring:
             out[lo : lo + ROWS] = hidden @ self.v + self.c
         return out
 
-    def to_dict(self) -> dict[str, Any]:
-        arrays = {n: getattr(self, n).tolist() for n in ("mean", "deviation", "W", "b", "v")}
+    def explain(self) -> Importances:
+        """Return how strongly each standardised feature reaches the score, over all paths."""
+        reach = np.abs(self.W).astype(np.float64) @ np.abs(self.v).astype(np.float64)
+        return Importances("path strength (standardised)", reach)
+
+    def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
+        """Return the gradient at each document x its distance from the mean of training; the base
+        is what the corners of the network leave over."""
+        values, base = np.empty(X.shape), np.empty(len(X))
+        back = self.W.T.astype(np.float64)
+        for lo in range(0, len(X), EXPLAINED):
+            inputs = (X[lo : lo + EXPLAINED] - self.mean) / self.deviation
+            on = (inputs @ self.W + self.b > 0) * self.v.astype(np.float64)
+            values[lo : lo + EXPLAINED] = inputs * (on @ back)
+            base[lo : lo + EXPLAINED] = on @ self.b + self.c
+        return Contributions("value x slope", values, base)
+
+    def to_dict(self) -> JsonObject:
+        network = self.network
+        arrays = {name: array.tolist() for name, array in network._asdict().items() if name != "c"}
         return {"kind": "mlp", **arrays, "c": self.c}
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> MLPScoring:
+    def from_dict(cls, stored: JsonObject) -> MLPScoring:
         mean, deviation = (np.array(stored[n], np.float64) for n in ("mean", "deviation"))
         W, b, v = (np.array(stored[n], np.float32) for n in ("W", "b", "v"))
         shapes = (mean.shape, deviation.shape, W.shape, b.shape, v.shape)
@@ -186,4 +224,7 @@ class MLPScoring:
         fit = shapes == ((size,), (size,), (size, hidden), (hidden,), (hidden,))
         if not fit or not all(np.isfinite(a).all() for a in (mean, deviation, W, b, v)):
             raise DataError("the layers of the network do not fit each other")
-        return cls(mean, deviation, W, b, v, float(stored["c"]))
+        c = float(stored["c"])
+        if not (deviation > 0).all() or not np.isfinite(c):
+            raise DataError("a deviation of the network is not above 0, or its output not finite")
+        return cls(mean, deviation, W, b, v, c)

@@ -5,19 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from firstpage.errors import DataError
 from firstpage.kernels.scoring.stumps import step_scores
+from firstpage.scorers.forest import Forest, Node, Tree
+from firstpage.scorers.scorer import Contributions, Importances, JsonObject, ScoringBase
 from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from firstpage.data.dataset import Features
 
 ROWS = 1 << 14  # of sparse features, made dense at a time
 
 
 @dataclass(frozen=True, eq=False)
-class StumpsScoring:
+class StumpsScoring(ScoringBase):
     """step[i] is added to the score where feature[i] is above threshold[i].
 
     Sorted by feature and threshold, each pair once.  Comparisons are made in float64, as in
@@ -28,13 +35,15 @@ class StumpsScoring:
     feature: Ints
     threshold: Floats
     step: Floats
-    coefficients: ClassVar[None] = None
+    export_kinds: ClassVar[tuple[str, ...]] = ("trees",)
 
     def __repr__(self) -> str:
         return f"StumpsScoring({len(self.step)} stumps, {self.n_features} features)"
 
     @classmethod
-    def of(cls, n_features: int, feature: Any, threshold: Any, step: Any) -> StumpsScoring:
+    def of(
+        cls, n_features: int, feature: ArrayLike, threshold: ArrayLike, step: ArrayLike
+    ) -> StumpsScoring:
         """From stumps in any order; equal ones are added up, those that cancel are dropped."""
         keys = np.array([feature, threshold], np.float64).reshape(2, -1)
         pairs, which = np.unique(keys, axis=1, return_inverse=True)
@@ -44,7 +53,7 @@ class StumpsScoring:
 
     @property
     def params(self) -> Floats:
-        """What a fit can go on from: feature, threshold and step, one row each."""
+        """Feature, threshold and step, one row per stump."""
         return np.column_stack([self.feature, self.threshold, self.step]).astype(np.float64)
 
     @cached_property
@@ -57,7 +66,9 @@ class StumpsScoring:
         ]
         return columns, firsts, np.concatenate([np.empty(0), *levels])
 
-    def predict(self, X: Any, threads: int | None = None) -> Floats:
+    def predict(
+        self, X: Features, threads: int | None = None, offsets: Ints | None = None
+    ) -> Floats:
         """One score per document; one thread does it."""
         columns, firsts, levels = self._functions
         out = np.empty(X.shape[0])
@@ -81,21 +92,36 @@ class StumpsScoring:
             for i, c in enumerate(columns)
         }
 
-    def ranges(self) -> Floats:
-        """How far each feature can move the score: the range of its step function."""
-        out = np.zeros(self.n_features)
-        for feature, (_, levels) in self.functions().items():
-            out[feature] = levels.max() - levels.min()
-        return out
+    def explain(self) -> Importances:
+        """Return how far each feature can move the score: the range of its step function."""
+        functions = self.functions()
+        ranges = np.zeros(self.n_features)
+        for feature, (_, levels) in functions.items():
+            ranges[feature] = levels.max() - levels.min()
+        return Importances("range of steps", ranges, steps=functions)
 
-    def to_dict(self) -> dict[str, Any]:
+    def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
+        """Return the level that each feature's steps reach."""
+        values = np.zeros(X.shape)
+        for feature, (thresholds, levels) in self.functions().items():
+            column = X[:, feature].astype(np.float64)
+            values[:, feature] = levels[np.searchsorted(thresholds, column, side="left")]
+        return Contributions("level of steps", values, np.zeros(len(X)))
+
+    def forest(self, source: str) -> Forest:
+        """Return one tree per feature, its steps in a balanced order: as few comparisons as can
+        be."""
+        functions = self.functions().items()
+        return Forest.of([_balanced(feature, *function) for feature, function in functions])
+
+    def to_dict(self) -> JsonObject:
         return {
             "kind": "stumps", "n_features": self.n_features, "feature": self.feature.tolist(),
             "threshold": self.threshold.tolist(), "step": self.step.tolist(),
         }  # fmt: skip
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> StumpsScoring:
+    def from_dict(cls, stored: JsonObject) -> StumpsScoring:
         size = stored["n_features"]
         feature = np.array(stored["feature"], object)
         if type(size) is not int or not all(type(f) is int and 0 <= f < size for f in feature):
@@ -110,3 +136,19 @@ class StumpsScoring:
         if not rises.all():
             raise DataError("the stumps are not sorted by feature and threshold")
         return cls(size, number, threshold, step)
+
+
+def _balanced(feature: int, thresholds: Floats, levels: Floats) -> Tree:
+    nodes: list[Node] = []
+
+    def add(lo: int, hi: int) -> int:
+        number = len(nodes)
+        nodes.append((-1, 0.0, -1, -1, float(levels[lo])))
+        if hi > lo:
+            middle = (lo + hi) // 2
+            left, right = add(lo, middle), add(middle + 1, hi)
+            nodes[number] = (feature, float(thresholds[middle]), left, right, 0.0)
+        return number
+
+    add(0, len(thresholds))
+    return Tree.of(nodes)

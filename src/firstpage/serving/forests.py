@@ -8,10 +8,9 @@ import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
-from firstpage.interop.export.forest import Forest
-from firstpage.interop.export.grown import read_forest
 from firstpage.kernels.scoring.forests import forest_scores
-from firstpage.scorers.trees import TreesScoring
+from firstpage.scorers.forest import Forest
+from firstpage.scorers.scorer import Scoring
 from firstpage.types import Array, Floats, Ints
 
 DEEP = 40  # splits one below the other up to which walking all rows to the end is no waste
@@ -48,10 +47,10 @@ class Flat:
         return out.astype(np.float64)
 
 
-def flat_of(scoring: TreesScoring) -> Flat | None:
+def flat_of(scoring: Scoring) -> Flat | None:
     """The model's trees, if they give the library's own scores to the last bit; else None."""
     try:
-        forest = read_forest(scoring, "model")
+        forest = scoring.forest("model")
     except (DataError, KeyError, ValueError):  # trees that are more than thresholds and leaves
         return None
     depths = [tree.depth() for tree in forest.trees]

@@ -7,27 +7,19 @@ import json
 import os
 import stat
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from firstpage.data.dataset import Dataset
-from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.compiler.decorators import LIGHT
-from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.model_files import Model, read_model
-from firstpage.rankers.scorings import scores_of
-from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.mlp import MLPScoring
-from firstpage.scorers.stumps import StumpsScoring
-from firstpage.scorers.trees import TreesScoring
+from firstpage.scorers.scorer import Contributions
 from firstpage.serving.forests import Flat, flat_of
 from firstpage.serving.json_messages import ModelDescription
-from firstpage.serving.parts import Parts, parts_of, votes_of
 from firstpage.types import Array, Floats, Ints
 
 FileStamp = tuple[int, int, int, int, int]
@@ -52,43 +44,41 @@ class ServedModel:
     def by_query(self) -> bool:
         """Whether a score depends on the query's other candidates."""
         transform = self.model.transform
-        return isinstance(self.model.scoring, Cascade) or (
-            transform is not None and transform.per == "query"
-        )
+        scaled = transform is not None and transform.per == "query"
+        return self.model.scoring.by_query or scaled
 
     @cached_property
     def trees(self) -> Flat | None:
         """Trees as our kernel walks them."""
         scoring = self.model.scoring
-        return flat_of(scoring) if isinstance(scoring, TreesScoring) else None
+        return None if scoring.library_model is None else flat_of(scoring)
 
     @cached_property
     def quick(self) -> bool:
         """Whether a query is scored before another thread could have been woken."""
         scoring = self.model.scoring
-        if isinstance(scoring, MLPScoring):
-            return len(scoring.b) <= WIDE
+        if scoring.network is not None:
+            return len(scoring.network.b) <= WIDE
         if self.trees is not None:
             return self.trees.steps <= STEPS
-        return isinstance(scoring, (LinearScoring, StumpsScoring))
+        return scoring.library_model is None and not scoring.by_query
 
     def scores(self, X: Array, offsets: Ints) -> Floats:
         """The very scores of `firstpage rank`: same scaling, same kernels."""
         scaled = self._scaled(X, offsets)
-        if isinstance(self.model.scoring, Cascade):
-            return scores_of(self.model.scoring, _dataset(scaled, offsets))
-        scoring = self.model.scoring if self.trees is None else self.trees
-        found: Floats = scoring.predict(scaled)
-        return found
+        if self.trees is not None:
+            return self.trees.predict(scaled)
+        return self.model.scoring.predict(scaled, None, offsets)
 
-    def parts(self, X: Array, offsets: Ints, rows: Ints) -> tuple[tuple[str, ...], Parts]:
-        """Names and parts of the scores of some rows."""
+    def parts(self, X: Array, offsets: Ints, rows: Ints) -> tuple[tuple[str, ...], Contributions]:
+        """Names and contributions to the scores of some rows."""
         scaled, scoring = self._scaled(X, offsets), self.model.scoring
-        if isinstance(scoring, Cascade):
-            found = votes_of(scoring, _dataset(scaled, offsets))
-            voters = tuple(voter.name for voter in scoring.voters)
-            return voters, Parts(found.kind, found.values[rows], None)
-        return self.names, parts_of(scoring, np.ascontiguousarray(scaled[rows]))
+        if scoring.by_query:
+            whole = scoring.contributions(scaled, offsets)
+            some = replace(whole, values=whole.values[rows])
+        else:
+            some = scoring.contributions(np.ascontiguousarray(scaled[rows]))
+        return some.names or self.names, some
 
     def description(self) -> ModelDescription:
         """Return what `GET /model` answers."""
@@ -106,10 +96,6 @@ class ServedModel:
     def _scaled(self, X: Array, offsets: Ints) -> Array:
         transform = self.model.transform
         return X if transform is None else transform.transform(X, offsets)
-
-
-def _dataset(X: Array, offsets: Ints) -> Dataset:
-    return Dataset(X, np.zeros(len(X)), offsets, Ids.of(range(len(offsets) - 1)))
 
 
 def load(path: str | os.PathLike[str]) -> ServedModel:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.interop.export.grown import forest_of
 
 SIZES = np.array([1.0, 2e8, 1e-3, 1e-30, 1e-7, 40.0])
 NAMES = ['title "bm25"', "views</feature>", "ctr\n}", "ü ${text} {{x}}", "'''\\", "f<=1"]
@@ -102,7 +101,7 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
         weights, intercept = subject.weights()
         return Probe(X, np.abs(X.astype(np.float64)) @ np.abs(weights) + abs(intercept))
     forest = subject.forest32() if transform is None or transform.per == "global" else None
-    forest = forest or forest_of(model, "model")
+    forest = forest or subject.own_forest()
     parts = [X]
     for feature in forest.used():
         at = forest.thresholds(feature).astype(np.float32)
@@ -117,6 +116,6 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
 def sizes_of(fitted: Any, X: np.ndarray) -> np.ndarray:
     """The sum of the sizes of what is added up, of features that are not scaled."""
     if fitted.model_.coefficients is None:
-        return forest_of(fitted.model_, "model").sizes(X)
+        return fitted.model_.forest("model").sizes(X)
     weights, intercept = fitted.model_.coefficients
     return np.abs(X.astype(np.float64)) @ np.abs(weights) + abs(intercept)

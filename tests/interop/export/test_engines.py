@@ -10,7 +10,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.interop.export.export import TARGETS
-from firstpage.interop.export.forest import floor32, unscaled
+from firstpage.interop.export.float32 import floor32, unscaled
 from firstpage.interop.export.solr import SLACK, lowered
 from firstpage.rankers.model_files import model_of
 from tests.interop.export.conftest import (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ RATED, CLICKED = "query,docid,rating\n", "query,docid,position,clicked\n"
 
 
 def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
-    text = '\ufeffQuery,DocID,Rating\r\n"red\r\nshoes",a,1\r\n"say ""hi""",b,2,\r\n\r\n'
+    text = '\ufeffQuery,DocID,Rating\r\n"red\r\nshoes",a,1\r\n"say ""hi""",b,2\r\n,,\r\n\r\n'
     (tmp_path / "q.csv").write_bytes(text.encode())
     assert fp.read_quepid(tmp_path / "q.csv").to_dict() == {
         "red_shoes": {"a": 1.0}, 'say_"hi"': {"b": 2.0},
@@ -33,6 +35,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
         (RATED + "a,b,1_0\n", "q.csv:2: the rating '1_0' is no number"),
         (RATED + "a,,1\n", "q.csv:2: a document id is empty"),
         ("query,docid,rating,rating\na,b,1,2\n", "q.csv:1: the column rating is there twice"),
+        ("query,docid,rating,Rating\na,b,1,2\n", "q.csv:1: the column rating is there twice"),
         (RATED.replace("\n", "\r") + "a,b,1\r", "q.csv:1: cannot be read as a table"),
     ],
 )
@@ -90,6 +93,20 @@ def test_clicks_in_tables(tmp_path: Path, rows: str, said: str) -> None:
     (tmp_path / "c.csv").write_text(CLICKED + rows)
     with pytest.raises(fp.DataError, match=said):
         fp.read_clicks(tmp_path / "c.csv")
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz", ".TSV.xz"])
+def test_tables_with_tabs(tmp_path: Path, suffix: str) -> None:
+    text = (CLICKED + "q,a,1,0\nq,b,2,1\n").replace(",", "\t").encode()
+    packed = {".gz": gzip.compress, ".xz": lzma.compress}.get(suffix[4:], bytes)(text)
+    (tmp_path / f"c{suffix}").write_bytes(packed)
+    assert fp.read_clicks(tmp_path / f"c{suffix}") == [("q", "b", "a")]
+
+
+def test_the_line_of_a_packed_table(tmp_path: Path) -> None:
+    (tmp_path / "q.csv.gz").write_bytes(gzip.compress((RATED + "a,b,x\n").encode()))
+    with pytest.raises(fp.DataError, match=r"q\.csv\.gz:2: the rating 'x'"):
+        fp.read_quepid(tmp_path / "q.csv.gz")
 
 
 def test_lists_that_begin_anywhere_are_worth_a_note(tmp_path: Path) -> None:

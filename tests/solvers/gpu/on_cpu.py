@@ -8,10 +8,9 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.losses.focused import focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
-from firstpage.losses.pointwise import SquaredError
 from firstpage.scorers.linear import Linear
 from firstpage.scorers.mlp import MLP
 from firstpage.solvers.gpu.objective import LinearObjective, NetworkObjective, device_objective

@@ -15,7 +15,6 @@ from firstpage.errors import DataError
 from firstpage.losses.focused import focused_net, focused_svm
 from firstpage.losses.listwise import PlackettLuce
 from firstpage.losses.structural import AveragePrecisionHinge
-from firstpage.losses.terms import terms_of
 from firstpage.scorers.linear import Linear
 from firstpage.solvers.gpu.objective import HostLoss, _even, device_objective, uploaded
 from firstpage.solvers.objective import Objective, whole_queries
@@ -74,10 +73,10 @@ def test_without_kernels_the_loss_stays_here() -> None:
 
 
 def test_losses_say_whether_they_can_be_computed_there() -> None:
-    assert [t.kind for t in terms_of(PlackettLuce().target(DATA.truth)) or ()] == ["plackett_luce"]
-    assert terms_of(AveragePrecisionHinge(3).target(DATA.truth)) is None
-    assert terms_of(focused_svm(5, 0.5).target(DATA.truth)) is None
-    kinds = [t.kind for t in terms_of(focused_net(5, 0.5).target(DATA.truth)) or ()]
+    assert [t.kind for t in PlackettLuce().target(DATA.truth).terms() or ()] == ["plackett_luce"]
+    assert AveragePrecisionHinge(3).target(DATA.truth).terms() is None
+    assert focused_svm(5, 0.5).target(DATA.truth).terms() is None
+    kinds = [t.kind for t in focused_net(5, 0.5).target(DATA.truth).terms() or ()]
     assert kinds[-1] == "pairs"
 
 

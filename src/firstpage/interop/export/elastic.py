@@ -6,14 +6,15 @@ Both compute in float32; RankLib's linear models in float64.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 
 from firstpage.errors import DataError
 from firstpage.interop.export import ranklib
-from firstpage.interop.export.forest import Tree, above32
-from firstpage.interop.export.subject import Files, Subject, single_weights
+from firstpage.interop.export.float32 import above32, single_weights
+from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Tree
+from firstpage.scorers.scorer import JsonObject
 
 HOW = """Fill in the templates of `features.json`, and upload (once, before the first model of all:
 `curl -XPUT 'http://localhost:9200/_ltr'`):
@@ -35,7 +36,6 @@ KEYS = ("name", "params", "template_language", "template")  # others are refused
 
 
 def export(subject: Subject) -> Files:
-    subject.for_engine("Elasticsearch")
     if subject.kind == "linear":
         return _linear(subject)
     trees = [_Numbered(subject, tree).node(0, 0) for tree in subject.forest32().trees]
@@ -44,7 +44,6 @@ def export(subject: Subject) -> Files:
 
 def export_ranklib(subject: Subject) -> Files:
     """The same, with the model as a RankLib file."""
-    subject.for_engine("Elasticsearch")
     return _files(subject, "model/ranklib", ranklib.text_of(subject), False)
 
 
@@ -72,7 +71,7 @@ def _files(subject: Subject, kind: str, definition: str, constant: bool) -> File
     return Files("model.json", contents, HOW.replace("NAME", subject.name))
 
 
-def _feature(subject: Subject, name: str) -> dict[str, Any]:
+def _feature(subject: Subject, name: str) -> JsonObject:
     known = subject.features.known.get(name, {})
     if "template" in known:
         params = known.get("params", [])
@@ -85,7 +84,7 @@ def _feature(subject: Subject, name: str) -> dict[str, Any]:
     return _with(name, ["keywords"], {"match": {"FILL_IN": "{{keywords}}"}})
 
 
-def _with(name: str, params: list[str], template: dict[str, Any]) -> dict[str, Any]:
+def _with(name: str, params: list[str], template: JsonObject) -> JsonObject:
     return {
         "name": name, "params": params, "template_language": "mustache", "template": template,
     }  # fmt: skip
@@ -97,7 +96,7 @@ class _Numbered:
     def __init__(self, subject: Subject, tree: Tree) -> None:
         self.names, self.tree, self.count = subject.features.names, tree, 0
 
-    def node(self, at: int, depth: int) -> dict[str, Any]:
+    def node(self, at: int, depth: int) -> JsonObject:
         number, tree = self.count, self.tree
         self.count += 1
         if tree.feature[at] < 0:

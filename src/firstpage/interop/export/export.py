@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
@@ -16,6 +16,9 @@ from firstpage.interop.export import elastic, native, onnx, portable, ranklib, s
 from firstpage.interop.export.subject import Files, Given, Subject, features_of, part_of
 from firstpage.rankers.model_files import Model, model_of, read_model
 from firstpage.registry import lookup
+
+if TYPE_CHECKING:
+    from firstpage.rankers.ranker import Ranker
 
 FILL = "FILL_IN"
 FUNCTION = re.compile(r"# feature \d+: (\".*\").*\n\s*function \w+\(\) \{\n\s*expression(.*)\n")
@@ -82,7 +85,7 @@ def _defined(text: bytes) -> dict[str, bool]:
     if plain.startswith("rank-profile"):
         return {name: said.strip() != ": 0" for name, said in FUNCTION.findall(plain)}
     try:
-        held: Any = json.loads(plain)
+        held = json.loads(plain)
     except (ValueError, RecursionError):
         return {}
     if isinstance(held, dict):
@@ -96,42 +99,114 @@ def _defined(text: bytes) -> dict[str, bool]:
     }
 
 
-ENGINE = "linear, trees, stumps; not scaled query by query"
+Scaling = Literal["none", "global", "query"]
+SCALINGS: tuple[Scaling, ...] = ("none", "global", "query")
+UNSCALED = {"none": ", not scaled", "global": "; not scaled query by query", "query": ""}
+ALL = ("linear", "network", "trees")
+LIBRARIES = {"lightgbm": "LightGBM", "xgboost": "XGBoost"}
 
 
 @dataclass(frozen=True)
 class Target:
-    """A program that models can go to."""
+    """A program that models can go to.
 
-    make: Callable[..., Files]
+    program   what messages call it
+    make      writes its files
+    about     what the files are
+    kinds     the kinds of models that it takes, as `Scoring.export_kinds` has them
+    scaling   the most that it can do to features: nothing, by numbers of all documents, or query
+              by query, for which it must see the documents of a query together
+    typed     whether a type of its input can be chosen
+    """
+
+    program: str
+    make: Callable[[Subject], Files]
     about: str
-    takes: str
+    kinds: tuple[str, ...] = ("linear", "trees")
+    scaling: Scaling = "global"
+    typed: bool = False
+
+    @property
+    def takes(self) -> str:
+        """What models it takes, for lists of targets."""
+        kinds = {ALL: "all but cascades", ("linear", "trees"): "linear, trees, stumps"}
+        return kinds.get(self.kinds, "its trees") + UNSCALED[self.scaling]
+
+    def takes_kind(self, subject: Subject) -> bool:
+        """Return whether it takes models of this kind."""
+        return not set(self.kinds).isdisjoint(subject.scoring.export_kinds)
+
+    def takes_scaling(self, subject: Subject) -> bool:
+        """Return whether it can scale features as this model does."""
+        scaling = "none" if subject.transform is None else subject.transform.per
+        return SCALINGS.index(scaling) <= SCALINGS.index(self.scaling)
 
 
 _ELASTIC = Target(
-    elastic.export, "LTR plugin: model/linear or model/xgboost+json, and a feature set", ENGINE
+    "Elasticsearch", elastic.export,
+    "LTR plugin: model/linear or model/xgboost+json, and a feature set",
+)  # fmt: skip
+_RANKLIB = Target(
+    "Elasticsearch", elastic.export_ranklib, "LTR plugin: model/ranklib, and a feature set"
 )
-_RANKLIB = Target(elastic.export_ranklib, "LTR plugin: model/ranklib, and a feature set", ENGINE)
 TARGETS: dict[str, Target] = {
     "solr": Target(
-        solr.export, "LinearModel or MultipleAdditiveTreesModel, and a feature store", ENGINE
+        "Solr", solr.export, "LinearModel or MultipleAdditiveTreesModel, and a feature store"
     ),
     "elasticsearch": _ELASTIC,
     "opensearch": _ELASTIC,
     "elasticsearch-ranklib": _RANKLIB,
     "opensearch-ranklib": _RANKLIB,
-    "ranklib": Target(ranklib.export, "a model file of RankLib", ENGINE),
-    "vespa": Target(vespa.export, "a rank profile, the score an expression", ENGINE),
+    "ranklib": Target("RankLib", ranklib.export, "a model file of RankLib"),
+    "vespa": Target("Vespa", vespa.export, "a rank profile, the score an expression"),
     "vespa-onnx": Target(
-        vespa.export_onnx, "a rank profile and an ONNX model",
-        "all but cascades; not scaled query by query",
+        "Vespa", vespa.export_onnx, "a rank profile and an ONNX model", ALL, typed=True
     ),
-    "onnx": Target(onnx.export, "a graph, scaling inside", "all but cascades"),
-    "numpy": Target(portable.export, "one Python file that needs NumPy alone", "all but cascades"),
-    "lightgbm": Target(native.lightgbm, "LightGBM's own file", "its trees, not scaled"),
-    "xgboost": Target(native.xgboost, "XGBoost's own file", "its trees, not scaled"),
-}  # fmt: skip
-TYPED = ("onnx", "vespa-onnx")  # whose input is of a type
+    "onnx": Target("ONNX", onnx.export, "a graph, scaling inside", ALL, "query", typed=True),
+    "numpy": Target(
+        "NumPy", portable.export, "one Python file that needs NumPy alone", ALL, "query"
+    ),
+    "lightgbm": Target("LightGBM", native.export, "LightGBM's own file", ("lightgbm",), "none"),
+    "xgboost": Target("XGBoost", native.export, "XGBoost's own file", ("xgboost",), "none"),
+}
+
+
+def check_taken(subject: Subject, target: str) -> None:
+    """Refuse a model that a program cannot score, and name what can be done instead."""
+    to = TARGETS[target]
+    if not to.takes_kind(subject):
+        raise DataError(f"{subject.source} {_other_kind(subject, target)}")
+    if to.takes_scaling(subject):
+        return
+    if to.scaling == "none":
+        raise DataError(
+            f"{subject.source} scales features, and a file of {to.program} cannot; export to onnx "
+            "or numpy, or train without normalize."
+        )
+    raise DataError(
+        f"{subject.source} scales features query by query, and {to.program} sees one document at "
+        "a time; export to onnx or numpy, or train without normalize (or with "
+        "normalize='global minmax' or 'global standard')."
+    )
+
+
+def _other_kind(subject: Subject, target: str) -> str:
+    to = TARGETS[target]
+    if target in LIBRARIES:
+        model = subject.scoring.library_model
+        grown = "no trees of a library" if model is None else f"trees of {LIBRARIES[model.library]}"
+        return (
+            f"has {grown}; {target} takes what {to.program} has grown "
+            f"(scorer='trees(library={target})')."
+        )
+    able = [
+        name
+        for name, other in TARGETS.items()
+        if other.takes_kind(subject) and other.takes_scaling(subject)
+    ]
+    near = [name for name in able if TARGETS[name].program == to.program]
+    others = " or ".join(near or [name for name in able if TARGETS[name].scaling == "query"])
+    return f"is a {subject.kind}, which {to.program} cannot score; export it to {others}."
 
 
 @dataclass(frozen=True)
@@ -165,7 +240,7 @@ class Export:
 
 
 def export(
-    model: Any,
+    model: Ranker | Model | str | os.PathLike[str],
     to: str,
     output: str | os.PathLike[str] | None = None,
     *,
@@ -187,17 +262,17 @@ def export(
     dtype      onnx, vespa-onnx: what its input holds, float32 or float64
     """
     target = lookup(to, {key: key for key in TARGETS}, "target")
-    typed = target in TYPED
-    if dtype != "float32" and not typed:
-        raise DataError(f"dtype goes with {' and '.join(TYPED)}; {target} has its own.")
+    if dtype != "float32" and not TARGETS[target].typed:
+        typed = " and ".join(sorted(name for name, to in TARGETS.items() if to.typed))
+        raise DataError(f"dtype goes with {typed}; {target} has its own.")
     held = _model(model)
     scoring, transform, ranker = part_of(held, part)
     known = features_of(features, held.feature_names, held.n_features)
     called = _named(name, ranker)
-    subject = Subject(called, known, scoring, transform, ranker, held.source)
+    subject = Subject(called, known, scoring, transform, ranker, held.source, dtype)
     subject.check()
-    make = TARGETS[target].make
-    made = make(subject, dtype) if typed else make(subject)
+    check_taken(subject, target)
+    made = TARGETS[target].make(subject)
     files = {**made.contents, "README.md": _readme(subject, target, made).encode()}
     read = (Path(model),) if isinstance(model, (str, os.PathLike)) else ()
     done = Export(target, called, made.model, files, made.fixed, read)
@@ -206,7 +281,7 @@ def export(
     return done
 
 
-def _model(given: Any) -> Model:
+def _model(given: Ranker | Model | str | os.PathLike[str]) -> Model:
     if isinstance(given, Model):
         return given
     if isinstance(given, (str, os.PathLike)):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 
-from firstpage.errors import DataError
 from firstpage.interop.export.subject import Files, Subject
-from firstpage.scorers.trees import TreesScoring
 
 SUFFIX = {"lightgbm": "txt", "xgboost": "json"}
 CALL = {
@@ -18,29 +16,11 @@ CALL = {
 }
 
 
-def lightgbm(subject: Subject) -> Files:
-    return _export(subject, "lightgbm", "LightGBM")
-
-
-def xgboost(subject: Subject) -> Files:
-    return _export(subject, "xgboost", "XGBoost")
-
-
-def _export(subject: Subject, library: str, name: str) -> Files:
-    if not isinstance(subject.scoring, TreesScoring) or subject.scoring.library != library:
-        grown = "trees of XGBoost" if library == "lightgbm" else "trees of LightGBM"
-        what = grown if isinstance(subject.scoring, TreesScoring) else "no trees of a library"
-        raise DataError(
-            f"{subject.source} has {what}; {library} takes what {name} has grown "
-            f"(scorer='trees(library={library})')."
-        )
-    if subject.transform is not None:
-        raise DataError(
-            f"{subject.source} scales features, and a file of {name} cannot; export to onnx or "
-            "numpy, or train without normalize."
-        )
-    file = f"model.{SUFFIX[library]}"
+def export(subject: Subject) -> Files:
+    model = subject.scoring.library_model
+    assert model is not None, f"{subject.kind} is no model of a library"
+    file = f"model.{SUFFIX[model.library]}"
     columns = json.dumps(list(subject.features.names), indent=1).encode() + b"\n"
-    contents = {file: subject.scoring.text.encode(), "columns.json": columns}
-    how = f"In Python: `{CALL[library]}`. `columns.json` names the columns of X, in order."
+    contents = {file: model.text.encode(), "columns.json": columns}
+    how = f"In Python: `{CALL[model.library]}`. `columns.json` names the columns of X, in order."
     return Files(file, contents, how)

@@ -7,15 +7,20 @@ rounded to the type of the input, as `predict` does.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from firstpage.errors import DataError, need
-from firstpage.interop.export.forest import Forest
-from firstpage.interop.export.grown import forest_of
-from firstpage.interop.export.subject import Files, Subject, single_leaves
+from firstpage.interop.export.float32 import single_leaves
+from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Forest
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Untyped: TypeAlias = Any
+"""A node, tensor, attribute or model of ONNX, which is optional."""
 HOW = """The input `features` has one row for each candidate of ONE query, the output `scores` one
 number each:
 
@@ -27,15 +32,15 @@ The names of the columns are in the metadata of the model (`features`). Numbers 
 OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # read by ONNX Runtime from 1.14 on
 
 
-def export(subject: Subject, dtype: str = "float32") -> Files:
-    return Files("model.onnx", {"model.onnx": graph_of(subject, dtype, "documents")}, HOW)
+def export(subject: Subject) -> Files:
+    return Files("model.onnx", {"model.onnx": graph_of(subject, "documents")}, HOW)
 
 
-def graph_of(subject: Subject, dtype: str, rows: str | int) -> bytes:
+def graph_of(subject: Subject, rows: str | int) -> bytes:
     """The file: an input of so many rows, or of any number that has a name."""
-    if dtype not in ("float32", "float64"):
-        raise DataError(f"dtype must be float32 or float64; got {dtype!r}.")
-    graph = _Graph(dtype == "float32")
+    if subject.dtype not in ("float32", "float64"):
+        raise DataError(f"dtype must be float32 or float64; got {subject.dtype!r}.")
+    graph = _Graph(subject.dtype == "float32")
     at = graph.node("Cast", ["features"], to=graph.double) if graph.single else "features"
     if subject.transform is not None:
         at = _scaled(graph, at, subject)
@@ -54,22 +59,22 @@ class _Graph:
             raise need("onnx", "onnx", "export to onnx") from error
         self.onnx, self.single = onnx, single
         self.double, self.float = onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self.nodes: list[Untyped] = []
+        self.constants: list[Untyped] = []
 
-    def constant(self, value: Any, dtype: Any = np.float64) -> str:
+    def constant(self, value: ArrayLike, dtype: type[np.generic] = np.float64) -> str:
         name = f"c{len(self.constants)}"
         array = np.asarray(value, dtype)
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
-    def node(self, kind: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
+    def node(self, kind: str, inputs: list[str], output: str = "", **attributes: Untyped) -> str:
         name = output or f"n{len(self.nodes)}"
         made = self.onnx.helper.make_node(kind, inputs, [name], **attributes)
         self.nodes.append(made)
         return name
 
-    def model(self, subject: Subject, rows: str | int) -> Any:
+    def model(self, subject: Subject, rows: str | int) -> Untyped:
         helper = self.onnx.helper
         kind, width = (self.float if self.single else self.double), len(subject.features.names)
         graph = helper.make_graph(
@@ -92,8 +97,7 @@ def _scaled(graph: _Graph, at: str, subject: Subject) -> str:
     transform = subject.transform
     assert transform is not None
     if transform.per == "global":
-        shift = graph.constant(transform.shift)
-        scale = graph.constant(transform.scale)
+        shift, scale = map(graph.constant, subject.scaling())
         moved = graph.node("Sub", [at, shift])
     elif transform.name == "minmax":
         shift = graph.node("ReduceMin", [at], axes=[0], keepdims=1)
@@ -120,19 +124,20 @@ def _no_zero(graph: _Graph, spread: str) -> str:
 
 
 def _scores(graph: _Graph, at: str, subject: Subject) -> None:
-    scoring = subject.scoring
     if subject.kind == "linear":
-        product = graph.node("MatMul", [at, graph.constant(scoring.weights)])
-        graph.node("Add", [product, graph.constant(scoring.intercept)], "scores")
+        weights, intercept = subject.coefficients()
+        product = graph.node("MatMul", [at, graph.constant(weights)])
+        graph.node("Add", [product, graph.constant(intercept)], "scores")
     elif subject.kind == "network":
-        moved = graph.node("Sub", [at, graph.constant(scoring.mean)])
-        scaled = graph.node("Div", [moved, graph.constant(scoring.deviation)])
-        inner = graph.node("MatMul", [scaled, graph.constant(scoring.W)])
-        hidden = graph.node("Relu", [graph.node("Add", [inner, graph.constant(scoring.b)])])
-        outer = graph.node("MatMul", [hidden, graph.constant(scoring.v)])
-        graph.node("Add", [outer, graph.constant(scoring.c)], "scores")
+        network, constant = subject.network(), graph.constant
+        moved = graph.node("Sub", [at, constant(network.mean)])
+        scaled = graph.node("Div", [moved, constant(network.deviation)])
+        inner = graph.node("MatMul", [scaled, constant(network.W)])
+        hidden = graph.node("Relu", [graph.node("Add", [inner, constant(network.b)])])
+        outer = graph.node("MatMul", [hidden, constant(network.v)])
+        graph.node("Add", [outer, constant(network.c)], "scores")
     else:
-        forest = forest_of(scoring, subject.source)
+        forest = subject.own_forest()
         single_leaves(forest, subject.source)  # the sum is handed out as float32
         if forest.single and not graph.single:  # XGBoost looks at float32 numbers
             rounded = graph.node("Cast", [at], to=graph.float)
@@ -154,7 +159,7 @@ def _summed(graph: _Graph, found: str, forest: Forest) -> str:
 def _forest(graph: _Graph, at: str, forest: Forest) -> str:
     """The sum of all trees; where leaves are added in float32, a column a tree."""
     helper, double = graph.onnx.helper, graph.double
-    columns: dict[str, list[Any]] = {
+    columns: dict[str, list[Untyped]] = {
         n: [] for n in (
             "nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes",
             "nodes_truenodeids", "nodes_falsenodeids", "target_treeids", "target_nodeids",
@@ -174,7 +179,7 @@ def _forest(graph: _Graph, at: str, forest: Forest) -> str:
         columns["target_nodeids"] += np.flatnonzero(leaf).tolist()
         values += tree.threshold.tolist()
         weights += tree.value[leaf].tolist()
-    given = dict[str, Any](columns)
+    given = dict[str, Untyped](columns)
     targets = given["target_treeids"] if forest.single else [0] * len(weights)
     return graph.node(
         "TreeEnsembleRegressor", [at], domain="ai.onnx.ml",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
-from firstpage.interop.export.forest import Forest
-from firstpage.interop.export.grown import forest_of
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Forest
+from firstpage.scorers.scorer import JsonObject
+from firstpage.types import Array
 
 HOW = """`from model import score` (or whatever the file is called): `score(X)` takes the features
 of one query's candidates, a row a document, and returns one score each; `score(X, qid)` those of
@@ -32,30 +33,31 @@ def _plain(text: str) -> str:
     return "".join(c for c in text if c.isascii() and (c.isalnum() or c in " ._()=,'+-"))
 
 
-def _held(subject: Subject) -> dict[str, Any]:
-    found: dict[str, Any] = {"features": list(subject.features.names), "kind": subject.kind}
+def _held(subject: Subject) -> JsonObject:
+    found: JsonObject = {"features": list(subject.features.names), "kind": subject.kind}
     if subject.transform is not None:
         found["scaling"] = subject.transform.to_dict()
-    scoring = subject.scoring
     if subject.kind == "linear":
-        found |= {"weights": scoring.weights.tolist(), "intercept": float(scoring.intercept)}
+        weights, intercept = subject.coefficients()
+        found |= {"weights": weights.tolist(), "intercept": float(intercept)}
     elif subject.kind == "network":
-        names = ("mean", "deviation", "W", "b", "v")
-        found |= {n: np.asarray(getattr(scoring, n), np.float64).tolist() for n in names}
-        found["c"] = float(scoring.c)
+        layers = subject.network()._asdict()
+        found |= {name: np.asarray(layer, np.float64).tolist() for name, layer in layers.items()}
     else:
-        found |= forest_arrays(forest_of(scoring, subject.source))
+        found |= forest_arrays(subject.own_forest())
     return found
 
 
-def forest_arrays(forest: Forest) -> dict[str, Any]:
+def forest_arrays(forest: Forest) -> JsonObject:
     """All nodes in one table; a tree begins at its root."""
-    roots, parts = [], {n: list[Any]() for n in ("feature", "threshold", "left", "right", "value")}
-    for tree in forest.trees:
-        start = len(parts["feature"])
-        roots.append(start)
-        for name in ("feature", "threshold", "value"):
-            parts[name] += getattr(tree, name).tolist()
-        for name in ("left", "right"):
-            parts[name] += (getattr(tree, name) + start).tolist()
+    trees = forest.trees
+    roots = offsets_from_lengths([len(tree.feature) for tree in trees])[:-1].tolist()
+    columns: dict[str, list[Array]] = {
+        "feature": [tree.feature for tree in trees],
+        "threshold": [tree.threshold for tree in trees],
+        "left": [tree.left + root for tree, root in zip(trees, roots, strict=True)],
+        "right": [tree.right + root for tree, root in zip(trees, roots, strict=True)],
+        "value": [tree.value for tree in trees],
+    }
+    parts = {name: np.concatenate(column).tolist() for name, column in columns.items()}
     return {"roots": roots, "single": forest.single, **parts}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from firstpage.interop.export.forest import Tree, written
+from firstpage.interop.export.float32 import written
 from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Tree
 
 HOW = """Score a LETOR file with RankLib: `java -jar RankLib.jar -load MODEL -rank FILE -score OUT`.
 Feature 1 is the first column of the model, and so on. Trees compute in float32."""
 
 
 def export(subject: Subject) -> Files:
-    subject.for_engine("RankLib")
     return Files("model.txt", {"model.txt": text_of(subject).encode()}, HOW)
 
 

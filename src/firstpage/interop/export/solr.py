@@ -8,13 +8,14 @@ of two, which loses nothing, until one does.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.interop.export.forest import MOST, Tree, written
-from firstpage.interop.export.subject import Files, Subject, single_weights
+from firstpage.interop.export.float32 import MOST, single_weights, written
+from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Tree
+from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Array, Floats
 
 SLACK = np.float32(1e-6)  # what Solr adds to a threshold
@@ -34,7 +35,6 @@ A feature that finds nothing in a document is 0."""
 
 
 def export(subject: Subject) -> Files:
-    subject.for_engine("Solr")
     head = {"store": subject.name, "name": subject.name}
     constant: str | None = None
     if subject.kind == "linear":
@@ -71,7 +71,7 @@ def _name(subject: Subject, feature: int) -> str:
     return subject.features.names[feature]
 
 
-def _store(subject: Subject, constant: str | None) -> list[dict[str, Any]]:
+def _store(subject: Subject, constant: str | None) -> list[JsonObject]:
     """The feature store: what the user gave, and templates of the rest."""
     found = []
     for name in subject.features.names:
@@ -95,7 +95,7 @@ def _store(subject: Subject, constant: str | None) -> list[dict[str, Any]]:
     return found
 
 
-def _feature(name: str, stretch: int) -> dict[str, Any]:
+def _feature(name: str, stretch: int) -> JsonObject:
     if not stretch:
         return {"name": name}
     params = {"min": "0.0", "max": written(2.0**-stretch)}
@@ -151,8 +151,8 @@ def _texts(thresholds: Floats, power: int) -> dict[float, str]:
     }
 
 
-def _tree(tree: Tree, subject: Subject, texts: dict[int, dict[float, str]]) -> dict[str, Any]:
-    def node(at: int) -> dict[str, Any]:
+def _tree(tree: Tree, subject: Subject, texts: dict[int, dict[float, str]]) -> JsonObject:
+    def node(at: int) -> JsonObject:
         feature = int(tree.feature[at])
         if feature < 0:
             return {"value": written(tree.value[at])}

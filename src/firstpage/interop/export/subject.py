@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from firstpage.data.io.files import read_all
 from firstpage.data.transforms import MinMax, Standardize
-from firstpage.errors import DataError, FirstpageWarning, at
-from firstpage.interop.export.forest import MOST, Forest, Tree, floor32, unscaled
-from firstpage.interop.export.grown import forest_of
-from firstpage.rankers.cascade import Cascade
+from firstpage.errors import DataError, at
+from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.model_files import Model
-from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.forest import DEEPEST, Forest
+from firstpage.scorers.scorer import JsonObject, Network, Scoring
 from firstpage.types import Floats, Ints
 
 CONSTANT = "constant"
-Given = str | os.PathLike[str] | Sequence[Any] | None
+Given = str | os.PathLike[str] | Sequence[object] | None
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class Features:
     """One different name a column; `known` holds definitions that the user gave, by name."""
 
     names: tuple[str, ...]
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    known: dict[str, JsonObject] = field(default_factory=dict)
 
     def constant(self) -> str:
         """A name that no feature has, for one that is always 1."""
@@ -72,7 +68,7 @@ def _in_order(found: Features, own: tuple[str, ...], source: str) -> Features:
     return found
 
 
-def _read(source: str) -> Any:
+def _read(source: str) -> object:
     try:
         text = read_all(Path(source)).decode()
     except UnicodeDecodeError as error:
@@ -80,12 +76,14 @@ def _read(source: str) -> Any:
     if not source.lower().endswith(".json"):
         return [line.strip() for line in text.splitlines() if line.strip()]
     try:
-        return json.loads(text)
+        parsed: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{at(source, getattr(error, 'lineno', 1))}: no JSON ({error}).") from None
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+        raise DataError(f"{at(source, line)}: no JSON ({error}).") from None
+    return parsed
 
 
-def _of_items(given: Any, count: int, source: str) -> Features:
+def _of_items(given: object, count: int, source: str) -> Features:
     """Names, or definitions as Solr's feature stores and Elasticsearch's feature sets have them."""
     if isinstance(given, dict):
         inner = given.get("featureset", given)
@@ -110,7 +108,7 @@ def _of_items(given: Any, count: int, source: str) -> Features:
     return _checked(tuple(names), known, count, source)
 
 
-def _writable(item: dict[str, Any], source: str) -> None:
+def _writable(item: JsonObject, source: str) -> None:
     """Refuse what JSON has no form for, such as NaN."""
     try:
         json.dumps(item, allow_nan=False).encode()
@@ -120,7 +118,7 @@ def _writable(item: dict[str, Any], source: str) -> None:
         ) from None
 
 
-def _is_constant(item: Any) -> bool:
+def _is_constant(item: object) -> bool:
     if not isinstance(item, dict) or not str(item.get("name")).startswith(CONSTANT):
         return False
     return item.get("params") == {"value": 1} or item.get("template") == {
@@ -129,7 +127,7 @@ def _is_constant(item: Any) -> bool:
 
 
 def _checked(
-    names: tuple[str, ...], known: dict[str, dict[str, Any]], count: int, source: str
+    names: tuple[str, ...], known: dict[str, JsonObject], count: int, source: str
 ) -> Features:
     if len(names) != count:
         raise DataError(f"{source}: {len(names)} names for the {count} features of the model.")
@@ -145,61 +143,58 @@ def _checked(
     return Features(names, known)
 
 
-LEAST = 1e-30  # numbers that are all nearer to zero lose digits in float32
-MANY = 200  # trees, beyond which sums in float32 and in float64 are a millionth apart
+CLOSE = 1e-6  # by which sums of leaves may differ from what a model predicts
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is exported, and under which name."""
+    """What is exported, and under which name.
+
+    dtype   of the input of programs that take either: float32 or float64
+    """
 
     name: str
     features: Features
-    scoring: Any
+    scoring: Scoring
     transform: MinMax | Standardize | None
     ranker: str
     source: str
+    dtype: str = "float32"
 
     @property
     def kind(self) -> str:
-        if isinstance(self.scoring, LinearScoring):
-            return "linear"
-        return "network" if isinstance(self.scoring, MLPScoring) else "trees"
-
-    def for_engine(self, engine: str, networks: bool = False) -> None:
-        """Refuse what an engine that scores one document at a time cannot do."""
-        by_query = self.transform is not None and self.transform.per == "query"
-        if self.kind == "network" and not networks:
-            other = "vespa-onnx" if engine == "Vespa" and not by_query else "onnx or numpy"
-            raise DataError(
-                f"{self.source} is a network, which {engine} cannot score; export it to {other}."
-            )
-        if by_query:
-            raise DataError(
-                f"{self.source} scales features query by query, and {engine} sees one document at "
-                "a time; export to onnx or numpy, or train without normalize (or with "
-                "normalize='global minmax' or 'global standard')."
-            )
+        """What the model is: "linear", "network" or "trees"."""
+        return self.scoring.export_kinds[0]
 
     def check(self) -> None:
         """Refuse numbers that no program could score with."""
         if not self.features.names:
             raise DataError(f"{self.source} has no features.")
-        if self.kind == "linear":
-            weights, intercept = self.scoring.coefficients
-            if not np.isfinite(weights).all() or not np.isfinite(intercept):
-                raise DataError(f"{self.source}: a weight is infinite.")
-        if self.kind == "network" and not np.isfinite(self.scoring.c):
+        coefficients, network = self.scoring.coefficients, self.scoring.network
+        if coefficients is not None and not all(np.isfinite(c).all() for c in coefficients):
+            raise DataError(f"{self.source}: a weight is infinite.")
+        if network is not None and not np.isfinite(network.c):
             raise DataError(f"{self.source}: its output is infinite.")
         if self.transform is not None and self.transform.per == "global":
-            self._scaling()
+            self.scaling()
+
+    def coefficients(self) -> tuple[Floats, float]:
+        """Of features as the model sees them."""
+        found = self.scoring.coefficients
+        assert found is not None, f"{self.kind} has no coefficients"
+        return found
+
+    def network(self) -> Network:
+        found = self.scoring.network
+        assert found is not None, f"{self.kind} has no layers"
+        return found
 
     def weights(self) -> tuple[Floats, float]:
         """Of features as they come, scaling over all documents folded in."""
-        weights, intercept = self.scoring.coefficients
+        weights, intercept = self.coefficients()
         constant = float(intercept)
         if self.transform is not None:
-            shift, scale = self._scaling()
+            shift, scale = self.scaling()
             with np.errstate(over="ignore", invalid="ignore"):
                 weights = weights / scale
                 constant = float(intercept - np.dot(weights, shift))
@@ -207,13 +202,26 @@ class Subject:
             raise DataError(f"{self.source}: a weight is infinite once scaling is folded in.")
         return weights, constant
 
+    def own_forest(self) -> Forest:
+        """Trees over features as the model sees them, checked against what it predicts."""
+        found = self.scoring.forest(self.source)
+        deepest = max(tree.depth() for tree in found.trees)
+        if deepest > DEEPEST:
+            raise DataError(
+                f"{self.source} has a tree of {deepest} splits one below the other, and at most "
+                f"{DEEPEST} can be written; grow shallower ones: "
+                "scorer='trees(options={\"max_depth\": 12})'."
+            )
+        _check_scores(found, self.scoring, self.source)
+        return found
+
     def forest(self) -> Forest:
         """Trees over features as they come; they split float64 numbers as the model does.  With
         scaling folded in, float32 numbers."""
-        found = forest_of(self.scoring, self.source)
+        found = self.own_forest()
         if self.transform is None:
             return found
-        shift, scale = self._scaling()
+        shift, scale = self.scaling()
 
         def change(feature: Ints, threshold: Floats) -> Floats:
             return unscaled(threshold, shift[feature], scale[feature]).astype(np.float64)
@@ -221,16 +229,11 @@ class Subject:
         return found.with_thresholds(change)
 
     def forest32(self) -> Forest:
-        """Trees whose thresholds are float32 numbers and split those as the model does.
+        """Trees over features as they come, for programs that compute in float32."""
+        return forest32(self.forest(), self.source)
 
-        The smallest come first where the model adds in float64: float32 sums lose least that way.
-        """
-        found = self.forest().with_thresholds(_single)
-        single_leaves(found, self.source)
-        note_sums(found, True)
-        return found if found.single else replace(found, trees=_smallest_first(found.trees))
-
-    def _scaling(self) -> tuple[Floats, Floats]:
+    def scaling(self) -> tuple[Floats, Floats]:
+        """(shift, scale) of features that are scaled by numbers of all documents."""
         assert self.transform is not None
         shift, scale = self.transform.shift, self.transform.scale
         if (
@@ -246,6 +249,24 @@ class Subject:
         return shift, scale
 
 
+def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
+    """Against the model itself, at thresholds and between: options may mean what we do not read."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(0, 3, (200, scoring.n_features)).astype(np.float32)
+    for feature in forest.used():
+        known = forest.thresholds(feature)
+        known = known[np.abs(known) < 3e38].astype(np.float32)
+        if len(known):
+            rows = rng.random(len(X)) < 0.7
+            X[rows, feature] = rng.choice(known, int(rows.sum()))
+    wrong = np.abs(forest.scores(X) - scoring.predict(X)) > CLOSE * (forest.sizes(X) + 1e-300)
+    if wrong.any():
+        raise DataError(
+            f"{source}: its trees were grown with options that cannot be exported (scores differ); "
+            "grow them with options of thresholds and leaves alone."
+        )
+
+
 @dataclass(frozen=True)
 class Files:
     """What a target makes: the model's file first; and how to bring them to the engine.
@@ -259,20 +280,19 @@ class Files:
     fixed: bool = False
 
 
-def part_of(model: Model, part: str | None) -> tuple[Any, Any, str]:
+def part_of(model: Model, part: str | None) -> tuple[Scoring, MinMax | Standardize | None, str]:
     """(scoring, transform, ranker) of a model, or of a part of a cascade."""
-    if not isinstance(model.scoring, Cascade):
+    stages = model.scoring.stages
+    if not stages:
         if part is not None:
             raise DataError(f"{model.source} has no parts; leave out part={part!r}.")
         return model.scoring, model.transform, model.ranker
-    cascade = model.scoring
-    stages = {"first": cascade.first}
-    stages |= {f"voter {i}": voter for i, voter in enumerate(cascade.voters, 1)}
     if part is None:
+        names = list(stages)
         raise DataError(
             f"{model.source} is a {model.ranker}: several models vote on the order, which no "
-            "engine can; export one of them: part='first' (--part first), or 'voter 1' .. "
-            f"'voter {len(cascade.voters)}'."
+            f"engine can; export one of them: part={names[0]!r} (--part {names[0]}), or "
+            f"{names[1]!r} .. {names[-1]!r}."
         )
     if part not in stages:
         raise DataError(f"{model.source} has no part {part!r}; it has {', '.join(stages)}.")
@@ -280,48 +300,3 @@ def part_of(model: Model, part: str | None) -> tuple[Any, Any, str]:
     if stage.transform is not None and model.transform is not None:
         raise DataError(f"{model.source}: {part} scales what is already scaled; export it alone.")
     return stage.scoring, stage.transform or model.transform, stage.name
-
-
-def single_weights(weights: Floats, source: str, engine: str) -> Floats:
-    """Weights as float32 has them; refused where it cannot hold them."""
-    with np.errstate(over="ignore"):
-        found = weights.astype(np.float32)
-    largest = float(np.abs(weights).max(initial=0.0))
-    if not np.isfinite(found).all() or 0 < largest < LEAST:
-        raise DataError(
-            f"{source}: a weight of {largest:g} is beyond the float32 numbers of {engine}; scale "
-            "the features before training, or export to onnx, numpy or vespa."
-        )
-    return found.astype(np.float64)
-
-
-def _single(_: Ints, threshold: Floats) -> Floats:
-    """As float32 numbers; what no number is above, as infinite."""
-    return np.where(threshold >= MOST, np.inf, floor32(threshold).astype(np.float64))
-
-
-def _smallest_first(trees: Sequence[Tree]) -> tuple[Tree, ...]:
-    return tuple(sorted(trees, key=lambda t: float(np.abs(t.value[t.feature < 0]).mean())))
-
-
-def note_sums(forest: Forest, single: bool) -> None:
-    """Say where a target adds many trees up in another type than the model does."""
-    if forest.single == single or len(forest.trees) <= MANY:
-        return
-    there, here = ("float32", "float64") if single else ("float64", "float32")
-    warnings.warn(
-        f"{len(forest.trees)} trees are added up in {there} there, and in {here} by predict: "
-        "scores may be off by a millionth or two.",
-        FirstpageWarning,
-        stacklevel=5,
-    )
-
-
-def single_leaves(forest: Forest, source: str) -> None:
-    """Refuse trees whose sums are no float32 numbers: too large, or lost near zero."""
-    largest = [float(np.abs(tree.value[tree.feature < 0]).max()) for tree in forest.trees]
-    if sum(largest) > MOST or 0 < max(largest) < LEAST:
-        raise DataError(
-            f"{source}: a leaf of {max(largest):g} is beyond float32 numbers, in which trees are "
-            "added up there; scale the labels before training, or export to numpy or vespa."
-        )

@@ -9,9 +9,10 @@ import json
 import re
 
 from firstpage.errors import DataError
-from firstpage.interop.export.forest import Tree
+from firstpage.interop.export.float32 import note_sums
 from firstpage.interop.export.onnx import graph_of
-from firstpage.interop.export.subject import Files, Subject, note_sums
+from firstpage.interop.export.subject import Files, Subject
+from firstpage.scorers.forest import Tree
 
 HOW = """Put the profile into `schemas/SCHEMA/` of the application, fill in the functions (each
 returns one feature; a number that is not there should be 0), deploy, and search with
@@ -36,7 +37,6 @@ CELLS = {"float32": "float", "float64": "double"}
 
 
 def export(subject: Subject) -> Files:
-    subject.for_engine("Vespa")
     profile = _profile(subject)
     score = [
         "    function firstpage_score() {",
@@ -50,15 +50,14 @@ def export(subject: Subject) -> Files:
     return Files(file, {file: text}, HOW.replace("NAME", profile))
 
 
-def export_onnx(subject: Subject, dtype: str = "float32") -> Files:
+def export_onnx(subject: Subject) -> Files:
     """The same profile with the model beside it, which ONNX Runtime scores."""
-    subject.for_engine("Vespa", networks=True)
-    profile, held = _profile(subject), graph_of(subject, dtype, 1)
+    profile, held = _profile(subject), graph_of(subject, 1)
     names = [f"feature_{i + 1}" for i in range(len(subject.features.names))]
     score = [
         "    function firstpage_features() {",
         "        expression {",
-        f"            tensor<{CELLS[dtype]}>(d0[1],d1[{len(names)}]):[[",
+        f"            tensor<{CELLS[subject.dtype]}>(d0[1],d1[{len(names)}]):[[",
         *(f"                {name}," for name in names[:-1]),
         f"                {names[-1]}",
         "            ]]",

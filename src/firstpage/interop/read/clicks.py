@@ -13,12 +13,11 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from firstpage.data.ids import encoded
-from firstpage.data.io.files import write_bytes
-from firstpage.errors import DataError, FirstpageWarning, at
-from firstpage.interop.read.rows import json_lines, name_of, table
+from firstpage.data.io.files import suffix_of, write_bytes
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.interop.read.rows import Json, json_values, name_of, table
 
 COLUMNS = {
     "query": ("query", "qid"), "document": ("docid", "doc_id", "document"),
@@ -33,11 +32,11 @@ def read_clicks(path: str | os.PathLike[str]) -> list[Pair]:
     """Skip-above pairs, one for each time that a click says so.
 
     JSON lines {"query": .., "ranking": [documents], "clicks": [documents]}, one a list shown; or
-    CSV with the columns query, docid, position, clicked, where a list ends as the query changes or
-    the position goes back to where it began, or before.
+    CSV with the columns query, docid, position, clicked (.tsv: with tabs), where a list ends as the
+    query changes or the position goes back to where it began, or before.
     """
     file = Path(path)
-    read = _csv if file.name.lower().removesuffix(".gz").endswith(".csv") else _json
+    read = _table if suffix_of(file)[0] in (".csv", ".tsv") else _json
     found: list[Pair] = []
     for query, shown, clicked in read(file):
         for place, document in enumerate(shown):
@@ -61,32 +60,33 @@ def _quoted(text: str) -> str:
 
 
 def _json(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
-    for line, held in json_lines(file):
+    for where, held in json_values(file):
         for row in held if isinstance(held, list) else [held]:
+            fields = row if isinstance(row, dict) else {}
             try:
-                query, shown = _filled(row["query"]), _documents(row["ranking"])
-                clicked = set(_documents(row["clicks"]))
+                query, shown = _filled(fields["query"]), _documents(fields["ranking"])
+                clicked = set(_documents(fields["clicks"]))
             except (KeyError, TypeError):
                 raise DataError(
-                    f"{at(file, line)}: must have query, ranking and clicks, the last two lists of "
+                    f"{where}: must have query, ranking and clicks, the last two lists of "
                     "documents, none of them empty."
                 ) from None
             twice = next((d for d, times in Counter(shown).items() if times > 1), None)
             if twice is not None:
-                raise DataError(f"{at(file, line)}: {twice!r} is twice in one list.")
+                raise DataError(f"{where}: {twice!r} is twice in one list.")
             if not clicked <= set(shown):
                 lost = min(clicked - set(shown))
-                raise DataError(f"{at(file, line)}: {lost!r} is clicked, and was not shown.")
+                raise DataError(f"{where}: {lost!r} is clicked, and was not shown.")
             yield query, shown, clicked
 
 
-def _documents(value: Any) -> list[str]:
+def _documents(value: Json) -> list[str]:
     if not isinstance(value, list):
         raise TypeError
     return [_filled(one) for one in value]
 
 
-def _filled(value: Any) -> str:
+def _filled(value: Json) -> str:
     """A name that is not blank."""
     name = name_of(value)
     if not name.strip():
@@ -94,15 +94,15 @@ def _filled(value: Any) -> str:
     return name
 
 
-def _csv(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
+def _table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
     query, first, last, shown, clicked = "", 0, 0, list[str](), set[str]()
     starts: set[int] = set()
-    for line, row in table(file, COLUMNS):
-        position, click = _row(row, at(file, line))
+    for where, row in table(file, COLUMNS):
+        position, click = _row(row, where)
         same = bool(shown) and row["query"] == query
         if same and first < position <= last:
             raise DataError(
-                f"{at(file, line)}: the position {position} comes after {last} in a list that "
+                f"{where}: the position {position} comes after {last} in a list that "
                 f"began at {first}; sort the rows of each list by position."
             )
         if shown and not (same and position > last):
@@ -113,7 +113,7 @@ def _csv(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
             starts.add(first)
         query, last = row["query"], position
         if row["document"] in shown:
-            raise DataError(f"{at(file, line)}: {row['document']!r} is twice in one list.")
+            raise DataError(f"{where}: {row['document']!r} is twice in one list.")
         shown.append(row["document"])
         if click:
             clicked.add(row["document"])

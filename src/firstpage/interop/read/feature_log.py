@@ -12,8 +12,8 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column
-from firstpage.errors import DataError, FirstpageWarning, at
-from firstpage.interop.read.rows import Names, json_lines, name_of
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.interop.read.rows import Names, json_values, name_of
 
 MOST = float(np.finfo(np.float32).max)
 
@@ -26,19 +26,18 @@ def read_feature_log(path: str | os.PathLike[str], qrels: Column | None = None) 
     it.  With judgments, documents without one are left out; without, all labels are 0.
     """
     file = Path(path)
-    query, document = Names("query", file), Names("document id", file)
+    query, document = Names("query"), Names("document id")
     names: dict[str, int] = {}
     rows: list[dict[int, float]] = []
     keys: list[tuple[str, str]] = []
     seen: set[tuple[str, str]] = set()
     bare = 0
-    for name, line, hit in _hits(file):
-        where = at(file, line)
+    for name, where, hit in _hits(file):
         logged = _logged(hit, where)
         if logged is None:
             bare += 1
             continue
-        key = query(name, line), document(_id(hit, where), line)
+        key = query(name, where), document(_id(hit, where), where)
         if key in seen:
             raise DataError(f"{where}: document {key[1]!r} is there twice for query {key[0]!r}.")
         seen.add(key)
@@ -80,14 +79,13 @@ def _labelled(
     return kept, [known[keys[i][0]][keys[i][1]] for i in kept]
 
 
-def _hits(file: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """(query, line, hit) of all responses."""
+def _hits(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(query, file:line, hit) of all responses."""
     number = 0
-    for line, held in json_lines(file):
+    for where, held in json_values(file):
         many = held.get("responses") if isinstance(held, dict) else held
         for response in many if isinstance(many, list) else [held]:
             number += 1
-            where = at(file, line)
             if not isinstance(response, dict):
                 raise DataError(f"{where}: no response of a search.")
             try:
@@ -95,7 +93,7 @@ def _hits(file: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
             except TypeError:
                 raise DataError(f"{where}: the query of response {number} is no text.") from None
             for hit in _found(response.get("response", response), f"{where}: response {number}"):
-                yield name, line, hit
+                yield name, where, hit
 
 
 def _found(response: Any, which: str) -> list[dict[str, Any]]:

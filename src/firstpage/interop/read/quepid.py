@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 from firstpage.data.formats.trec import Qrels
-from firstpage.errors import DataError, FirstpageWarning, at
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.interop.read.rows import Names, table
 
 COLUMNS = {
@@ -24,10 +24,10 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
     Rows without a rating are left out; blanks in queries and document ids become "_".
     """
     file = Path(path)
-    query, document = Names("query", file), Names("document id", file)
+    query, document = Names("query"), Names("document id")
     found: dict[str, dict[str, float]] = {}
     unrated = 0
-    for line, row in table(file, COLUMNS):
+    for where, row in table(file, COLUMNS):
         if not row["rating"]:
             unrated += 1
             continue
@@ -36,11 +36,11 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
         except ValueError:
             rating = math.nan
         if not math.isfinite(rating):
-            raise DataError(f"{at(file, line)}: the rating {row['rating']!r} is no number.")
-        docs = found.setdefault(query(row["query"], line), {})
-        if docs.setdefault(document(row["document"], line), rating) != rating:
+            raise DataError(f"{where}: the rating {row['rating']!r} is no number.")
+        docs = found.setdefault(query(row["query"], where), {})
+        if docs.setdefault(document(row["document"], where), rating) != rating:
             raise DataError(
-                f"{at(file, line)}: {row['document']!r} has another rating for {row['query']!r} "
+                f"{where}: {row['document']!r} has another rating for {row['query']!r} "
                 "above; export one rating a document."
             )
     if not found:

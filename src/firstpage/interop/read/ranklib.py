@@ -3,67 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
+from firstpage.data.io.files import read_all
 from firstpage.errors import DataError, at
-from firstpage.interop.export.forest import DEEPEST, Tree
-from firstpage.interop.read.rows import text_of
 from firstpage.rankers.model_files import Model
+from firstpage.scorers.forest import DEEPEST, Node, Tree, lightgbm_text
 from firstpage.scorers.linear import LinearScoring
+from firstpage.scorers.scorer import Scoring
 from firstpage.scorers.trees import TreesScoring
-
-LEFT = 2  # of decision types: plain thresholds, missing values to the left
-NOTHING = ("split_gain", "internal_value", "internal_weight", "internal_count")
-
-
-def lightgbm_text(trees: Sequence[Tree], n_features: int) -> str:
-    """The text that LightGBM would write; gains and counts, which nobody knows, are 0."""
-    blocks = [f"Tree={number}\n{_block(tree)}\n\n\n" for number, tree in enumerate(trees)]
-    head = [
-        "tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0",
-        f"max_feature_idx={n_features - 1}", "objective=regression",
-        "feature_names=" + " ".join(f"Column_{i}" for i in range(n_features)),
-        "feature_infos=" + " ".join(["[-inf:inf]"] * n_features),
-        "tree_sizes=" + _joined(len(block) for block in blocks),
-    ]  # fmt: skip
-    tail = "end of trees\n\nfeature_importances:\n\nparameters:\nend of parameters\n\n"
-    return "\n".join(head) + "\n\n" + "".join(blocks) + tail + "pandas_categorical:null\n"
-
-
-def _block(tree: Tree) -> str:
-    leaf = tree.feature < 0
-    inner = np.flatnonzero(~leaf)
-    number = np.empty(len(leaf), np.int64)
-    number[inner] = np.arange(len(inner))
-    number[leaf] = ~np.arange(int(leaf.sum()))
-    lines = [f"num_leaves={int(leaf.sum())}", "num_cat=0"]
-    if len(inner):
-        lines += [
-            "split_feature=" + _joined(tree.feature[inner].tolist()),
-            "threshold=" + _joined(tree.threshold[inner].tolist()),
-            "decision_type=" + _joined([LEFT] * len(inner)),
-            "left_child=" + _joined(number[tree.left[inner]].tolist()),
-            "right_child=" + _joined(number[tree.right[inner]].tolist()),
-            *(f"{name}=" + _joined([0] * len(inner)) for name in NOTHING),
-        ]
-    lines += [
-        "leaf_value=" + _joined(tree.value[leaf].tolist()),
-        "leaf_weight=" + _joined([0] * int(leaf.sum())),
-        "leaf_count=" + _joined([0] * int(leaf.sum())),
-        "is_linear=0",
-        "shrinkage=1",
-    ]
-    return "\n".join(lines)
-
-
-def _joined(values: Iterable[Any]) -> str:
-    return " ".join(repr(value) for value in values)
-
 
 LINEAR, TREES = ("Coordinate Ascent", "Linear Regression"), ("LambdaMART", "MART")
 MOST = 1_000_000  # features
@@ -76,7 +27,10 @@ def read_ranklib(path: str | os.PathLike[str], n_features: int | None = None) ->
     last.  How RankLib scaled features (-norm) is not in its files: scale the data alike.
     """
     file = Path(path)
-    lines = [line.strip() for line in text_of(file).splitlines()]
+    try:
+        lines = [line.strip() for line in read_all(file).decode("utf-8").splitlines()]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: is no UTF-8 text (byte {error.start}).") from None
     first = next((line for line in lines if line), "")
     kind = first.removeprefix("##").strip() if first.startswith("##") else ""
     if kind not in LINEAR + TREES:
@@ -86,7 +40,7 @@ def read_ranklib(path: str | os.PathLike[str], n_features: int | None = None) ->
         )
     body = ["" if line.startswith("##") else line for line in lines]  # lines keep their numbers
     try:
-        scoring: Any = _linear(body, n_features) if kind in LINEAR else _trees(body, n_features)
+        scoring: Scoring = _linear(body, n_features) if kind in LINEAR else _trees(body, n_features)
     except DataError as error:
         raise DataError(f"{file}: {error}") from None
     except ElementTree.ParseError as error:
@@ -124,8 +78,8 @@ def _trees(body: list[str], n_features: int | None) -> TreesScoring:
         raise DataError("has declarations that models do not have.")
     trees = []
     for tree in ElementTree.fromstring(text):
-        nodes: list[tuple[int, float, int, int, float]] = []
-        _node(tree[0], np.float32(tree.attrib["weight"]), nodes, 0)
+        nodes: list[Node] = []
+        _node(tree[0], float(np.float32(tree.attrib["weight"])), nodes, 0)
         trees.append(Tree.of(nodes))
     if not trees:
         raise DataError("has no trees.")
@@ -133,20 +87,20 @@ def _trees(body: list[str], n_features: int | None) -> TreesScoring:
     return TreesScoring("lightgbm", lightgbm_text(trees, count), count)
 
 
-def _node(node: Any, weight: Any, nodes: list[Any], depth: int) -> int:
+def _node(node: ElementTree.Element, weight: float, nodes: list[Node], depth: int) -> int:
     """RankLib multiplies a leaf, a float, by the weight of the tree, in double."""
     if depth > DEEPEST:
         raise DataError(f"a tree has more than {DEEPEST} splits one below the other.")
     at = len(nodes)
     if node[0].tag == "output":
-        value = float(np.float32(node[0].text)) * float(weight)
+        value = float(np.float32(node[0].text)) * weight
         if not np.isfinite(value):
             raise DataError("a leaf is not finite.")
         nodes.append((-1, 0.0, -1, -1, value))
         return at
     if [child.tag for child in node] != ["feature", "threshold", "split", "split"]:
         raise DataError("a split has not one feature, threshold, left and right.")
-    feature, threshold = int(node[0].text) - 1, float(np.float32(node[1].text))
+    feature, threshold = int(node[0].text or "") - 1, float(np.float32(node[1].text))
     sides = {child.attrib["pos"]: child for child in node[2:]}
     if not 0 <= feature < MOST or not np.isfinite(threshold) or set(sides) != {"left", "right"}:
         raise DataError("a split has not one feature, threshold, left and right.")

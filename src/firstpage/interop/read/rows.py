@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from firstpage.data.formats.row_reader import file_cells
+from firstpage.data.formats.row_reader import NO_LIMITS, file_cells, json_rows
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError, at
 
-
-def text_of(path: Path) -> str:
-    try:
-        return read_all(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is no UTF-8 text (byte {error.start}).") from None
+Json: TypeAlias = object
+"""A value of a JSON file, of any type until it is looked at."""
 
 
-def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, fields) of a CSV file with a header; `wanted` has the names a column may have.
+def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (file:line, fields) of a CSV file with a header, rows without any text left out.
 
     The line is the one where a row begins: fields in quotes may go over several.
+
+    wanted  the names that the column of each field may have
     """
     rows = file_cells(path)
     header = [name.strip().lower() for name in next(rows, (1, []))[1]]
-    places = {key: _column(path, header, names) for key, names in wanted.items()}
+    columns = {key: _column(path, header, names) for key, names in wanted.items()}
     for line, row in rows:
         if any(field.strip() for field in row):
-            if len(row) <= max(places.values()):
+            if len(row) <= max(columns.values()):
                 raise DataError(f"{at(path, line)}: has fewer fields than the header.")
             if any(field.strip() for field in row[len(header) :]):
                 raise DataError(
                     f"{at(path, line)}: has more fields than the header; put fields with "
                     "separators into quotes."
                 )
-            yield line, {key: row[place].strip() for key, place in places.items()}
+            fields = {key: row[column].strip() for key, column in columns.items()}
+            yield at(path, line), fields
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> int:
-    """The place of a column that may have these names, the first of them that is there."""
+    """Return the index of the column that has the first of the names."""
     name = next((name for name in names if name in header), None)
     if name is None:
         raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}.")
@@ -49,23 +49,18 @@ def _column(path: Path, header: list[str], names: tuple[str, ...]) -> int:
     return header.index(name)
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """(line, value) of a file of JSON lines; of one value over several lines, that one."""
-    text = text_of(path)
+def json_values(path: Path) -> Iterator[tuple[str, Json]]:
+    """Yield (file:line, value): the one value of a JSON file, or the object of each line."""
+    data = read_all(path)
     try:
-        yield 1, json.loads(text)
-        return
+        whole = json.loads(data)
     except (ValueError, RecursionError):
-        lines = text.split("\n")  # texts may hold what splitlines takes for an end
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError):
-                raise DataError(f"{at(path, number)}: no JSON.") from None
+        yield from json_rows(str(path), io.BytesIO(data), NO_LIMITS)
+    else:
+        yield at(path, 1), whole
 
 
-def name_of(value: Any) -> str:
+def name_of(value: Json) -> str:
     """A text or a number as a name; TypeError for anything else, or for half a character."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise TypeError(value)
@@ -78,13 +73,13 @@ def name_of(value: Any) -> str:
 class Names:
     """Names without blanks, as TREC and LETOR files need them: "red shoes" is red_shoes."""
 
-    def __init__(self, what: str, source: Path) -> None:
-        self.what, self.source = what, source
+    def __init__(self, what: str) -> None:
+        self.what = what
         self._given: dict[str, str] = {}
 
-    def __call__(self, given: str, line: int | None = None) -> str:
+    def __call__(self, given: str, where: str) -> str:
         given = given.replace("\ufeff", "")  # a mark of files, that a reader would drop again
-        found, where = "_".join(given.split()), at(self.source, line)
+        found = "_".join(given.split())
         if not found:
             raise DataError(f"{where}: a {self.what} is empty.")
         other = self._given.setdefault(found, " ".join(given.split()))

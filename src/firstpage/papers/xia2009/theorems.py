@@ -14,11 +14,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from firstpage.losses.focused import focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
-from firstpage.losses.pointwise import SquaredError
 from firstpage.papers.theory.checks import Check, Result, Run
 from firstpage.papers.theory.consistency import Least, agreement, by_planes, least, spaces_for, told
 from firstpage.papers.theory.sensitivity import order_sensitive, points

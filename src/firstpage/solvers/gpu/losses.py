@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.losses.terms import ShortLists, Term
+from firstpage.losses.loss import ShortLists, Term
 from firstpage.solvers.gpu.libraries import on, torch
 from firstpage.types import Ints
 

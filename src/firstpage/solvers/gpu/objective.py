@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.losses.terms import terms_of
 from firstpage.scorers.linear import LinearFitting
 from firstpage.scorers.mlp import MLPFitting
 from firstpage.solvers.gpu.libraries import checked, has_kernels, on, torch
@@ -28,7 +27,7 @@ def device_objective(host: Objective, truth: Truth, device: str) -> Any:
     host  set up on the same data; it keeps what is not done on the device
     """
     fitting = host.scorer
-    if not has_kernels(device) or (terms := terms_of(host.target)) is None:
+    if not has_kernels(device) or (terms := host.target.terms()) is None:
         return HostLoss(host, device) if isinstance(fitting, LinearFitting) else host
     order = truth.by_label[0]
     losses = DeviceLosses(terms, truth.offsets, order, device)

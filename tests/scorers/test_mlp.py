@@ -1,0 +1,123 @@
+"""Networks: PyTorch's scores and gradients, and the model that needs NumPy alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from firstpage.errors import DataError
+from firstpage.registry import PartError
+from firstpage.scorers import mlp
+from firstpage.scorers.mlp import MLP, MLPScoring, layers, torch_threads
+from tests.scorers.checks import check_gradient, forward
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(2.0, 3.0, size=(90, 4))
+X[:, 3] = 7.0  # a feature that does not vary is only shifted
+GOOD = {
+    "kind": "mlp",
+    "mean": [1.0, 2.0],
+    "deviation": [0.5, 4.0],
+    "W": [[1.0, -2.0, 0.5], [0.25, 1.0, -1.0]],
+    "b": [0.5, 0.0, -1.0],
+    "v": [1.0, -1.0, 2.0],
+    "c": 0.125,
+}
+
+
+def plain(x: np.ndarray, params: np.ndarray) -> float:
+    """The score of one document, number by number."""
+    deviation = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    z = (x - X.mean(axis=0)) / deviation
+    W, b, v, c = layers(params, 4, 3)
+    return float(c) + sum(v[h] * max(0.0, sum(z * W[:, h]) + b[h]) for h in range(3))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("form", [X, X.astype(np.float32), csr_array(X)], ids=["64", "32", "csr"])
+def test_scores_are_the_formula(form) -> None:
+    fitting = MLP(hidden=3).fitting(form)
+    params = fitting.start(5)
+    expected = [plain(x, params) for x in X]
+    assert forward(fitting, params, 0, 90) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert forward(fitting, params, 20, 31) == pytest.approx(expected[20:31], rel=1e-4, abs=1e-5)
+    assert fitting.predict(params, form) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.torch
+def test_gradients_are_differences_of_scores() -> None:
+    fitting = MLP(hidden=3).fitting(X)
+    check_gradient(fitting, fitting.start(0), 1e-2, 2e-2)
+
+
+@pytest.mark.torch
+def test_a_start_is_drawn_by_its_seed() -> None:
+    fitting = MLP(hidden=3).fitting(X)
+    first = fitting.start(1)
+    assert len(first) == fitting.size == (4 + 2) * 3 + 1
+    assert first.tolist() == fitting.start(1).tolist() != fitting.start(2).tolist()
+    assert fitting.conditioner([np.array([0, 90])], np.ones(90), 0.1) is None
+    assert fitting.scoring(first).params == pytest.approx(first, rel=1e-6)
+
+
+@pytest.mark.torch
+def test_threads_are_limited_for_a_while() -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    with torch_threads(1):
+        assert torch.get_num_threads() == 1
+    with torch_threads(None):
+        assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == before
+
+
+def test_many_rows_are_scored_in_parts(monkeypatch) -> None:
+    scoring = MLPScoring.from_dict(GOOD)
+    rows = RNG.normal(size=(50, 2))
+    whole, explained = scoring.predict(rows), scoring.contributions(rows)
+    monkeypatch.setattr(mlp, "ROWS", 7)
+    monkeypatch.setattr(mlp, "EXPLAINED", 7)
+    assert scoring.predict(rows) == pytest.approx(whole, rel=1e-12)
+    assert scoring.contributions(rows).values == pytest.approx(explained.values, rel=1e-12)
+
+
+def test_contributions_are_gradients_times_distances() -> None:
+    scoring = MLPScoring.from_dict(GOOD)
+    rows, step = RNG.normal(size=(40, 2)), 1e-6
+    values = scoring.contributions(rows).values
+    for feature in (0, 1):
+        shift = step * np.eye(2)[feature]
+        gradient = (scoring.predict(rows + shift) - scoring.predict(rows - shift)) / (2 * step)
+        distance = rows[:, feature] - scoring.mean[feature]
+        assert values[:, feature] == pytest.approx(gradient * distance, abs=1e-6)
+
+
+@pytest.mark.torch
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(DataError, match=r"device 'nowhere' cannot be used") as error:
+        MLP(device="nowhere").fitting(X)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("hidden", [0, -1, 2.5, "x"])
+def test_hidden_units_are_a_whole_number(hidden) -> None:
+    with pytest.raises(PartError, match="hidden of MLP must be a whole number from 1 on"):
+        MLP(hidden=hidden)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"b": [0.5, 0.0]}, "do not fit each other"),
+        ({"W": [[1.0, -2.0, 0.5]]}, "do not fit each other"),
+        ({"v": [1.0, float("nan"), 2.0]}, "do not fit each other"),
+        ({"deviation": [0.0, 4.0]}, "is not above 0"),
+        ({"c": float("inf")}, "its output not finite"),
+    ],
+)
+def test_damaged_networks_are_refused(change: dict, said: str) -> None:
+    assert MLPScoring.from_dict(GOOD).to_dict() == GOOD
+    with pytest.raises(DataError, match=said):
+        MLPScoring.from_dict({**GOOD, **change})

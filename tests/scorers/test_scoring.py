@@ -1,0 +1,192 @@
+"""What all scorings promise: scores, explanations, contributions, files, and where they can go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import firstpage as fp
+from firstpage.rankers.model_files import Model
+from firstpage.rankers.scorings import Cascade, Stage, scoring_from_dict
+from firstpage.registry import PartError
+from firstpage.scorers.linear import Linear, LinearScoring
+from firstpage.scorers.mlp import MLP, MLPScoring
+from firstpage.scorers.registry import scorer
+from firstpage.scorers.scorer import Scoring
+from firstpage.scorers.stumps import StumpsScoring
+from firstpage.scorers.trees import Trees
+from tests.scorers import test_trees
+
+X = np.random.default_rng(3).normal(size=(24, 4)).astype(np.float32)
+OFFSETS = np.array([0, 5, 6, 17, 24])
+NETWORK = MLPScoring(
+    np.zeros(4), np.ones(4), X[:4, :3].copy(), X[4, :3].copy(), X[5, :3].copy(), 0.5
+)
+
+
+def linear() -> LinearScoring:
+    return LinearScoring(np.array([1.0, -2.0, 0.0, 0.5]), 0.25)
+
+
+def stumps() -> StumpsScoring:
+    return StumpsScoring.of(4, [0, 0, 2], [0.0, 0.5, -1.0], [1.0, -3.0, 2.0])
+
+
+def cascade() -> Cascade:
+    scaled = Stage("scaled", linear(), fp.MinMax())
+    voters = (scaled, Stage("stumps", stumps()), Stage("network", NETWORK))
+    return Cascade(Stage("first", linear()), voters, np.array([0.5, 0.25, 0.25]), 3, "extended", 4)
+
+
+SCORINGS: dict[str, Callable[[], Scoring]] = {
+    "linear": linear,
+    "network": lambda: NETWORK,
+    "stumps": stumps,
+    "lightgbm": cache(lambda: test_trees.scoring("lightgbm")),
+    "xgboost": cache(lambda: test_trees.scoring("xgboost")),
+    "cascade": cache(cascade),
+}
+EACH = pytest.mark.parametrize("kind", SCORINGS)
+
+
+@EACH
+def test_a_file_holds_all_of_it(kind: str) -> None:
+    scoring = SCORINGS[kind]()
+    stored = json.loads(json.dumps(scoring.to_dict()))
+    again = scoring_from_dict(stored)
+    assert again.to_dict() == stored
+    assert repr(again) == repr(scoring)
+    scores = scoring.predict(X, 1, OFFSETS)
+    assert again.predict(X, 1, OFFSETS).tolist() == scores.tolist()
+    assert scores.shape == (24,)
+    assert scores.dtype == np.float64
+
+
+@EACH
+def test_contributions_add_up_to_the_scores(kind: str) -> None:
+    scoring = SCORINGS[kind]()
+    given = scoring.contributions(X, OFFSETS)
+    names = given.names or range(scoring.n_features)
+    assert given.values.shape == (24, len(names))
+    if given.base is None:
+        assert kind == "cascade"
+        return
+    total = given.base + given.values.sum(axis=1)
+    assert total == pytest.approx(scoring.predict(X), rel=1e-5, abs=1e-5)
+    if kind in ("linear", "stumps"):  # of features apart: nothing but this one's value counts
+        moved = X.copy()
+        moved[:, 1] += 10.0
+        others = [0, 2, 3]
+        again = scoring.contributions(moved).values[:, others]
+        assert again.tolist() == given.values[:, others].tolist()
+
+
+@EACH
+def test_explanations_have_a_value_per_feature_or_voter(kind: str) -> None:
+    scoring = SCORINGS[kind]()
+    importances = scoring.explain()
+    assert len(importances.values) == len(importances.names or range(scoring.n_features))
+    names = ("a", "b", "c", "d")
+    shown = fp.explain(Model("Some", {}, scoring, None, names, {}))
+    assert shown.kind == importances.kind
+    assert shown.names == (("scaled", "stumps", "network") if kind == "cascade" else names)
+    assert shown.values.tolist() == importances.values.tolist()
+    assert set(shown.steps) == ({"a", "c"} if kind == "stumps" else set())
+
+
+@EACH
+def test_only_cascades_look_at_the_rest_of_a_query(kind: str) -> None:
+    scoring = SCORINGS[kind]()
+    whole, apart = scoring.predict(X, None, OFFSETS), scoring.predict(X)
+    assert scoring.by_query == (kind == "cascade") == (whole.tolist() != apart.tolist())
+    assert list(scoring.stages) == (
+        ["first", "voter 1", "voter 2", "voter 3"] if kind == "cascade" else []
+    )
+
+
+@EACH
+def test_empty_data_and_sparse_data(kind: str) -> None:
+    scoring = SCORINGS[kind]()
+    if kind not in ("lightgbm", "xgboost"):  # which refuse data without rows
+        assert scoring.predict(X[:0]).tolist() == []
+    if kind == "cascade":
+        with pytest.raises(fp.DataError, match="would fill a sparse matrix"):
+            scoring.predict(csr_array(X), None, OFFSETS)
+    else:
+        assert scoring.predict(csr_array(X)) == pytest.approx(scoring.predict(X), abs=1e-12)
+
+
+@EACH
+def test_a_format_takes_the_kinds_that_a_scoring_has(kind: str) -> None:
+    from firstpage.interop.export.export import TARGETS
+
+    scoring = SCORINGS[kind]()
+    model = Model("Some", {}, scoring, None, None, {})
+    for name, target in TARGETS.items():
+        if set(target.kinds) & set(scoring.export_kinds):
+            assert fp.export(model, name).files
+            continue
+        with pytest.raises(fp.DataError, match=r"export|takes") as error:
+            fp.export(model, name)
+        assert "\n" not in str(error.value)
+
+
+def test_what_a_scoring_is_made_of() -> None:
+    made = {kind: make() for kind, make in SCORINGS.items()}
+    assert [kind for kind, s in made.items() if s.coefficients is not None] == ["linear"]
+    assert [kind for kind, s in made.items() if s.network is not None] == ["network"]
+    libraries = {kind: s.library_model for kind, s in made.items() if s.library_model}
+    assert {kind: model.library for kind, model in libraries.items()} == {
+        "lightgbm": "lightgbm", "xgboost": "xgboost",
+    }  # fmt: skip
+    assert [k for k, s in made.items() if s.params is not None] == ["linear", "network", "stumps"]
+    with pytest.raises(AssertionError, match="LinearScoring has no trees"):
+        made["linear"].forest("model")
+
+
+def test_a_cascade_votes_on_the_first_documents_of_each_query() -> None:
+    scoring = cascade()
+    scores = scoring.predict(X, None, OFFSETS)
+    first = linear().predict(X)
+    for lo, hi in pairwise(OFFSETS.tolist()):
+        order = np.argsort(-first[lo:hi], kind="stable")
+        n = hi - lo
+        assert sorted(scores[lo:hi]) == list(range(1, n + 1))
+        assert set(np.argsort(-scores[lo:hi])[:3]) == set(order[:3])
+        assert np.argsort(-scores[lo:hi])[3:].tolist() == order[3:].tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"weights": [1.0]}, "one weight a voter"),
+        ({"weights": [1.0, -1.0, 1.0]}, "not numbers from 0 on"),
+        ({"depth": 0}, "the depth or the credit"),
+        ({"credit": "some"}, "the depth or the credit"),
+        ({"n_features": 5}, "have different features"),
+        ({"voters": []}, "one weight a voter"),
+    ],
+)
+def test_damaged_cascades_are_refused(change: dict, said: str) -> None:
+    with pytest.raises(fp.DataError, match=said):
+        Cascade.from_dict({**cascade().to_dict(), **change})
+
+
+def test_scorers_by_name() -> None:
+    assert scorer("linear") == Linear()
+    assert scorer("mlp(hidden=8)") == MLP(hidden=8)
+    assert scorer("trees(count=5, library=xgboost)") == Trees(count=5, library="xgboost")
+    made = Trees(leaves=7)
+    assert scorer(made) is made
+    assert len({Trees(), Trees(), Trees(options={"max_depth": 3})}) == 2
+    for wrong in (3, None, linear()):
+        with pytest.raises(PartError, match="scorer must be a text such as 'linear', or a scorer"):
+            scorer(wrong)
+    with pytest.raises(PartError, match=r"no scorer 'liner'\. Did you mean 'linear'"):
+        scorer("liner")
