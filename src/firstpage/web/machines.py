@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from html.parser import HTMLParser
 from uuid import uuid4
 
 from sqlalchemy import RowMapping
@@ -13,6 +12,7 @@ from sqlalchemy import RowMapping
 from firstpage.errors import DataError
 from firstpage.labeling.assessors import Assessor, QueryText, Text, Unreadable, Verdict
 from firstpage.web.analysis.choosing import following, wish
+from firstpage.web.sanitize import plain_text
 from firstpage.web.store import projects, tasks, texts, training
 from firstpage.web.store.connect import Store, Tx, iso
 from firstpage.web.store.judging import Desk, Given
@@ -28,7 +28,6 @@ CLOSED = {"draft": "not open yet", "closed": "closed"}
 NO_TIES = "a tie, and this project has none"
 UNREADABLE = "the answer could not be read"
 MAX_UNREADABLE = 3  # answers in a row that cannot be read: the program is not fit for this
-UNSHOWN = ("script", "style", "template")
 
 
 @dataclass
@@ -201,7 +200,7 @@ def text_of(row: RowMapping) -> Text:
 
     Its text is that of the page without tags, with a card's fields or a list's items in lines.
     """
-    parts = [_plain(row["body"]) if row["kind"] == "html" else row["body"]]
+    parts = [plain_text(row["body"]) if row["kind"] == "html" else row["body"]]
     fields = dict(row["fields"] or {})
     items = [without_grade(item) for item in fields.pop("items", ())]
     for number, item in enumerate(items, 1):
@@ -212,31 +211,3 @@ def text_of(row: RowMapping) -> Text:
         row["key"], "\n".join(part for part in parts if part), row["title"], kind=row["kind"],
         fields=fields, items=items, url=row.get("url"),
     )  # fmt: skip
-
-
-def _plain(html: str) -> str:
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    return " ".join("".join(reader.found).split())
-
-
-class _Reader(HTMLParser):
-    """The text of a page, without what a browser does not show."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.found: list[str] = []
-        self._hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self._hidden += tag in UNSHOWN
-        self.found.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden -= tag in UNSHOWN and self._hidden > 0
-        self.found.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.found.append(data)
