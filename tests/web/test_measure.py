@@ -264,7 +264,7 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     with site.store.read() as tx:
         project = projects.by_slug(tx, "books")
     assert project is not None
-    assert project.options["choose"] == "diverse"
+    assert project.options.choose == "diverse"
     words = ["label", "setup", str(tmp_path / "other"), "--choose", "diverse"]
     assert "is for --tool lists" in CliRunner().invoke(app, words).output
     grades = grades_in(site, project)

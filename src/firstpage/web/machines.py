@@ -125,7 +125,7 @@ def _practise(
     if not passed:
         raise DataError(
             f"{person.login!r} answered {right} of {asked} practice questions as expected; this "
-            f"project asks for {project.options['training_pass']:.0%}, so nothing was judged. Run "
+            f"project asks for {project.options.training_pass:.0%}, so nothing was judged. Run "
             "it again for another round, or change the practice."
         )
 

@@ -93,7 +93,7 @@ def _assessor(given: dict[str, Any], project: Project) -> Assessor:
 
     if given["endpoint"] is None:
         return Function(_reported(shared.function(given["function"], "--function"), given))
-    ties = project.options["ties"] or "pairs" not in project.tools
+    ties = project.options.ties or "pairs" not in project.tools
     if given["conflicts"] == "tie" and not ties:
         raise click.UsageError(
             f"--conflicts tie: the project {project.slug!r} has no ties, so nothing could be "

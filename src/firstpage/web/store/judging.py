@@ -278,13 +278,13 @@ def _check_buttons(opened: Opened, given: Given) -> None:
     """Refuse what the project's pages have no button for, or what contradicts itself."""
     if opened.task.tool != "pairs" or given.skipped:
         return
-    if given.bad and not opened.options["bad"]:
+    if given.bad and not opened.options.bad:
         raise DataError("this project has no button for bad documents.")
     if len(given.bad) == 1 and given.outcome != (-1 if given.left in given.bad else 1):
         raise DataError("of one bad document and another, the other one is better.")
     if len(given.bad) > 1 and given.outcome != 0:
         raise DataError("of two bad documents, neither is better.")
-    if given.outcome == 0 and not given.bad and not opened.options["ties"]:
+    if given.outcome == 0 and not given.bad and not opened.options.ties:
         raise DataError("this project has no ties: say which one is better, or skip.")
 
 

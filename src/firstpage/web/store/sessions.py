@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from firstpage.labeling.session.control_questions import Gold
 from firstpage.labeling.session.session import Session
 from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
+from firstpage.web.store.options import Options
 from firstpage.web.store.state import Doc, State, doc, state_of
 from firstpage.web.store.tasks import TaskRow
 
@@ -21,7 +21,7 @@ class Opened:
     task: TaskRow
     session: Session
     docs: dict[str, Doc]
-    options: Mapping[str, Any]
+    options: Options
     barred: str | None = None
 
     def state(self) -> State:
@@ -53,7 +53,7 @@ def _opened(tx: Tx, row: TaskRow) -> Opened:
         [d["key"] for d in found], row.setting, golds=fitting,
         prior=None if None in priors else priors,
     )  # fmt: skip
-    return Opened(row, session, {d["key"]: doc(d, options["rtl"]) for d in found}, options)
+    return Opened(row, session, {d["key"]: doc(d, options.rtl) for d in found}, options)
 
 
 def settle(tx: Tx, task: int) -> None:

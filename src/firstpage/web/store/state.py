@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping
 
 from firstpage.errors import FirstpageError
 from firstpage.labeling.session.session import Session, Shown
+from firstpage.web.store.options import Options
 from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
@@ -87,9 +88,9 @@ def doc(row: RowMapping | Mapping[str, Any], rtl: bool | None = None) -> Doc:
     )  # fmt: skip
 
 
-def shown_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def shown_options(options: Options) -> dict[str, Any]:
     """Those that the judging page needs."""
-    return {name: options[name] for name in ("ties", "bad", "away_after")}
+    return options.model_dump(include={"ties", "bad", "away_after"})
 
 
 def why_closed(task: TaskRow) -> str | None:
@@ -104,7 +105,7 @@ def why_closed(task: TaskRow) -> str | None:
 
 
 def state_of(
-    task: TaskRow, session: Session, docs: Mapping[str, Doc], options: Mapping[str, Any],
+    task: TaskRow, session: Session, docs: Mapping[str, Doc], options: Options,
     barred: str | None = None,
 ) -> State:  # fmt: skip
     """The state of a task; `barred` says why no question is shown."""
