@@ -16,14 +16,16 @@ from firstpage.errors import DataError
 from firstpage.labeling.session.control_questions import Extras, Gold
 from firstpage.labeling.session.estimate import guess, with_confidence
 from firstpage.labeling.session.events import (
-    STRONGEST,
     Event,
     Judged,
     Kind,
+    OutOfStep,
     Revised,
     Setting,
     Switched,
     Undone,
+    apply_event,
+    check_outcome,
 )
 from firstpage.labeling.session.remaining import moment_of, needed, questions_left
 from firstpage.labeling.strategies.every import AnyOrder
@@ -55,10 +57,6 @@ def sides(first: str, second: str, before: Sequence[Judged], seed: int) -> tuple
             return second, first
     flip = np.random.default_rng([seed, len(before)]).random() < 0.5
     return (second, first) if flip else (first, second)
-
-
-class OutOfStep(DataError):
-    """An answer to something else than what is open."""
 
 
 @dataclass(frozen=True)
@@ -254,20 +252,17 @@ class Session:
         return self._shown(question, [*self._standing, event])
 
     def _take(self, event: Event) -> None:
-        """What an event does to the judgments that stand."""
+        """Apply an event; all but a judgment begin the strategy anew."""
+        apply_event(self._standing, event)
         if isinstance(event, Judged):
-            self._standing.append(event)
             return
-        if isinstance(event, Undone):
-            if not self._standing:
-                raise OutOfStep("there is nothing to undo.")
-            self._standing.pop()
-            self._since = min(self._since, len(self._standing))
-        elif isinstance(event, Revised):
-            self._revise(event)
-        else:
+        if isinstance(event, Switched):
             strategy(event.setting.strategy)
             self.setting, self._since = event.setting, len(self._standing)
+        elif isinstance(event, Revised):
+            self._since = len(self._standing)
+        else:
+            self._since = min(self._since, len(self._standing))
         self._at_work = None
 
     def _fits(self, event: Judged) -> None:
@@ -282,17 +277,7 @@ class Session:
                 f"the open question is {shown.left!r} against {shown.right!r} ({shown.kind}), "
                 f"not {event.left!r} against {event.right!r} ({event.kind})."
             )
-        _check(event)
-
-    def _revise(self, event: Revised) -> None:
-        if not 0 <= event.at < len(self._standing):
-            raise OutOfStep(f"there is no judgment {event.at}; {len(self._standing)} stand.")
-        changed = replace(
-            self._standing[event.at], outcome=event.outcome, bad=event.bad, skipped=False
-        )
-        _check(changed)
-        self._standing[event.at] = changed
-        self._since = len(self._standing)
+        check_outcome(event)
 
     def _run(self) -> Run:
         """The strategy where the judgments lead."""
@@ -342,11 +327,3 @@ def chosen(setting: Setting) -> Strategy:
     """The strategy that a setting means."""
     base = strategy(setting.strategy)
     return Refined(base, setting.refine) if setting.refine else base
-
-
-def _check(event: Judged) -> None:
-    if event.right is not None and abs(event.outcome) > STRONGEST:
-        raise DataError(f"the outcome of a comparison is -2 to 2; got {event.outcome!r}.")
-    for name in event.bad:
-        if name not in (event.left, event.right):
-            raise DataError(f"{name!r} cannot be called bad: it is not shown.")
