@@ -51,11 +51,13 @@ def test_texts(row: dict[str, Any], body: str) -> None:
 def test_a_function_does_all_open_work(site) -> None:
     project = site.project(assessors=("ada",), queries=2, documents=5)
     ada = site.person("ada")
-    seen: list[tuple[str, int]] = []
+    seen: list[tuple[int, int]] = []
     longer = Function(lambda query, left, right: "left" if left.body > right.body else "right")
-    done = judge(site.store, project, ada, longer, lambda query, n: seen.append((query, n)))
+    done = judge(site.store, project, ada, longer, lambda n, total: seen.append((n, total)))
     assert done.queries == 2
     assert done.answers == len(seen) > 8
+    assert [n for n, _ in seen] == list(range(1, len(seen) + 1))
+    assert all(n <= total < 40 for n, total in seen)
     with site.store.read() as tx:
         assert {t.state for t in tasks.of_person(tx, project, ada.id)} == {"done"}
     assert judge(site.store, project, ada, longer).answers == 0

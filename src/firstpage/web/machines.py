@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping
 
 from firstpage.errors import DataError
 from firstpage.labeling.assessors import Assessor, QueryText, Text, Unreadable, Verdict
+from firstpage.types import Progress
 from firstpage.web.analysis.choosing import following, wish
 from firstpage.web.sanitize import plain_text
 from firstpage.web.store import projects, tasks, texts, training
@@ -23,7 +24,6 @@ from firstpage.web.store.state import State
 from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
-Watch = Callable[[str, int], None]  # the query, questions asked so far
 CLOSED = {"draft": "not open yet", "closed": "closed"}
 NO_TIES = "a tie, and this project has none"
 UNREADABLE = "the answer could not be read"
@@ -67,23 +67,33 @@ class Done:
 
 
 def judge(
-    store: Store, project: Project, person: Person, assessor: Assessor, watch: Watch | None = None
-) -> Done:
+    store: Store, project: Project, person: Person, assessor: Assessor,
+    progress: Progress | None = None,
+) -> Done:  # fmt: skip
     """Answer all that is open for this person; each answer is durable before the next question.
 
     Practice questions come first, as for people; what keeps a program from working is an error.
+    `progress` is told the questions asked, and those expected in all.
     """
     done = Done()
     _check_open(store, project, person)
     _practise(store, project, person, assessor, done)
     desk = Desk(store, wish)
+    expected = _expected(store, desk, project, person) if progress else 0
     for task in _work(store, project, person):
         for verdict in _judged(store, desk, person, assessor, task, done):
             done.count(verdict)
-            if watch is not None:
-                watch(task.query_key, done.questions)
+            if progress is not None:
+                progress(done.questions, max(expected, done.questions))
         done.queries += 1
     return done
+
+
+def _expected(store: Store, desk: Desk, project: Project, person: Person) -> int:
+    """Return how many questions the open tasks have, at most as far as one can say."""
+    with store.read() as tx:
+        mine = tasks.of_person(tx, project, person.id)
+    return sum(desk.left(task)[1] for task in mine)
 
 
 def _check_open(store: Store, project: Project, person: Person) -> None:

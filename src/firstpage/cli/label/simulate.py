@@ -14,8 +14,9 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
-    from firstpage.labeling.simulation.simulate import Simulation, Watch
+    from firstpage.labeling.simulation.simulate import Simulation
     from firstpage.labeling.simulation.votes import Votes
+    from firstpage.types import Progress
 
 RUNS, RUNS_OF_VOTES = 2000, 30
 
@@ -73,8 +74,8 @@ def command(
     asked: list[int | None] = [*sorted(set(budgets))] or [None]
     found: list[tuple[int | None, Simulation]] = []
     for name in chosen:
-        with shared.counting(name) as watch:
-            results = _simulated(name, recorded, runs, asked, given, watch)
+        with shared.counting(name) as progress:
+            results = _simulated(name, recorded, runs, asked, given, progress)
         found += list(zip(asked, results, strict=True))
     if as_json:
         print(json.dumps(_as_dict(found), indent=2))
@@ -111,7 +112,7 @@ def _check_votes(votes: Path | None) -> None:
 
 def _simulated(
     name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], given: dict[str, Any],
-    watch: Watch | None,
+    progress: Progress | None,
 ) -> list[Simulation]:  # fmt: skip
     from firstpage.labeling.simulation.simulate import World, simulate
     from firstpage.labeling.strategies.refined import Refined
@@ -121,7 +122,7 @@ def _simulated(
     world = World(given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"])
     return simulate(
         how, given["k"], world=world, votes=votes, runs=runs, budgets=budgets,
-        equal=given["equal"], seed=given["seed"], watch=watch, name=name,
+        equal=given["equal"], seed=given["seed"], progress=progress, name=name,
     )  # fmt: skip
 
 
