@@ -7,7 +7,7 @@ import pytest
 from firstpage.web.sanitize import cleaned
 from firstpage.web.store import texts
 from firstpage.web.store.texts import Document, Query
-from tests.web.site import Site
+from tests.web.site import Site, add_query
 
 POLICY = (
     "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; "
@@ -29,7 +29,7 @@ def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
         from firstpage.web.store import projects
 
         project = projects.by_slug(tx, "frames")
-        query = texts.add_query(
+        query = add_query(
             tx, project.id, Query("q", "q", "", (Document("d", title, kind, body),)), 0
         )
         number = texts.documents_of(tx, query)[0]["id"]

@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import text
 
 from firstpage.errors import DataError
-from firstpage.web.store import assigning, log, people, projects, tasks, texts
+from firstpage.web.store import assigning, log, people, projects, tasks
 from firstpage.web.store.connect import Store
 from firstpage.web.store.options import read_options
 from firstpage.web.store.texts import Document, Query
-from tests.web.site import Client, Site, body, jsonl
+from tests.web.site import Client, Site, add_query, body, jsonl, log_rows
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_times_are_kept(both: Site) -> None:
     }  # fmt: skip
     assert ada.answer(ada.state(task), 1, **sent).status_code == 200
     with both.store.read() as tx:
-        row = log.rows(tx, task)[0]
+        row = log_rows(tx, task)[0]
     assert (row["active_ms"], row["paused_ms"], row["away_ms"]) == (2000, 60_000, 0)
     assert row["shown_at"] == "2026-03-01T11:00:00.000000Z"
     assert row["comment"] == "hard"
@@ -177,7 +177,7 @@ def test_time_without_an_answer_is_kept_once(both: Site) -> None:
 
 def only_row(site: Site, task: int) -> dict[str, Any]:
     with site.store.read() as tx:
-        (row,) = log.rows(tx, task)
+        (row,) = log_rows(tx, task)
     return dict(row)
 
 
@@ -302,7 +302,7 @@ def test_hidden_questions_look_like_any_other(site: Site) -> None:
         left, right = (state["question"][s]["key"] for s in ("left", "right"))
         state = ada.answer(state, 1 if left < right else -1).json()
     with site.store.read() as tx:
-        kinds = {row["event"]["kind"] for row in log.rows(tx, task)}
+        kinds = {row["event"]["kind"] for row in log_rows(tx, task)}
     assert kinds == {"judgment", "repeat"}
 
 
@@ -328,7 +328,7 @@ def test_a_lead_switches_the_strategy_in_mid_query(both: Site) -> None:
     assert post(lena, task, "switch", strategy="nonsense").status_code == 400
     ada.judge(task)
     with both.store.read() as tx:
-        kept = log.rows(tx, task)
+        kept = log_rows(tx, task)
         row = tasks.get(tx, task)
     assert kept[1]["event"]["event"] == "switched"
     assert row.state == "done"
@@ -457,7 +457,7 @@ def test_who_left_judges_no_more(site: Site) -> None:
 def test_a_query_of_one_document_is_done_at_once(site: Site) -> None:
     made, lena = site.project(queries=1), site.person("lena")
     with site.store.write() as tx:
-        texts.add_query(tx, made.id, Query("one", "one", documents=(Document("only"),)), 1)
+        add_query(tx, made.id, Query("one", "one", documents=(Document("only"),)), 1)
         assigning.deal(tx, made, lena)
         ada = people.by_login(tx, "ada")
         assert ada is not None

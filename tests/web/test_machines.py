@@ -11,7 +11,7 @@ from firstpage.errors import DataError
 from firstpage.labeling.assessors import Function
 from firstpage.web.machines import judge, text_of
 from firstpage.web.store import projects, tasks, texts
-from tests.web.site import jsonl
+from tests.web.site import add_documents, jsonl
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_function_gets_ids_titles_and_fields(site) -> None:
         project = projects.by_slug(tx, "books")
         row = texts.of_project(tx, project.id)[0]
         card = texts.Document("c", "Card", "card", fields={"price": 3}, url="http://a/b")
-        texts.add_documents(tx, row["id"], [card], start=2)
+        add_documents(tx, row["id"], [card], start=2)
     seen: dict[str, Any] = {}
 
     def taste(query: Any, left: Any, right: Any) -> int:

@@ -27,7 +27,7 @@ from tests.web.compare import (
     lists_project,
     outcome,
 )
-from tests.web.site import Site, jsonl
+from tests.web.site import Site, jsonl, log_rows
 
 API = "/api/v1/projects/books"
 
@@ -98,9 +98,7 @@ def test_hidden_repeats_and_known_answers_are_no_second_opinion(site: Site) -> N
     site.client("lena").post(f"{API}/import", files={"golds": ("g.jsonl", known)})
     client.judge(task, lambda a, b: 1)
     with site.store.read() as tx:
-        from firstpage.web.store import log
-
-        kinds = [row["event"]["kind"] for row in log.rows(tx, task)]
+        kinds = [row["event"]["kind"] for row in log_rows(tx, task)]
     assert {"repeat", "gold"} < set(kinds)
     assert len(stand(site)) == kinds.count("judgment") == 10
 

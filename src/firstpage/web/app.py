@@ -1,10 +1,8 @@
-"""The application: the API, the documents' frames, and the pages where they are installed."""
+"""The application: the API, the documents' frames and the pages."""
 
 from __future__ import annotations
 
 import hmac
-from importlib import import_module
-from importlib.util import find_spec
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.encoders import jsonable_encoder
@@ -14,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from firstpage import __version__
 from firstpage.errors import FirstpageError
-from firstpage.web import frames
+from firstpage.web import frames, pages
 from firstpage.web.analysis.choosing import wish
 from firstpage.web.api import (
     accounts,
@@ -57,11 +55,8 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     app.add_api_route("/health", _health, include_in_schema=False)
     if given.open:
         app.add_api_route("/open", _let_in, include_in_schema=False)
-    if find_spec("firstpage.web.pages") is not None:
-        pages = import_module("firstpage.web.pages")
-        app.include_router(pages.router)
-        if hasattr(pages, "install"):
-            pages.install(app)
+    app.include_router(pages.router)
+    pages.install(app)
     app.add_exception_handler(FirstpageError, _say)
     app.add_exception_handler(Repeated, _say)
     app.add_exception_handler(RequestValidationError, _say_invalid)

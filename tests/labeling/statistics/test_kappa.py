@@ -13,17 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.errors import DataError
-from firstpage.labeling.statistics.agreement import by_assessor, pair_overlaps
+from firstpage.labeling.statistics.agreement import by_assessor, pair_answers, pair_overlaps
 from firstpage.labeling.statistics.agreement import total as all_of
 from firstpage.labeling.statistics.consistency import Triads, position_bias, triads
 from firstpage.labeling.statistics.intervals import Share
 from firstpage.labeling.statistics.kappa import (
     Ratings,
     fleiss_kappa,
-    grade_ratings,
     krippendorff_alpha,
-    label_ratings,
-    pair_ratings,
     relation_ratings,
 )
 from firstpage.labeling.statistics.records import Record
@@ -187,17 +184,12 @@ def test_units_of_results_and_records():
         ("q", "v", "pairs"): {"a": 1.0, "b": 2.0},
         ("q", "v", "grades"): {"a": 9.0},
     }
-    assert label_ratings(results, "pairs").counts.tolist() == [[1, 1], [1, 1]]
     assert relation_ratings(results, "pairs").counts.tolist() == [[1, 1], [1, 1]]  # both ways
-    rows = [
-        Record("q", "u", "grades", "a", grade=1),
-        Record("q", "v", "grades", "a", grade=2),
-        Record("q", "v", "grades", "a", grade=1),  # thought again
-        Record("q", "u", "pairs", "a", "b", 1),
-        Record("q", "v", "pairs", "b", "a", 0),
-    ]
-    assert grade_ratings(rows).counts.tolist() == [[2]]
-    assert pair_ratings(rows).counts.tolist() == [[0, 1, 1], [1, 1, 0]]
+    answers = pair_answers(
+        [Record("q", "u", "pairs", "a", "b", 1), Record("q", "v", "pairs", "b", "a", 0)]
+    )
+    units = Ratings.of_units((q, given.values()) for (q, _, _), given in answers.items())
+    assert units.both_ways().counts.tolist() == [[0, 1, 1], [1, 1, 0]]
 
 
 def test_names_of_documents_do_not_matter():
@@ -237,7 +229,8 @@ def test_real_votes(real_data):
             for v in csv.DictReader(lines)
         ]
     assert len(rows) == 41_750
-    ratings = pair_ratings(rows)
+    answers = pair_answers(rows).items()
+    ratings = Ratings.of_units((q, given.values()) for (q, _, _), given in answers).both_ways()
     alpha = krippendorff_alpha(ratings, "ordinal", rounds=40)
     kappa = fleiss_kappa(ratings, rounds=2)
     overlaps = pair_overlaps(rows)

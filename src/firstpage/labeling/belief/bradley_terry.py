@@ -21,11 +21,10 @@ def bradley_terry(
     left: Sequence[int] | Array,
     right: Sequence[int] | Array,
     outcome: Sequence[int] | Array,
-    penalty: float = PENALTY,
 ) -> Floats:
     """Utilities with P(left wins) = 1 / (1 + exp(u_right - u_left)), their mean 0.
 
-    Maximises the log likelihood less `penalty` / 2 times the sum of squares, which keeps documents
+    Maximises the log likelihood less `PENALTY` / 2 times the sum of squares, which keeps documents
     finite that always win, and puts those that nobody judged, or a group that nobody compared with
     the others, at 0.
     """
@@ -37,7 +36,7 @@ def bradley_terry(
         np.add.at(points, one, sign * half)
     found = np.zeros(n)
     for _ in range(STEPS):
-        step = _newton(found, games, points, penalty)
+        step = _newton(found, games, points, PENALTY)
         longest = float(np.abs(step).max(initial=0.0))
         found = found + step * min(1.0, LONGEST / max(longest, CLOSE))
         if longest < CLOSE:

@@ -74,7 +74,6 @@ def prior(
     scores: Sequence[float] | None = None,
     features: Array | None = None,
     trust: float = TRUST,
-    margin: float = MARGIN,
 ) -> Utilities:
     """The belief before any answer: utilities of variance spread^2 around 0.
 
@@ -89,7 +88,7 @@ def prior(
         mean = trust * spread * np.asarray(ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
         left *= 1.0 - trust * trust
     covariance = np.eye(n) if features is None else _alike(np.asarray(features, np.float64), n)
-    return Utilities(mean, left * covariance, margin, spread=spread)
+    return Utilities(mean, left * covariance, spread=spread)
 
 
 def _alike(features: Floats, n: int) -> Floats:

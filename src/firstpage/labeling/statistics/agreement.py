@@ -62,11 +62,6 @@ class Agreement:
     def __add__(self, other: Agreement) -> Agreement:
         return Agreement(self.counts + other.counts)
 
-    @property
-    def turned(self) -> Agreement:
-        """The other assessor in the rows."""
-        return Agreement(self.counts.T)
-
     def symmetrised(self) -> Agreement:
         """Every pair in both orientations and both orders of the assessors, a quarter each.
 

@@ -52,9 +52,9 @@ class NotJudged:
     why: str = "not judged: everything was skipped"
 
 
-def truths(tx: Tx, project: Project, tool: str | None = None) -> list[Truth]:
-    """Every query that somebody judged under the tool, the project's own if none is named."""
-    return judged_queries(tx, project, tool)[0]
+def truths(tx: Tx, project: Project) -> list[Truth]:
+    """Return every query that somebody judged under the project's own tool."""
+    return judged_queries(tx, project)[0]
 
 
 def judged_queries(
