@@ -51,6 +51,12 @@ def spelled(counts):
     )
 
 
+def pair_ratings(records):
+    """Raw answers: a unit is a pair of documents, a value their relation, seen both ways."""
+    answers = pair_answers(records).items()
+    return Ratings.of_units((query, given.values()) for (query, _, _), given in answers).both_ways()
+
+
 def plain_alpha(units, metric):
     """1 - Do/De from all ordered couples of values, as the definition reads."""
     units = [[v for v in unit if not math.isnan(v)] for unit in units]
@@ -185,11 +191,11 @@ def test_units_of_results_and_records():
         ("q", "v", "grades"): {"a": 9.0},
     }
     assert relation_ratings(results, "pairs").counts.tolist() == [[1, 1], [1, 1]]  # both ways
-    answers = pair_answers(
-        [Record("q", "u", "pairs", "a", "b", 1), Record("q", "v", "pairs", "b", "a", 0)]
-    )
-    units = Ratings.of_units((q, given.values()) for (q, _, _), given in answers.items())
-    assert units.both_ways().counts.tolist() == [[0, 1, 1], [1, 1, 0]]
+    rows = [
+        Record("q", "u", "pairs", "a", "b", 1),
+        Record("q", "v", "pairs", "b", "a", 0),
+    ]
+    assert pair_ratings(rows).counts.tolist() == [[0, 1, 1], [1, 1, 0]]
 
 
 def test_names_of_documents_do_not_matter():
@@ -229,8 +235,7 @@ def test_real_votes(real_data):
             for v in csv.DictReader(lines)
         ]
     assert len(rows) == 41_750
-    answers = pair_answers(rows).items()
-    ratings = Ratings.of_units((q, given.values()) for (q, _, _), given in answers).both_ways()
+    ratings = pair_ratings(rows)
     alpha = krippendorff_alpha(ratings, "ordinal", rounds=40)
     kappa = fleiss_kappa(ratings, rounds=2)
     overlaps = pair_overlaps(rows)
