@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.control_questions import APART, Gold
 from firstpage.labeling.session.events import (
     Judged,
     OutOfStep,
@@ -27,7 +26,7 @@ from firstpage.labeling.session.events import (
     setting_from,
     to_dict,
 )
-from firstpage.labeling.session.session import Session, Shown
+from firstpage.labeling.session.session import APART, Gold, Session, Shown
 
 NAMES = [f"d{i}" for i in range(20)]
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort", "pairs"]

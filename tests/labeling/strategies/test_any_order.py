@@ -7,9 +7,8 @@ import pytest
 
 from firstpage.labeling.session.events import Judged, OutOfStep, Setting
 from firstpage.labeling.session.session import Session
-from firstpage.labeling.strategies.every import AnyOrder, EveryPair
-from firstpage.labeling.strategies.run import Steps, begin
-from firstpage.labeling.strategies.strategy import Answer, Compare, Task
+from firstpage.labeling.strategies.exhaustive import AnyOrder, EveryPair
+from firstpage.labeling.strategies.strategy import Answer, Compare, Steps, Task, begin
 
 DOCS = ["a", "b", "c", "d", "e"]
 EVERY = Setting("pairs", k=3, seed=4)

@@ -115,7 +115,7 @@ def _simulated(
     progress: Progress | None,
 ) -> list[Simulation]:  # fmt: skip
     from firstpage.labeling.simulation.simulate import World, simulate
-    from firstpage.labeling.strategies.refined import Refined
+    from firstpage.labeling.strategies.adaptive import Refined
     from firstpage.labeling.strategies.registry import strategy
 
     how = Refined(strategy(name), given["refine"]) if given["refine"] else strategy(name)

@@ -13,8 +13,13 @@ from typing import Any
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.control_questions import Extras, Gold
-from firstpage.labeling.session.estimate import guess, with_confidence
+from firstpage.labeling.session.estimate import (
+    guess,
+    moment_of,
+    needed,
+    questions_left,
+    with_confidence,
+)
 from firstpage.labeling.session.events import (
     Event,
     Judged,
@@ -27,21 +32,74 @@ from firstpage.labeling.session.events import (
     apply_event,
     check_outcome,
 )
-from firstpage.labeling.session.remaining import moment_of, needed, questions_left
-from firstpage.labeling.strategies.every import AnyOrder
-from firstpage.labeling.strategies.refined import Refined
+from firstpage.labeling.strategies.adaptive import Refined
+from firstpage.labeling.strategies.exhaustive import AnyOrder
 from firstpage.labeling.strategies.registry import strategy
-from firstpage.labeling.strategies.run import Run, begin
 from firstpage.labeling.strategies.strategy import (
     Answer,
     Asked,
     Compare,
     Grade,
     Question,
+    Run,
     Strategy,
     Task,
     TopK,
+    begin,
 )
+
+APART = 5  # a question is not repeated before so many others
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A question whose answer is known: 1, the left one is better, -1 or 0; or a grade."""
+
+    left: str
+    right: str | None
+    outcome: int
+
+
+@dataclass(frozen=True)
+class Extras:
+    """Which extra question is due.  It depends on the log and the seed alone, so replay agrees."""
+
+    golds: tuple[Gold, ...] = ()
+
+    def due(self, setting: Setting, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
+        """The extra question to show now, if any: never the first, never two in a row."""
+        if not log or log[-1].kind != "judgment" or not (setting.repeats or setting.golds):
+            return None
+        plain = [event for event in log if event.kind == "judgment"]
+        rng = np.random.default_rng([setting.seed, len(plain), 1])
+        chance = rng.random()
+        if chance < setting.golds:
+            return self._gold(log)
+        if chance < setting.golds + setting.repeats:
+            return _repeat(plain[:-APART], log, rng)
+        return None
+
+    def _gold(self, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
+        """The first one not yet asked."""
+        seen = {(event.left, event.right) for event in log if event.kind == "gold"}
+        for gold in self.golds:
+            if (gold.left, gold.right) not in seen:
+                return gold.left, gold.right, "gold"
+        return None
+
+
+def _repeat(
+    plain: Sequence[Judged], log: Sequence[Judged], rng: np.random.Generator
+) -> tuple[str, str | None, Kind] | None:
+    """One of the older judgments that was not repeated yet, with sides swapped half of the time."""
+    seen = {frozenset((e.left, e.right)) for e in log if e.kind == "repeat"}
+    old = [e for e in plain if frozenset((e.left, e.right)) not in seen and not e.skipped]
+    if not old:
+        return None
+    event = old[int(rng.integers(len(old)))]
+    if event.right is not None and rng.random() < 0.5:
+        return event.right, event.left, "repeat"
+    return event.left, event.right, "repeat"
 
 
 def sides(first: str, second: str, before: Sequence[Judged], seed: int) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.errors import DataError
 from firstpage.labeling.session.estimate import guess
-from firstpage.labeling.strategies.grades import GRADES
+from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,

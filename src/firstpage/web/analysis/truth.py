@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from firstpage.labeling.belief.consensus import consensus
+from firstpage.labeling.belief.posterior_ranks import consensus
 from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Grade, Question
 from firstpage.web.analysis.records import Sitting, keys_by_query, sittings
 from firstpage.web.store import texts

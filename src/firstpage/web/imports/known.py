@@ -9,7 +9,7 @@ from typing import Any
 
 from firstpage.data.formats.row_reader import Row
 from firstpage.errors import DataError
-from firstpage.labeling.strategies.grades import GRADES
+from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import (
     Unread,

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firstpage.errors import DataError
+from firstpage.labeling.session.estimate import Moment, questions_left
 from firstpage.labeling.session.events import Event, Judged, OutOfStep, Revised, Switched, Undone
-from firstpage.labeling.session.remaining import Moment, questions_left
 from firstpage.labeling.session.session import Session
-from firstpage.labeling.strategies.grades import GRADES
+from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.labeling.strategies.registry import check_documents
 from firstpage.web.store import assigning, audit, log, projects, tasks, training
 from firstpage.web.store.connect import Store, Tx

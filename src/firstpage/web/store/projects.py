@@ -11,7 +11,7 @@ from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import DEFAULT_STRATEGY, Setting, setting_from
-from firstpage.labeling.strategies.grades import FiveGrade
+from firstpage.labeling.strategies.exhaustive import FiveGrade
 from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents, strategy
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx

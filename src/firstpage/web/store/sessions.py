@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.labeling.session.control_questions import Gold
-from firstpage.labeling.session.session import Session
+from firstpage.labeling.session.session import Gold, Session
 from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import Options
