@@ -14,8 +14,7 @@ from firstpage.cli import app
 from firstpage.data.preferences.files import read_preferences
 from firstpage.data.preferences.utility import read_utility
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.web.analysis.compared import Compared, compared
-from firstpage.web.analysis.measure import Learned, learn, learned
+from firstpage.web.analysis.measure import Compared, Learned, compared, learn, learned
 from firstpage.web.store import projects
 from firstpage.web.store.texts import Query
 from tests.web.compare import (

@@ -25,14 +25,13 @@ from firstpage.web.api import (
     team,
 )
 from firstpage.web.guard import Guard
-from firstpage.web.refusals import headers_of, status_of
-from firstpage.web.security import ServeSettings, set_login_cookie, store_of
+from firstpage.web.security import ServeSettings, headers_of, set_login_cookie, status_of, store_of
 from firstpage.web.sign_in import Gate
 from firstpage.web.store import assigning, logins, people
 from firstpage.web.store.connect import Store
 from firstpage.web.store.judging import Desk, Repeated
 from firstpage.web.store.projects import every_project, members
-from firstpage.web.store.state import Conflict
+from firstpage.web.store.sessions import Conflict
 
 LOCAL = people.LOCAL
 API = "/api/v1"

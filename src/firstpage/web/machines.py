@@ -20,7 +20,7 @@ from firstpage.web.store.judging import Desk, Given
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
-from firstpage.web.store.state import State
+from firstpage.web.store.sessions import State
 from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 

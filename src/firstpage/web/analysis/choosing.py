@@ -14,8 +14,7 @@ from typing import Any
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import choose
 from firstpage.dcglearn.advice import FEWEST
-from firstpage.web.analysis.compared import Grades, lists_of
-from firstpage.web.analysis.measure import Learned, learned
+from firstpage.web.analysis.measure import Grades, Learned, learned, lists_of
 from firstpage.web.store import projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project

@@ -24,8 +24,16 @@ from firstpage.web.store import assigning, audit, log, projects, tasks, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
-from firstpage.web.store.sessions import Opened, caught_up, result_of
-from firstpage.web.store.state import Conflict, Doc, NotThere, State, why_closed
+from firstpage.web.store.sessions import (
+    Conflict,
+    Doc,
+    NotThere,
+    Opened,
+    State,
+    caught_up,
+    result_of,
+    why_closed,
+)
 from firstpage.web.store.tasks import TaskRow
 
 KEPT = 1000  # sessions at hand at most

@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping, bindparam, func, select
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project, get
-from firstpage.web.store.state import Asked, QueryText, State, doc, shown_options
+from firstpage.web.store.sessions import Asked, QueryText, State, doc, shown_options
 from firstpage.web.store.tables import golds, queries, trained
 from firstpage.web.store.tasks import TaskRow
 
