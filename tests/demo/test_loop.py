@@ -73,7 +73,7 @@ def test_first_results_are_counted(done: Path, figures: dict) -> None:
 
 
 def test_work_is_in_the_application(done: Path, figures: dict) -> None:
-    from firstpage.web.analysis.progress import progress
+    from firstpage.web.analysis.figures import progress
     from firstpage.web.store.connect import Store
     from firstpage.web.store.projects import by_slug
 

@@ -166,19 +166,20 @@ def work(
     progress: Progress | None,
 ) -> None:
     """Each answers all that is open for them, at the application's own desk."""
-    seen: set[tuple[str, str]] = set()
+    before = 0
     for login, assessor in everyone.items():
         with store.read() as tx:
             person = people.by_login(tx, login)
-        assert person is not None
+            assert person is not None
+            mine = len(tasks.of_person(tx, project, person.id))
 
-        def watch(query: str, answers: int, login: str = login) -> None:
-            seen.add((login, query))
+        def watch(asked: int, expected: int, before: int = before, mine: int = mine) -> None:
             if progress is not None:
-                progress(len(seen) - 1, total)
+                progress(before + mine * asked // expected, total)
 
         with quiet_blas():
             judge(store, project, person, assessor, watch)
+        before += mine
 
 
 def finished(store: Store, project: Project, login: str) -> set[str]:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.statistics.agreement import Agreement, result_overlaps, total
-from firstpage.labeling.statistics.contrast import contrast
+from firstpage.labeling.statistics.agreement import Agreement, contrast, result_overlaps, total
 from firstpage.labeling.statistics.records import Record
 from firstpage.labeling.statistics.study import study
 from firstpage.papers.niu2012.labeling import Crowd

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -77,7 +76,9 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
                 f"there is no assessor {login!r} in {chosen.slug!r}; add them: "
                 f"firstpage label add {project}{which} --assessor {login}"
             )
-        done = judge(store, chosen, person, _assessor(given, chosen), _told)
+        assessor = _assessor(given, chosen)
+        with shared.counting(login) as progress:
+            done = judge(store, chosen, person, assessor, progress)
     print(
         f"{login}: {done.queries} queries, {done.answers} answers, {done.skipped.total()} skipped, "
         f"{done.seconds:.1f} s, "
@@ -93,7 +94,7 @@ def _assessor(given: dict[str, Any], project: Project) -> Assessor:
 
     if given["endpoint"] is None:
         return Function(_reported(shared.function(given["function"], "--function"), given))
-    ties = project.options["ties"] or "pairs" not in project.tools
+    ties = project.options.ties or "pairs" not in project.tools
     if given["conflicts"] == "tie" and not ties:
         raise click.UsageError(
             f"--conflicts tie: the project {project.slug!r} has no ties, so nothing could be "
@@ -144,8 +145,3 @@ def _notes(done: Done, longest: int) -> Iterator[str]:
         )
     if done.pictures:
         yield f"{len(done.pictures)} documents are pictures; the program read only their titles."
-
-
-def _told(query: str, questions: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{query}: {questions} questions", end="", file=sys.stderr)

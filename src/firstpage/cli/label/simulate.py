@@ -13,8 +13,9 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
-    from firstpage.labeling.simulation.simulate import Simulation, Watch
+    from firstpage.labeling.simulation.simulate import Simulation
     from firstpage.labeling.simulation.votes import Votes
+    from firstpage.types import Progress
 
 RUNS, RUNS_OF_VOTES = 2000, 30
 
@@ -68,8 +69,8 @@ def command(
     asked: list[int | None] = [*sorted(set(budgets))] or [None]
     found: list[tuple[int | None, Simulation]] = []
     for name in chosen:
-        with shared.counting(name) as watch:
-            results = _simulated(name, recorded, runs, asked, given, watch)
+        with shared.counting(name) as progress:
+            results = _simulated(name, recorded, runs, asked, given, progress)
         found += list(zip(asked, results, strict=True))
     if as_json:
         print(json.dumps(_as_dict(found), indent=2))
@@ -96,17 +97,17 @@ def _votes(path: Path | None) -> list[Votes] | None:
 
 def _simulated(
     name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], given: dict[str, Any],
-    watch: Watch | None,
+    progress: Progress | None,
 ) -> list[Simulation]:  # fmt: skip
     from firstpage.labeling.simulation.simulate import World, simulate
-    from firstpage.labeling.strategies.refined import Refined
+    from firstpage.labeling.strategies.adaptive import Refined
     from firstpage.labeling.strategies.registry import strategy
 
     how = Refined(strategy(name), given["refine"]) if given["refine"] else strategy(name)
     world = World(given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"])
     return simulate(
         how, given["k"], world=world, votes=votes, runs=runs, budgets=budgets,
-        equal=given["equal"], seed=given["seed"], watch=watch, name=name,
+        equal=given["equal"], seed=given["seed"], progress=progress, name=name,
     )  # fmt: skip
 
 

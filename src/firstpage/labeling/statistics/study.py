@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from firstpage.labeling.statistics.agreement import (
+    FIGURES,
     SIGNS,
     Agreement,
     ChiSquared,
@@ -14,6 +15,8 @@ from firstpage.labeling.statistics.agreement import (
     by_query,
     caution,
     compare_methods,
+    contrast,
+    estimate,
     pair_overlaps,
     result_overlaps,
     total,
@@ -26,7 +29,6 @@ from firstpage.labeling.statistics.consistency import (
     self_consistency,
     triads,
 )
-from firstpage.labeling.statistics.contrast import FIGURES, contrast, estimate
 from firstpage.labeling.statistics.effort import Effort, effort_by
 from firstpage.labeling.statistics.intervals import Interval, shown
 from firstpage.labeling.statistics.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings

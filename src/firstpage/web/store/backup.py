@@ -28,8 +28,7 @@ from firstpage.data.io.files import check_readable, open_bytes, suffix_of, write
 from firstpage.errors import DataError, at
 from firstpage.folders import replacing
 from firstpage.web.store import invitations
-from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, short
-from firstpage.web.store.migrate import present
+from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, present_version, short
 from firstpage.web.store.tables import metadata
 
 FORMAT = "firstpage-backup"
@@ -290,7 +289,7 @@ def _unpacked(path: Path) -> Iterator[Store]:
         _check_sqlite(path, mine)
         copy = Store(f"sqlite:///{mine}")
         try:
-            if present(copy) is None:
+            if present_version(copy) is None:
                 raise DataError(f"{path}: this is no backup of Firstpage (it lacks our tables).")
             yield copy.prepare()
         finally:

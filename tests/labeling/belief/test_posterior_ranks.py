@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from firstpage.labeling.belief.consensus import consensus
+from firstpage.labeling.belief.posterior_ranks import consensus
 from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Grade
 
 
