@@ -24,7 +24,7 @@ import numpy as np
 import firstpage as fp
 from aggregate_peers import peers
 from common import cpu_seconds, seconds, show, versions
-from firstpage.aggregation.registry import METHODS, method
+from firstpage.aggregation.methods import METHODS, method
 
 DOCS = 100
 PEERS = ("KwikSort", "BioConsert")  # of corankco

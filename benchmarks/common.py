@@ -46,7 +46,7 @@ def versions(*packages: str) -> str:
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     print()
     print(Table(head, rows, title=title, note=note).text(), flush=True)

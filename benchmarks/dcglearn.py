@@ -23,11 +23,11 @@ import numpy as np
 
 from common import cpu_seconds, peer, seconds, show, versions
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.dcglearn.cone import cone
 from firstpage.dcglearn.pairs import Pairs, encode
 from firstpage.dcglearn.simulation import reversed_pairs, world
 from firstpage.dcglearn.solver import Optimum, solve
 from firstpage.dcglearn.sums import Sums
+from firstpage.dcglearn.weights import cone
 
 K, L = 10, 5
 MARGINS = np.ones(3)

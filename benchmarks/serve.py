@@ -215,7 +215,7 @@ def measured(
 
 def wrong(files: list[Path], X: np.ndarray, answers: dict[str, list[str]]) -> int:
     """Answers that are not the scores of the model they name."""
-    from firstpage.serving.served import load
+    from firstpage.serving.served_model import load
 
     known = {served.digest: served for served in map(load, files)}
     offsets = np.array([0, len(X)])
@@ -262,7 +262,7 @@ def main() -> None:
             "wrong", "new files", "models seen"]  # fmt: skip
     load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
     title = f"{CANDIDATES} candidates x {FEATURES} features, {given.model}, {given.seconds:g} s"
-    note = versions("uvicorn", "h11", "uvloop", "orjson") + f"; load of the machine {load}"
+    note = versions("uvicorn", "h11", "uvloop", "starlette", "msgspec") + f"; load of the machine {load}"
     show(title, head, rows, note)
     for problem in failed[:20]:
         print(f"WRONG: {problem}")

@@ -2,8 +2,8 @@
 # What tests need beside Python: a browser and a database server.  Installed where that is allowed;
 # elsewhere the tests that need them are skipped, and say so.
 missing=""
-command -v chromium >/dev/null || command -v chromium-browser >/dev/null ||
-  command -v google-chrome >/dev/null || missing="$missing chromium"
+# The headless shell does a third of the work of a whole browser; either will do.
+command -v chromium-headless-shell >/dev/null || missing="$missing chromium-headless-shell"
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null ||
   missing="$missing postgresql"
 [ -z "$missing" ] && exit 0
@@ -16,5 +16,10 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   apt-get update -qq &&
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing \
       >/dev/null && exit 0
+fi
+if [ "$missing" = " chromium-headless-shell" ]; then
+  for browser in chromium chromium-browser google-chrome; do
+    command -v $browser >/dev/null && exit 0
+  done
 fi
 echo "NOT INSTALLED:$missing. Tests that need them will be SKIPPED; install them, or run as root."

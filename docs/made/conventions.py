@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from firstpage.measures.conventions import Convention
+from firstpage.measures.measure import Convention
 from firstpage.measures.registry import conventions
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 HERE = Path(__file__).parent
 
@@ -21,7 +21,7 @@ def conventions_page() -> str:
         [
             "# Conventions",
             "",
-            "Made by `make docs` from `firstpage.measures.conventions`.",
+            "Made by `make docs` from `firstpage.measures.measure`.",
             "",
             "Tools mean different things by one name. Say which you mean with `--convention` or",
             "`convention=`; single settings can be changed beside it (`--ties file --rel 2`).",

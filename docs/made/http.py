@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tempfile import TemporaryDirectory
 
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 
 def api_page() -> str:

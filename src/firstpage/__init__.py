@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from firstpage.dcglearn.certificates.verdicts import verdicts as verdicts
     from firstpage.dcglearn.coherence import coherence as coherence
     from firstpage.dcglearn.intervals import intervals as intervals
+    from firstpage.dcglearn.intervals import position_test as position_test
     from firstpage.dcglearn.learn import DCGLearn as DCGLearn
-    from firstpage.dcglearn.position import position_test as position_test
     from firstpage.demo.collection import stdlib_collection as stdlib_collection
     from firstpage.errors import DataError as DataError
     from firstpage.errors import FirstpageError as FirstpageError
@@ -82,9 +82,9 @@ if TYPE_CHECKING:
     from firstpage.losses.registry import loss as loss
     from firstpage.measures.compare import Comparison as Comparison
     from firstpage.measures.compare import compare as compare
-    from firstpage.measures.conventions import Convention as Convention
     from firstpage.measures.evaluate import Evaluation as Evaluation
     from firstpage.measures.evaluate import evaluate as evaluate
+    from firstpage.measures.measure import Convention as Convention
     from firstpage.measures.measure import Measure as Measure
     from firstpage.measures.registry import measure as measure
     from firstpage.papers.theory.consistency import consistency as consistency
@@ -139,9 +139,8 @@ _MODULES = {
     "dcglearn.advice": ["advice"],
     "dcglearn.certificates.verdicts": ["verdicts"],
     "dcglearn.coherence": ["coherence"],
-    "dcglearn.intervals": ["intervals"],
+    "dcglearn.intervals": ["intervals", "position_test"],
     "dcglearn.learn": ["DCGLearn"],
-    "dcglearn.position": ["position_test"],
     "demo.collection": ["stdlib_collection"],
     "errors": ["DataError", "FirstpageError", "FirstpageWarning", "MeasureError"],
     "interop.export.export": ["Export", "export"],
@@ -155,9 +154,8 @@ _MODULES = {
     "labeling.statistics.study": ["study"],
     "losses.registry": ["loss"],
     "measures.compare": ["Comparison", "compare"],
-    "measures.conventions": ["Convention"],
     "measures.evaluate": ["Evaluation", "evaluate"],
-    "measures.measure": ["Measure"],
+    "measures.measure": ["Convention", "Measure"],
     "measures.registry": ["measure"],
     "papers.theory.consistency": ["consistency"],
     "papers.theory.sensitivity": ["order_sensitive"],

@@ -1,7 +1,8 @@
-"""Array types, named once."""
+"""Types that many modules use, named once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,3 +14,5 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
 Bools: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[Any]
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with how much is done, and with how much there is in all."""

@@ -9,7 +9,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.aggregation.costs import CostReport
-from firstpage.aggregation.registry import method
+from firstpage.aggregation.methods import method
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from tests.aggregation import reference as ref

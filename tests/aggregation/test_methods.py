@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.aggregation.registry import METHODS, about, method
+from firstpage.aggregation.methods import METHODS, about, method
 from firstpage.errors import DataError
 from firstpage.kernels.compiler import decorators
 from firstpage.kernels.voting.exact_kemeny import order_components

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
-from firstpage.aggregation.registry import METHODS, method
+from firstpage.aggregation.methods import METHODS, method
 
 tables = st.integers(1, 4).flatmap(
     lambda rankers: st.integers(1, 9).flatmap(

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.cli import app, shared
+from firstpage.errors import DataError, FirstpageError
 from firstpage.web.store import invitations, people, tasks
 from firstpage.web.store.connect import Store
 from firstpage.web.store.judging import Desk, Given
 from firstpage.web.store.log import Timing
 from firstpage.web.store.projects import the_project
 from tests.labeling.endpoint import Stub, served
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("demo",),
+        ("label", "setup", "p"),
+        ("label", "serve", "p"),
+        ("label", "backup", "p", "-o", "p.db"),
+        ("label", "restore", "p.db", "p"),
+        ("label", "export", "p", "-o", "p.qrels"),
+        ("label", "judge", "p", "--assessor", "ada", "--function", "m:f"),
+        ("label", "add", "p", "--assessor", "ada"),
+        ("label", "link", "p", "ada"),
+        ("label", "stats", "p"),
+    ],
+)
+def test_what_to_install_is_said_before_the_application_is_loaded(monkeypatch, words) -> None:
+    monkeypatch.setattr(shared, "find_spec", lambda name: None)
+    for name in [name for name in sys.modules if name.startswith("firstpage.web")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    error = CliRunner().invoke(app, words).exception
+    assert isinstance(error, FirstpageError)
+    assert "pip install 'firstpage[web]'" in str(error)
 
 
 @pytest.fixture
@@ -344,9 +371,9 @@ def test_options_without_effect_are_refused_or_told(run, tmp_path: Path, monkeyp
     Path("golds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in golds))
     words = ("label", "setup", "labels", "--documents", "documents.jsonl")
     for more, says in (
-        (("--gold-share", 0.1), "needs --golds"), (("--depth", 9), "--depth is for --run"),
-        (("--tool", "grades", "--strategy", "heap"), "--strategy is for --tool pairs"),
-        (("--tool", "grades", "--refine", 3), "--refine is for --tool pairs"),
+        (("--gold-share", 0.1), "needs --golds"), (("--depth", 9), "--depth goes with --run"),
+        (("--tool", "grades", "--strategy", "heap"), "--strategy goes with --tool pairs"),
+        (("--tool", "grades", "--refine", 3), "--refine goes with --tool pairs"),
     ):  # fmt: skip
         done = run(*words, *more)
         assert (done.returncode, Path("labels").exists()) == (2, False), more

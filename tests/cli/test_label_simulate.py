@@ -58,7 +58,7 @@ def test_pairs_without_a_vote_are_told(run, tmp_path: Path) -> None:
     assert "answered as ties" in done.stderr
     refused = run("label", "simulate", "--votes", path, "--noise", 0.1)
     assert refused.returncode == 2
-    assert "--noise is for made-up queries, not for --votes" in refused.stderr
+    assert "--noise goes with made-up queries, not with --votes" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_pairs_without_a_vote_are_told(run, tmp_path: Path) -> None:
         (("--votes", "no.csv"), 1, "no.csv"),
         (("--n", "0"), 2, "0"),
         (("--equal", "maybe"), 2, "maybe"),
-        (("--equal", "coin"), 2, "--equal is for --votes"),
+        (("--equal", "coin"), 2, "--equal goes with --votes"),
     ],
 )
 def test_mistakes_are_one_line(run, args: tuple[str, ...], code: int, says: str) -> None:

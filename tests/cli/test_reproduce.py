@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from firstpage.folders import cache_folder
-from firstpage.papers.study import cache
+from firstpage.papers.study import run
 from tests.papers.folders import letor
 from tests.patience import PATIENCE
 
@@ -22,7 +22,7 @@ ONE = ("reproduce", "zhou2013/figure1", "--seeds", 2, "--jobs", 1)
 
 @pytest.fixture(autouse=True)
 def shelf(tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(run, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.delenv("FIRSTPAGE_DATA", raising=False)
     return tmp_path / "cache"
 

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import firstpage as fp
 
@@ -106,90 +103,6 @@ def test_pandas_and_polars_columns_are_taken() -> None:
             series([1.0, 2.0]), series([1, 0]), qid=series(["q", "q"]), measures="RR"
         )
         assert found["RR"] == 0.5
-
-
-# --- transforms
-
-
-groups = st.lists(
-    st.lists(
-        st.lists(st.floats(-100, 100, width=32), min_size=2, max_size=2), min_size=1, max_size=5
-    ),
-    min_size=1,
-    max_size=4,
-)
-
-
-def dataset(lists) -> fp.Dataset:
-    X = np.array([row for rows in lists for row in rows], np.float64)
-    qid = np.repeat(np.arange(len(lists)), [len(rows) for rows in lists])
-    return fp.Dataset.from_arrays(X, np.zeros(len(X)), qid)
-
-
-@pytest.mark.slow
-@given(groups)
-def test_minmax_and_standardize_per_query(lists) -> None:
-    data = dataset(lists)
-    for q, rows in enumerate(lists):
-        low = fp.MinMax().apply(data)[q].X
-        assert (low >= -1e-12).all()
-        assert (low <= 1 + 1e-12).all()
-        std = fp.Standardize().apply(data)[q].X
-        spread = np.array(rows).std(axis=0)
-        assert std.mean(axis=0) == pytest.approx(0, abs=1e-6)
-        assert std.std(axis=0)[spread > 1e-3] == pytest.approx(1.0)
-
-
-@pytest.mark.slow
-@given(groups)
-def test_global_transforms_are_scikit_learns(lists) -> None:
-    from sklearn.preprocessing import MinMaxScaler, StandardScaler
-
-    data = dataset(lists)
-    for ours, theirs in ((fp.MinMax, MinMaxScaler), (fp.Standardize, StandardScaler)):
-        fitted = ours(per="global").fit(data)
-        # scikit-learn treats a spread of rounding size as none; so small ones are left out
-        wide = np.ptp(data.X, axis=0) > 1e-3
-        want = theirs().fit_transform(data.X)
-        assert fitted.apply(data).X[:, wide] == pytest.approx(want[:, wide], abs=1e-6)
-
-
-def test_constant_features_become_zero_and_nan_stays() -> None:
-    data = fp.Dataset.from_arrays([[5.0, np.nan], [5.0, 1.0], [5.0, 3.0]], [0, 0, 0], [1, 1, 1])
-    for kind in (fp.MinMax, fp.Standardize):
-        for per in ("query", "global"):
-            X = kind(per=per).fit(data).apply(data).X  # type: ignore[arg-type]
-            assert X[:, 0].tolist() == [0, 0, 0]
-            assert np.isnan(X[0, 1])
-            assert X[1, 1] < X[2, 1]
-
-
-def test_transforms_are_stored_as_json() -> None:
-    for made in (
-        fp.MinMax(),
-        fp.Standardize(per="global").fit(DATA),
-        fp.MinMax(per="global").fit(DATA),
-    ):
-        again = fp.transform_from_dict(json.loads(json.dumps(made.to_dict())))
-        assert again == made
-        assert np.array_equal(again.apply(DATA).X, made.apply(DATA).X)
-        assert again.apply(DATA).feature_names == DATA.feature_names
-
-
-def test_transforms_that_cannot_be() -> None:
-    with pytest.raises(fp.DataError, match="must be fitted first"):
-        fp.MinMax(per="global").apply(DATA)
-    with pytest.raises(fp.DataError, match="fitted to 3 features; these data have 1"):
-        other = fp.Dataset.from_arrays([[1.0]], [0], [1])
-        fp.MinMax(per="global").fit(DATA).apply(other)
-    with pytest.raises(fp.DataError, match="'query' or 'global'"):
-        fp.MinMax(per="document")  # type: ignore[arg-type]
-    with pytest.raises(fp.DataError, match=r"no transform 'minmaxx'\. Did you mean 'minmax'"):
-        fp.transform_from_dict({"transform": "minmaxx"})
-    from scipy.sparse import csr_array
-
-    with pytest.raises(fp.DataError, match=r"use data.dense\(\) first"):
-        fp.MinMax().apply(DATA.with_features(csr_array(np.eye(9, 3))))
 
 
 def test_feature_names_are_checked(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.dcglearn.cone import Cone, cone
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.solver import Optimum, center_rounding, solve
 from firstpage.dcglearn.sums import Sums
+from firstpage.dcglearn.weights import Cone, cone
 
 SIZES = (1, 2, 5, 20, 39, 60, 200, 400)
 SHAPES = (

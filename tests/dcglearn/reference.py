@@ -7,8 +7,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.dcglearn.cone import Cone
 from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.weights import Cone
 
 
 def random_preferences(

@@ -10,7 +10,7 @@ import pytest
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.baseline import against_dcg
+from firstpage.dcglearn.advice import against_dcg
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.types import Floats
 

@@ -8,8 +8,7 @@ from scipy.optimize import check_grad
 
 from firstpage.dcglearn.certificates.bounds import Box, least_ratio, lower_bound
 from firstpage.dcglearn.certificates.problem import Problem
-from firstpage.dcglearn.certificates.proofs import branch, decide, everywhere
-from firstpage.dcglearn.certificates.search import extent, slope, turned
+from firstpage.dcglearn.certificates.proofs import branch, decide, everywhere, extent, slope, turned
 
 
 def made(rng, groups: int, rows: int, columns: int) -> Problem:

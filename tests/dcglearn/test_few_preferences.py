@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.dcglearn.advice import advice
-from firstpage.dcglearn.baseline import against_dcg
+from firstpage.dcglearn.advice import advice, against_dcg
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.errors import FirstpageWarning
 

@@ -11,14 +11,12 @@ import pytest
 import firstpage as fp
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility, normalized, read_utility
-from firstpage.dcglearn.checks import contradicted, fingerprints
-from firstpage.dcglearn.factor import factors, similarity
-from firstpage.dcglearn.intervals import intervals
+from firstpage.dcglearn.intervals import Noise, intervals, position_test
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.pairs import encode
-from firstpage.dcglearn.position import Noise, position_test
+from firstpage.dcglearn.pairs import contradicted, encode, fingerprints
 from firstpage.dcglearn.simulation import regraded, reversed_pairs, world
 from firstpage.dcglearn.validation import agreement, differences, folds
+from firstpage.dcglearn.weights import factors, similarity
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import delta, objective, random_preferences
 

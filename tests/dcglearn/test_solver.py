@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.dcglearn import solver
-from firstpage.dcglearn.cone import cone
 from firstpage.dcglearn.pairs import encode
 from firstpage.dcglearn.solver import solve
 from firstpage.dcglearn.sums import Sums
+from firstpage.dcglearn.weights import cone
 from firstpage.errors import FirstpageWarning
 from tests.dcglearn.reference import (
     clarabel_optimum,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.demo.folder import Folder, slug
+from firstpage.demo.output import Folder, slug
 from firstpage.errors import DataError
 
 

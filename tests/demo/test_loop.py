@@ -14,9 +14,9 @@ import pytest
 
 import firstpage as fp
 from firstpage.demo import loop, report
-from firstpage.demo.folder import FILES, KIND
 from firstpage.demo.labeling import K
-from firstpage.demo.training import RANKERS
+from firstpage.demo.output import FILES, KIND
+from firstpage.demo.rankings import RANKERS
 from tests.demo.small import QUESTIONS
 
 
@@ -73,7 +73,7 @@ def test_first_results_are_counted(done: Path, figures: dict) -> None:
 
 
 def test_work_is_in_the_application(done: Path, figures: dict) -> None:
-    from firstpage.web.analysis.progress import progress
+    from firstpage.web.analysis.figures import progress
     from firstpage.web.store.connect import Store
     from firstpage.web.store.projects import by_slug
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from firstpage.demo import loop
-from firstpage.demo.folder import KIND
+from firstpage.demo.output import KIND
 from firstpage.labeling.assessors import Verdict
 from firstpage.web import serve as served
 from firstpage.web.app import LOCAL

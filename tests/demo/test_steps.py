@@ -18,7 +18,7 @@ from firstpage.demo.project import (
     team_of,
     worth_of,
 )
-from firstpage.demo.training import folds, learned, together
+from firstpage.demo.rankings import folds, learned, together
 from firstpage.labeling.assessors import Text
 
 

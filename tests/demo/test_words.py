@@ -11,8 +11,8 @@ from scipy.stats import norm
 
 import firstpage as fp
 from firstpage.demo import words
-from firstpage.demo.comparing import Compared, compared, extremes, first_right
 from firstpage.demo.labeling import Labels
+from firstpage.demo.rankings import Compared, compared, extremes, first_right
 
 LABELS = cast(Labels, SimpleNamespace(minutes_each=6.0))
 

@@ -74,7 +74,7 @@ def test_preferences_in_files_and_a_worker_that_is_killed(machines, tmp_path: Pa
             killed.append(done)
 
     far = fp.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(
-        tmp_path, engine=machines.engine, tick=kill
+        tmp_path, engine=machines.engine, progress=kill
     )
     assert killed
     assert np.array_equal(far.weights_, near.weights_)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.preferences.utility import Source
-from firstpage.measures.conventions import convention
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
+from firstpage.measures.measure import convention
 from tests.measures.reference import orders
 
 # Runs and judgments that lack something of each other; `test_coverage` is about what is said then.

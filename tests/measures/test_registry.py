@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.measures.binary import AP, P
-from firstpage.measures.graded import ERR, NDCG
+from firstpage.measures.graded import ERR, NDCG, kNDCG
 from firstpage.measures.registry import MEASURES
-from firstpage.measures.topk import kNDCG
 
 
 @pytest.mark.parametrize(

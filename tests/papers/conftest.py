@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.papers.study import cache
+from firstpage.papers.study import run
 
 
 @pytest.fixture(autouse=True)
 def shelf_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(run, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "studies"

@@ -11,7 +11,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 
 import firstpage as fp
-from firstpage.papers.cheng2014 import training, verdicts
+from firstpage.papers.cheng2014 import study, training
 from firstpage.papers.cheng2014.study import CHENG2014
 from firstpage.papers.study.letor_protocol import FOLDS
 from firstpage.papers.study.run import reproduce
@@ -20,7 +20,7 @@ from tests.papers.folders import letor
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 VERDICTS = {"holds", "does not hold", "cannot be tested"}
-MODELS = list(verdicts.BARS)
+MODELS = list(study.BARS)
 
 
 @pytest.fixture
@@ -82,9 +82,9 @@ def test_every_work_is_a_function_of_a_room() -> None:
 
 
 def test_what_the_paper_says_of_its_points_adds_up() -> None:
-    ahead = {data: len(verdicts.MEASURES) - len(m) for data, m in verdicts.MARGIN_AHEAD.items()}
+    ahead = {data: len(study.MEASURES) - len(m) for data, m in study.MARGIN_AHEAD.items()}
     assert ahead == {"OHSUMED": 5, "TD2003": 3, "TD2004": 4}
-    assert len(verdicts.PAPERS) * len(verdicts.MEASURES) == 11 + 7
+    assert len(study.PAPERS) * len(study.MEASURES) == 11 + 7
 
 
 # ---- runs on tiny data
@@ -97,7 +97,7 @@ def test_the_figures_of_one_data_set(tmp_path: Path, hasty: None) -> None:
     assert found["figure2"][0].names("model") == ["TopMargin", "TopSlack"]
     assert found["figure3"][0].names("model") == ["TopSlack", "TopRank"]
     assert set(found["figure4"][0].names("model")) == set(MODELS)
-    assert found["figure4"][0].names("measure") == list(verdicts.MEASURES)
+    assert found["figure4"][0].names("measure") == list(study.MEASURES)
     assert len(found["votes-ohsumed"][0]) == 6 * len(training.VARIANTS)
     for cells, claims in found.values():
         assert all(len(c.units) == 25 for c in cells)
@@ -204,38 +204,38 @@ def cells_of(means: dict[str, float], spread: float = 0.01) -> Cells:
     return Cells(
         Cell({"data": "OHSUMED", "model": name, "measure": m}, np.array([v]), None,
              v + spread * draw.normal(size=200))
-        for name, v in means.items() for m in verdicts.MEASURES
+        for name, v in means.items() for m in study.MEASURES
     )  # fmt: skip
 
 
 def test_verdicts_follow_the_numbers() -> None:
     better = dict.fromkeys(MODELS, 0.4) | {"TopRank": 0.5, training.LISTMLE: 0.45}
-    claims = {c.text: c for c in verdicts.beside("OHSUMED")(cells_of(better))}
+    claims = {c.text: c for c in study.beside("OHSUMED")(cells_of(better))}
     top = claims["TopRank is better than all that are no top-k rankers, at every measure"]
     assert top.verdict == "holds"
     assert top.why.startswith("of 30 comparisons 30 hold")
     assert claims["TopRank is the best or the second at every measure"].verdict == "holds"
     assert claims[f"TopRank is worse than {training.LISTMLE} at P@1"].verdict == "does not hold"
     worse = better | {"TopRank": 0.3}
-    claims = {c.text: c for c in verdicts.beside("MQ2008")(cells_of(worse))}
+    claims = {c.text: c for c in study.beside("MQ2008")(cells_of(worse))}
     assert claims["TopRank is the best or the second at every measure"].verdict == "does not hold"
     assert all(c.whose == "ours" for c in claims.values())
 
 
 def test_most_cannot_be_told_from_noise() -> None:
     close = {"TopMargin": 0.4, "TopSlack": 0.4005}
-    assert verdicts.most("x", cells_of(close, 0.2), "TopSlack", "TopMargin").verdict == (
+    assert study.most("x", cells_of(close, 0.2), "TopSlack", "TopMargin").verdict == (
         "cannot be tested"
     )
     clear = {"TopMargin": 0.4, "TopSlack": 0.45}
-    assert verdicts.most("x", cells_of(clear), "TopSlack", "TopMargin").verdict == "holds"
-    assert verdicts.most("x", cells_of(clear), "TopMargin", "TopSlack").verdict == "does not hold"
+    assert study.most("x", cells_of(clear), "TopSlack", "TopMargin").verdict == "holds"
+    assert study.most("x", cells_of(clear), "TopMargin", "TopSlack").verdict == "does not hold"
 
 
 def test_a_gain_is_a_share() -> None:
     cells = cells_of({"TopSlack": 0.4, "TopRank": 0.4 * 1.172}, 0.0)
-    assert verdicts._gain(cells, "NDCG@1", 0.172).verdict == "holds"
-    assert verdicts._gain(cells, "NDCG@10", 0.436).verdict == "does not hold"
+    assert study._gain(cells, "NDCG@1", 0.172).verdict == "holds"
+    assert study._gain(cells, "NDCG@10", 0.436).verdict == "does not hold"
 
 
 @pytest.mark.data

@@ -14,7 +14,7 @@ import pytest
 import firstpage as fp
 from firstpage.cli import main
 from firstpage.measures.evaluate import evaluate
-from firstpage.papers.lan2013 import lists, tails, verdicts
+from firstpage.papers.lan2013 import lists, study
 from firstpage.papers.lan2013.study import DEPTHS, GRADED, LAN2013, SHARED, TAIL, THIN
 from firstpage.papers.study.registry import listing
 from firstpage.papers.study.study import Cell, Cells
@@ -65,7 +65,7 @@ def test_ndcg_of_full_orders_of_a_thousand_is_exact() -> None:
 
 @pytest.mark.slow
 def test_training_with_k_sees_the_top_k_truth_alone() -> None:
-    train, vali, test = tails.lists(3, "clean", 30, SMALL)
+    train, vali, test = lists.lists(3, "clean", 30, SMALL)
     k = 4
     top = train.with_labels(train.truth.top_k(k))
     for model in ("RankSVM", "RankNet"):  # pairs of different labels are the top-k pairs
@@ -78,14 +78,14 @@ def test_training_with_k_sees_the_top_k_truth_alone() -> None:
         tail = low + np.flatnonzero(labels[low : low + 30] < 30 - k)
         labels[tail] = labels[tail][::-1]
     mixed = train.with_labels(labels)
-    for model in verdicts.MODELS:
+    for model in study.MODELS:
         one, two = (lists.trained(model, k, {}, t, vali).predict(test) for t in (train, mixed))
         assert one == pytest.approx(two, abs=1e-9)
 
 
 def test_tails_differ_and_tops_do_not() -> None:
     n, top = 60, 9
-    every = {tail: tails.lists(7, tail, n, SMALL)[0] for tail in ("clean", "random", "other")}
+    every = {tail: lists.lists(7, tail, n, SMALL)[0] for tail in ("clean", "random", "other")}
     clean = every["clean"].truth
     for tail, data in every.items():
         assert np.array_equal(data.X, every["clean"].X)
@@ -95,11 +95,11 @@ def test_tails_differ_and_tops_do_not() -> None:
             assert np.array_equal(own[y >= n - top], y[y >= n - top])
             below = np.corrcoef(own[y < n - top], y[y < n - top])[0, 1]
             assert (below > 0.999) == (tail == "clean")
-    assert max(SHARED) <= round(tails.TOP * 500) < TAIL[0]  # type: ignore[type-var]
+    assert max(SHARED) <= round(lists.TOP * 500) < TAIL[0]  # type: ignore[type-var]
 
 
 def test_parts_of_a_run_are_other_queries() -> None:
-    parts = tails.lists(7, "random", 20, SMALL)
+    parts = lists.lists(7, "random", 20, SMALL)
     assert [len(part) for part in parts] == list(SMALL)
     assert len({q for part in parts for q in part.queries}) == sum(SMALL)
 
@@ -109,10 +109,10 @@ def test_parts_of_a_run_are_other_queries() -> None:
 
 @pytest.mark.slow
 def test_a_misleading_tail_collapses_and_a_random_one_does_not(monkeypatch) -> None:
-    monkeypatch.setattr(tails.lists, "__defaults__", ((20, 10, 40),))
+    monkeypatch.setattr(lists.lists, "__defaults__", ((20, 10, 40),))
     at = {}
     for tail in ("clean", "random", "other"):
-        for row in tails.curves(rng(1), tail, 120, [1, 10, "full"], {"ListMLE": {}}):
+        for row in lists.curves(rng(1), tail, 120, [1, 10, "full"], {"ListMLE": {}}):
             at[tail, row["k"], row["measure"]] = row["value"]
     for tail in ("random", "other"):  # what counts at the top is the same
         assert at[tail, 10, "NDCG@10"] == pytest.approx(at["clean", 10, "NDCG@10"], abs=1e-4)
@@ -122,7 +122,7 @@ def test_a_misleading_tail_collapses_and_a_random_one_does_not(monkeypatch) -> N
 
 
 def test_parameters_are_those_that_are_best_on_validation_data() -> None:
-    train, vali, _ = tails.lists(3, "clean", 30, SMALL)
+    train, vali, _ = lists.lists(3, "clean", 30, SMALL)
     every = [0.001, 30.0, 1000.0]
     best = lists.trained("RankNet", 3, {"l2": every}, train, vali)
     scores = [lists.trained("RankNet", 3, {"l2": [v]}, train, vali).score(vali) for v in every]
@@ -204,7 +204,7 @@ def made_up(heights: dict[object, float]) -> Cells:
     wobble = np.array([-0.001, 0.0, 0.001, 0.0])
     return Cells(
         Cell({"model": model, "measure": m, "k": k}, np.roll(wobble, i) + value)
-        for model in verdicts.MODELS
+        for model in study.MODELS
         for m in (*lists.MEASURES, "NDCG@10, grades")
         for i, (k, value) in enumerate(heights.items())
     )
@@ -216,9 +216,9 @@ def test_verdicts_on_shapes() -> None:
     falls = made_up({**up, 50: 0.302, 100: 0.3, 1000: 0.2, "full": 0.1})
     climbs = made_up({**up, 50: 0.33, 100: 0.35, 1000: 0.36, "full": 0.4})
     judges = (
-        verdicts.rises, verdicts.stable(100), verdicts.stable("full"), verdicts.sufficient,
-        verdicts.drops(100, 1000), verdicts.below_top_1(), verdicts.hump,
-        verdicts.as_good("NDCG@10, grades"),
+        study.rises, study.stable(100), study.stable("full"), study.sufficient,
+        study.drops(100, 1000), study.below_top_1, study.hump,
+        study.as_good("NDCG@10, grades"),
     )  # fmt: skip
     yes, no = "holds", "does not hold"
     told = [[judge(cells).verdict for judge in judges] for cells in (flat, falls, climbs)]
@@ -226,7 +226,7 @@ def test_verdicts_on_shapes() -> None:
     assert told[0][5:] == [no, "cannot be tested" if told[0][6] != yes else yes, yes]
     assert told[1] == [yes, yes, no, yes, yes, yes, yes, yes]
     assert told[2] == [yes, no, no, no, no, no, no, no]
-    assert "farthest at k = full" in verdicts.stable("full")(falls).why
+    assert "farthest at k = full" in study.stable("full")(falls).why
 
 
 @pytest.mark.slow

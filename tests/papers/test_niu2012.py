@@ -16,24 +16,14 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.statistics.agreement import Agreement, compare_methods
-from firstpage.papers.niu2012 import (
-    agreement,
-    assessors,
-    comparison,
-    edges,
-    labeling,
-    learned,
-    printed,
-    sweep,
-    truths,
-    voted,
-)
-from firstpage.papers.niu2012.assessors import Crowd
+from firstpage.papers.niu2012 import comparison, edges, labeling, labeling_tables, learned, printed
+from firstpage.papers.niu2012 import study as niu_study
+from firstpage.papers.niu2012.labeling import Crowd
 from firstpage.papers.niu2012.study import NIU2012
 from firstpage.papers.study.registry import study
 from firstpage.papers.study.run import reproduce
 from firstpage.papers.study.study import Cell, Cells, Entry, Plan
-from firstpage.report.folds import read_published
+from firstpage.report.rankers import read_published
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 FEW = [0.0, 0.5, 1.0]
@@ -120,12 +110,12 @@ def test_printed_agreement_gives_the_printed_totals() -> None:
         assert (shares > 0).all()
         assert shares.sum() == pytest.approx(1, abs=2e-4)
         assert np.trace(shares) == pytest.approx(printed.OVERALL[tool])
-        assert agreement.said(tool).without_ties == pytest.approx(printed.WITHOUT_TIES[tool])
+        assert labeling_tables.said(tool).without_ties == pytest.approx(printed.WITHOUT_TIES[tool])
     forced = 40 * 39 / (50 * 49)
     whole = printed.weighted("top-k")
     assert whole.sum(axis=0)[1] == pytest.approx(forced, abs=0.002)
     assert whole.sum(axis=1)[1] == pytest.approx(forced, abs=0.002)
-    tests = compare_methods(agreement.said("top-k"), agreement.said("graded"))
+    tests = compare_methods(labeling_tables.said("top-k"), labeling_tables.said("graded"))
     assert tests["overall"].statistic == pytest.approx(420.7, abs=1)
     assert tests["without_ties"].statistic == pytest.approx(28.5, abs=1)
 
@@ -143,19 +133,19 @@ def test_bars_are_those_of_letor(real_data: Path) -> None:
 def test_the_heap_finds_what_a_person_sees() -> None:
     view = rng().standard_normal(50)
     for how in ("heap", "heap-memo", "heap-closure", "insertion"):
-        top, asked = assessors.by_pairs(view, how, 3)
+        top, asked = labeling.by_pairs(view, how, 3)
         assert list(top) == np.argsort(-view)[:10].tolist()
         assert 50 <= asked <= 324
 
 
 def test_every_query_has_four_different_people() -> None:
     queries = [f"q{i}" for i in range(50)]
-    tasks = assessors.plan(queries, 2, 0).tasks
+    tasks = labeling.plan(queries, 2, 0).tasks
     for query in queries:
         own = [t for t in tasks if t.query == query]
         assert sorted(t.tool for t in own) == ["grades", "grades", "pairs", "pairs"]
         assert len({t.assessor for t in own}) == 4
-    folds = assessors.assignment(queries, 1, 0)
+    folds = labeling.assignment(queries, 1, 0)
     assert sorted(np.unique(list(folds.values()), return_counts=True)[1]) == [10] * 5
 
 
@@ -215,19 +205,23 @@ def write_votes(folder: Path, texts: int = 13) -> Path:
 
 def test_votes_answer_the_heap(tmp_path: Path) -> None:
     folder = str(write_votes(tmp_path / "ukpconvarg1"))
-    rows = voted.effort(rng(), ["heap", "heap-closure"], folder)
+    rows = labeling.voted_effort(rng(), ["heap", "heap-closure"], folder)
     at = {(r["data"], r["tool"]): r["value"] for r in rows}
-    assert at[voted.NAME, "heap-closure"] <= at[voted.NAME, "heap"] < 13 * 12 / 2
-    assert at[voted.NAME, "all"] == 13
-    assert voted.seconds(rng(), folder)[0]["value"] == 30.0
-    found = {r["tool"]: r for r in voted.agreement(rng(), folder) if r.get("measure") == "overall"}
+    assert at[labeling.VOTED, "heap-closure"] <= at[labeling.VOTED, "heap"] < 13 * 12 / 2
+    assert at[labeling.VOTED, "all"] == 13
+    assert labeling.seconds(rng(), folder)[0]["value"] == 30.0
+    found = {
+        r["tool"]: r
+        for r in labeling.voted_agreement(rng(), folder)
+        if r.get("measure") == "overall"
+    }
     assert 0.5 < found["pairs"]["value"] < 0.7  # two of five, one of whom says "equal": 3 of 5
     assert len(found["top-k"]["queries"]) == 3
 
 
 def test_persons_share_no_vote() -> None:
     topic = Votes("q", ("a", "b", "c"), {(0, 1): (1, -1), (0, 2): (0, 1), (1, 2): (1,)})
-    one, other = voted._persons(topic, rng())
+    one, other = labeling._persons(topic, rng())
     assert set(one) == {(0, 1), (0, 2)}  # the pair of one vote is nobody's
     assert one[0, 1] == -other[0, 1]
     assert {one[0, 2], other[0, 2]} == {0, 1}
@@ -236,9 +230,9 @@ def test_persons_share_no_vote() -> None:
 def test_votes_without_times_are_refused(tmp_path: Path) -> None:
     (tmp_path / "votes.csv").write_text("topic,arg1,arg2,vote\nt,a,b,a1\n")
     with pytest.raises(DataError, match=r"votes\.csv:2: lacks worker"):
-        voted.seconds(rng(), str(tmp_path))
+        labeling.seconds(rng(), str(tmp_path))
     with pytest.raises(DataError, match="is no time"):
-        voted._time("yesterday")
+        labeling._time("yesterday")
 
 
 @pytest.mark.data
@@ -282,8 +276,8 @@ def write_mq(base: Path, lists: bool = True, queries: int = 15, docs: int = 14) 
 def test_grades_and_lists_are_joined(tmp_path: Path) -> None:
     base = write_mq(tmp_path)
     folder, beside = str(base / "mq2007"), str(base / "mq2007-list")
-    parts = truths.letor_parts(folder, beside, 1, 0)
-    assert truths.called(folder, beside) == "MQ2007"
+    parts = learned.letor_parts(folder, beside, 1, 0)
+    assert learned.called(folder, beside) == "MQ2007"
     assert (len(parts.train.graded), len(parts.vali.graded), len(parts.test.graded)) == (9, 3, 3)
     for q in range(3):
         graded, top = parts.test.graded[q], parts.test.top_k[q]
@@ -296,17 +290,17 @@ def test_grades_and_lists_are_joined(tmp_path: Path) -> None:
 
 def test_without_lists_equal_grades_are_shuffled(tmp_path: Path) -> None:
     folder = str(write_mq(tmp_path, lists=False) / "mq2007")
-    assert truths.called(folder, None) == truths.ALONE
-    assert truths.called("/data/mq2008", None) == "MQ2008"
-    one, two = (truths.letor_parts(folder, None, 1, seed).test.top_k for seed in (1, 2))
+    assert learned.called(folder, None) == learned.ALONE
+    assert learned.called("/data/mq2008", None) == "MQ2008"
+    one, two = (learned.letor_parts(folder, None, 1, seed).test.top_k for seed in (1, 2))
     assert not np.array_equal(one.y, two.y)
-    again = truths.letor_parts(folder, None, 1, 1).test.top_k
+    again = learned.letor_parts(folder, None, 1, 1).test.top_k
     assert np.array_equal(one.y, again.y)
 
 
 @pytest.mark.slow
 def test_a_simulated_study_has_both_truths() -> None:
-    folds = truths.study_folds(rng())
+    folds = learned.study_folds(rng())
     assert len(folds) == 5
     tested = [q for parts in folds for q in parts.test.graded.queries]
     assert len(set(tested)) == 50
@@ -317,13 +311,13 @@ def test_a_simulated_study_has_both_truths() -> None:
         assert set(parts.train.graded.y) <= {0, 1, 2, 3, 4}
         shared = set(parts.train.graded.queries) & set(parts.test.graded.queries)
         assert not shared
-    again = truths.study_folds(rng())[0].test
+    again = learned.study_folds(rng())[0].test
     assert np.array_equal(again.top_k.y, folds[0].test.top_k.y)
 
 
 def test_a_crowd_without_noise_labels_what_is_true() -> None:
     utility = rng().standard_normal(30)
-    found = assessors.labelled(Crowd(noise=0.0, jitter=0.0), utility, rng())
+    found = labeling.labelled(Crowd(noise=0.0, jitter=0.0), utility, rng())
     assert list(found.top) == np.argsort(-utility)[:10].tolist()
     assert (np.diff(found.grades[np.argsort(utility)]) >= 0).all()
 
@@ -343,7 +337,7 @@ class Fixed:
 
 def test_values_are_those_of_plain_formulas() -> None:
     data = Dataset.from_arrays(np.zeros((3, 1)), [0, 2, 1], ["q"] * 3)
-    both = truths.Both(data, data.with_labels([8, 10, 9]))
+    both = learned.Both(data, data.with_labels([8, 10, 9]))
     found = learned.tested(Fixed([3.0, 2.0, 1.0]), both, "graded")  # type: ignore[arg-type]
     gains, places = np.array([0, 3, 1]), np.arange(1, 4)
     ideal = np.array([3, 1, 0])
@@ -599,8 +593,8 @@ def test_every_random_order_is_told_apart() -> None:
 def test_a_beta_is_tested_where_it_was_not_chosen() -> None:
     values = {0.0: np.array([0.0, 1.0, 0.0, 1.0]), 0.5: np.array([1.0, 0.0, 1.0, 0.0])}
     # even queries choose .5, for the odd ones, and the other way round: both are wrong
-    assert sweep.chosen_elsewhere(values).tolist() == [0, 0, 0, 0]
-    assert sweep.spread({0.0: 1.0, 0.5: 1.1, 1.0: 0.9}) == pytest.approx(0.2)
+    assert niu_study.chosen_elsewhere(values).tolist() == [0, 0, 0, 0]
+    assert niu_study.spread({0.0: 1.0, 0.5: 1.1, 1.0: 0.9}) == pytest.approx(0.2)
 
 
 def curves(shape: dict[float, float]) -> Cells:
@@ -608,15 +602,15 @@ def curves(shape: dict[float, float]) -> Cells:
     return Cells(
         Cell({"data": "x", "truth": truth, "model": model, "measure": m, "beta": b},
              np.array([v]), None, v + draw * (1 + b))
-        for model in comparison.FAMILIES for truth, m in sweep.MEASURES for b, v in shape.items()
+        for model in comparison.FAMILIES for truth, m in niu_study.MEASURES for b, v in shape.items()
     )  # fmt: skip
 
 
 def test_rise_and_fall() -> None:
-    found = {c.text: c.verdict for c in sweep._claims(curves({0.0: 0.5, 0.5: 0.53, 1.0: 0.51}))}
+    found = {c.text: c.verdict for c in niu_study._claims(curves({0.0: 0.5, 0.5: 0.53, 1.0: 0.51}))}
     assert set(found.values()) == {"holds"}
     assert len(found) == 16
-    down = {c.text: c.verdict for c in sweep._claims(curves({0.0: 0.6, 0.5: 0.55, 1.0: 0.4}))}
+    down = {c.text: c.verdict for c in niu_study._claims(curves({0.0: 0.6, 0.5: 0.55, 1.0: 0.4}))}
     name = "FocusedSVM: "
     assert down[name + "the greatest mean lies between beta = 0 and 1, not at an end"] != "holds"
     assert down[name + "the variation is small (below 10%)"] == "does not hold"

@@ -15,9 +15,9 @@ from firstpage.errors import DataError
 from firstpage.papers.study.letor_protocol import FOLDS
 from firstpage.papers.study.run import Reproduction, reproduce
 from firstpage.papers.study.study import Cell, Cells, Plan
-from firstpage.papers.xia2009 import training, verdicts
-from firstpage.papers.xia2009.printed import LETOR, MEASURES, PRINTED, papers
+from firstpage.papers.xia2009 import study, training
 from firstpage.papers.xia2009.study import XIA2009
+from firstpage.papers.xia2009.training import LETOR, MEASURES, PRINTED, papers
 from tests.papers.folders import letor
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
@@ -63,10 +63,10 @@ def test_table_4_is_letors_page_cut_to_three_digits() -> None:
 @pytest.mark.parametrize("data", ["TD2003", "TD2004"])
 def test_printed_numbers_on_binary_sets(data: str) -> None:
     said = PRINTED[data]
-    for top in verdicts.TOPS:
+    for top in study.TOPS:
         assert all(a > b for a, b in zip(said[top], said["ListMLE"], strict=True))
     best = [m for i, m in enumerate(MEASURES) if max(v[i] for v in said.values())
-            == said[verdicts.BEST][i]]  # fmt: skip
+            == said[study.BEST][i]]  # fmt: skip
     lost = set(MEASURES) - set(best)
     assert lost == ({"P@10"} if data == "TD2003" else {"P@3"})  # ListNet .222, Top-3 .417
     assert all(v[0] == v[3] for v in said.values())
@@ -134,15 +134,15 @@ def test_all_rankers_of_table_4_have_the_same_choice() -> None:
     works = XIA2009.entries["table4"].works
     tuned = [w.params.get("tuned", w.params.get("training") == training.CHOSEN) for w in works]
     assert sum(tuned) == len(tuned) / 2
-    values = printed((*training.OTHERS, verdicts.BEST))
-    low = {name: v - 0.3 for name, v in values.items() if name[0] == verdicts.BEST}
+    values = printed((*training.OTHERS, study.BEST))
+    low = {name: v - 0.3 for name, v in values.items() if name[0] == study.BEST}
     cells = Cells(
         cell
         for settings, own in (("defaults", values), ("tuned", {**values, **low}))
         for cell in with_settings(cells_of(own), settings)
     )
-    claims = {c.text: c.verdict for c in verdicts.table4(cells)}
-    best = f"{verdicts.BEST} is significantly better than all others at NDCG@1 and P@1"
+    claims = {c.text: c.verdict for c in study.table4(cells)}
+    best = f"{study.BEST} is significantly better than all others at NDCG@1 and P@1"
     assert claims[f"{best} (defaults)"] == "holds"
     assert claims[f"{best} (tuned)"] == "does not hold"
 
@@ -206,14 +206,12 @@ def printed(methods: tuple[str, ...], less: float = 0.0) -> dict[tuple[str, str]
 
 
 def test_bars_of_table_1() -> None:
-    methods = ("ListMLE", *verdicts.TOPS)
-    fine = verdicts.ohsumed(cells_of(printed(methods, 0.019)))
+    methods = ("ListMLE", *study.TOPS)
+    fine = study.ohsumed(cells_of(printed(methods, 0.019)))
     assert [c.verdict for c in fine[:5]] == ["holds"] * 5
-    below = verdicts.ohsumed(cells_of(printed(methods, 0.021)))
+    below = study.ohsumed(cells_of(printed(methods, 0.021)))
     assert [c.verdict for c in below[3:5]] == ["does not hold"] * 2
-    assert [c.verdict for c in verdicts.ohsumed(cells_of(printed(methods), 0.5))[5:]] == [
-        "holds"
-    ] * 2
+    assert [c.verdict for c in study.ohsumed(cells_of(printed(methods), 0.5))[5:]] == ["holds"] * 2
 
 
 def with_settings(cells: Cells, settings: str) -> list[Cell]:
@@ -221,28 +219,28 @@ def with_settings(cells: Cells, settings: str) -> list[Cell]:
 
 
 def test_bars_of_table_4() -> None:
-    methods = (*training.OTHERS, verdicts.BEST)
+    methods = (*training.OTHERS, study.BEST)
     for less, verdict in ((0.009, "holds"), (0.011, "does not hold")):
         own = with_settings(cells_of(printed(methods, less)), "defaults")
-        found = verdicts.table4(Cells(own))
+        found = study.table4(Cells(own))
         assert [c.verdict for c in found[2:]] == [verdict] * 3
         assert found[1].verdict == "holds"
         assert found[1].text.endswith("(defaults)")
 
 
 def test_almost_all_is_all_but_one() -> None:
-    methods = (*training.OTHERS, verdicts.BEST)
+    methods = (*training.OTHERS, study.BEST)
     values = printed(methods)
-    assert verdicts.best(cells_of(values))[0].verdict == "does not hold"  # OHSUMED: N@3, N@10, P@3
+    assert study.best(cells_of(values))[0].verdict == "does not hold"  # OHSUMED: N@3, N@10, P@3
     for m in MEASURES[1:]:
-        values[verdicts.BEST, m] = 0.9
-    values[verdicts.BEST, "NDCG@1"] = 0.1
-    assert verdicts.best(cells_of(values))[0].verdict == "holds"
+        values[study.BEST, m] = 0.9
+    values[study.BEST, "NDCG@1"] = 0.1
+    assert study.best(cells_of(values))[0].verdict == "holds"
 
 
 def test_seeds_are_apart_from_folds() -> None:
     values = np.array([f + 0.1 * s for f in range(5) for s in range(3)])
-    assert verdicts.seeds_of(Cell({}, values)) == pytest.approx([2.0, 2.1, 2.2])
+    assert study.seeds_of(Cell({}, values)) == pytest.approx([2.0, 2.1, 2.2])
 
 
 def test_a_fold_that_is_not_there_is_one_line(tmp_path: Path) -> None:
@@ -261,7 +259,7 @@ def test_bars_on_ohsumed(real_data: Path) -> None:
     """As anyone runs it: five seeds."""
     told = reproduce(XIA2009, [XIA2009.entries["table1"]], Plan(data=real_data)).to_dict()
     for cell in told["cells"]:
-        far = verdicts.FIRST if cell["measure"].endswith("@1") else verdicts.LATER
+        far = study.FIRST if cell["measure"].endswith("@1") else study.LATER
         if cell["k"] in ("n", 10):
             assert cell["ours"] >= cell["paper"] - far, cell
         assert 0.01 < cell["se"] < 0.06

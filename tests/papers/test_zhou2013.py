@@ -13,7 +13,7 @@ from firstpage.dcglearn.simulation import world
 from firstpage.errors import DataError
 from firstpage.papers.study.run import reproduce
 from firstpage.papers.study.study import Cell, Cells, Plan
-from firstpage.papers.zhou2013 import active, asking, news, simulated, web, worlds
+from firstpage.papers.zhou2013 import known_measure, news, study, worlds
 from firstpage.papers.zhou2013.study import ZHOU2013
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
@@ -60,10 +60,11 @@ def test_the_limit_of_similarity() -> None:
     c = 1 / np.log(np.arange(2, 12))
     off = c - c[-1]
     limit = float(off @ c / np.linalg.norm(off) / np.linalg.norm(c))
-    assert limit == pytest.approx(simulated.LIMIT, abs=5e-4)
+    assert limit == pytest.approx(known_measure.LIMIT, abs=5e-4)
     found = verdicts("figure6", 3)
     assert (
-        found[f"similarity at 800 pairs stays near cos(c - c_K, c) = {simulated.LIMIT}"] == "holds"
+        found[f"similarity at 800 pairs stays near cos(c - c_K, c) = {known_measure.LIMIT}"]
+        == "holds"
     )
 
 
@@ -155,18 +156,18 @@ def write_sample(folder: Path, queries: int = 12) -> Path:
 
 
 def test_lists_of_a_sample_and_of_whole_folders(tmp_path: Path) -> None:
-    half = web.read_lists(str(write_sample(tmp_path / "sample")), "web30k")
+    half = worlds.read_lists(str(write_sample(tmp_path / "sample")), "web30k")
     assert len(half.grades) == 12  # the short query is left out
     assert {int(g) for grades in half.grades for g in grades} <= {1, 2, 3, 4, 5}
     write_sample(tmp_path / "MSLR-WEB10K" / "Fold1")
-    assert len(web.read_lists(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
+    assert len(worlds.read_lists(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
     few = write_sample(tmp_path / "few", 3)
     with pytest.raises(DataError, match="fewer than 5 queries"):
-        web.read_lists(str(few), "web10k")
+        worlds.read_lists(str(few), "web10k")
 
 
 def test_pairs_of_lists_are_preferred_by_their_true_grades(tmp_path: Path) -> None:
-    lists = web.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
+    lists = worlds.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
     pairs = lists.pairs(300, rng())
     assert len(pairs) == 300
     true = world(2)
@@ -179,8 +180,8 @@ def test_pairs_of_lists_are_preferred_by_their_true_grades(tmp_path: Path) -> No
 
 
 def test_folds_keep_queries_apart(tmp_path: Path) -> None:
-    lists = web.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
-    held = [len(test.grades) for _, test in web.folds(lists, rng())]
+    lists = worlds.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
+    held = [len(test.grades) for _, test in worlds.folds(lists, rng())]
     assert sum(held) == 12
     assert max(held) - min(held) <= 1
 
@@ -188,12 +189,12 @@ def test_folds_keep_queries_apart(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_figures_of_lists_on_a_made_up_sample(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
-    rows = web.learning(rng(), "web10k", [20, 400], folder)
+    rows = worlds.web_learning(rng(), "web10k", [20, 400], folder)
     at = {(r["method"], r["pairs"], r["measure"]): r["value"] for r in rows}
     assert at["DCGLearn, web10k", 400, "accuracy"] > at["DCGLearn, web10k", 20, "accuracy"]
-    bins = web.by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
+    bins = worlds.web_by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
     assert [r["DCG difference"] for r in bins] == [1.0, 26.0, 1.0, 26.0]
-    noisy = web.noisy(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
+    noisy = worlds.noisy(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
     assert {r["method"] for r in noisy} == {"50 pairs", "200 pairs", "200 pairs, pairs reversed"}
 
 
@@ -202,7 +203,7 @@ def test_real_lists(real_data: Path) -> None:
     found = verdicts("figure11", 2, real_data)
     assert found["accuracy grows with the pairs (web10k)"] == "holds"
     assert found["DCGLearn is better than Other at 1000 pairs (web30k)"] == "holds"
-    assert len(web.read_lists(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
+    assert len(worlds.read_lists(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
 
 
 # ---- pairs chosen to be asked
@@ -211,7 +212,7 @@ def test_real_lists(real_data: Path) -> None:
 @pytest.mark.slow
 def test_chosen_pairs_teach_more() -> None:
     runs = {
-        name: active.simulated(rng(1), 1, name, [20, 100], 10)
+        name: news.simulated(rng(1), 1, name, [20, 100], 10)
         for name in ("random", "simple-margin", "diverse")
     }
     first = {rows[0]["value"] for rows in runs.values()}
@@ -222,14 +223,14 @@ def test_chosen_pairs_teach_more() -> None:
 
 @pytest.mark.slow
 def test_a_committee_on_editors() -> None:
-    rows = active.editors(rng(), "committee", [20, 40], 20)
+    rows = news.editors(rng(), "committee", [20, 40], 20)
     assert [r["pairs"] for r in rows] == [20, 40]
     assert all(0.5 < r["value"] < 1 for r in rows)
 
 
 def test_asking_on_lists(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
-    rows = active.real_lists(rng(), "web10k", "simple-margin", [20, 40], 10, folder)
+    rows = news.real_lists(rng(), "web10k", "simple-margin", [20, 40], 10, folder)
     assert [r["pairs"] for r in rows] == [20, 40]
 
 
@@ -246,12 +247,12 @@ def test_half_the_labels() -> None:
         "random": {100: 0.9, 300: 0.95, 500: 0.99}, "simple-margin": {100: 0.96, 200: 0.98},
         "diverse": {100: 0.9, 300: 0.97}, "committee": {100: 0.9, 200: 0.95},
     })  # fmt: skip
-    assert asking.reached(cells, "random") == pytest.approx(400)
-    assert asking.reached(cells, "simple-margin") == pytest.approx(150)
-    assert asking.half("x", cells, "simple-margin").verdict == "holds"
-    assert asking.half("x", cells, "diverse").verdict == "does not hold"
-    assert asking.half("x", cells, "committee", whose="ours").whose == "ours"
-    assert asking.reached(made_up({"random": {20: 0.98, 50: 0.99}}), "random") == 20
+    assert study.reached(cells, "random") == pytest.approx(400)
+    assert study.reached(cells, "simple-margin") == pytest.approx(150)
+    assert study.half("x", cells, "simple-margin").verdict == "holds"
+    assert study.half("x", cells, "diverse").verdict == "does not hold"
+    assert study.half("x", cells, "committee", whose="ours").whose == "ours"
+    assert study.reached(made_up({"random": {20: 0.98, 50: 0.99}}), "random") == 20
 
 
 def test_strategies_are_compared_on_the_runs_that_both_have() -> None:
@@ -263,11 +264,11 @@ def test_strategies_are_compared_on_the_runs_that_both_have() -> None:
         for name, own in points.items()
         for m, values in own.items()
     )
-    found = asking.half("x", cells, "committee")
+    found = study.half("x", cells, "committee")
     assert found.verdict == "holds"  # at 160 labels; by all four runs of chance it would be 300 / 2
     assert "(2 runs)" in found.why
-    assert asking.reached(cells, "random", 2) == pytest.approx(362.5)
-    assert asking.reached(cells, "random") == pytest.approx(300)
+    assert study.reached(cells, "random", 2) == pytest.approx(362.5)
+    assert study.reached(cells, "random") == pytest.approx(300)
 
 
 def test_as_many_pairs_of_the_other_kind(monkeypatch) -> None:

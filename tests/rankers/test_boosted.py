@@ -632,7 +632,7 @@ def test_a_mistake_gets_one_clear_line(made, words: str) -> None:
 
 
 def test_stumps_explain_themselves(tmp_path) -> None:
-    from firstpage.report.models import explanation_page, explanation_text
+    from firstpage.report.rankers import explanation_page, explanation_text
 
     ranker = fp.RankBoost(rounds=30).fit(TRAIN)
     ranker.save(tmp_path / "m.json")

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +12,9 @@ import firstpage as fp
 from firstpage.report import draw
 from firstpage.report.draw import curves
 from firstpage.report.page import page
+from firstpage.report.rankers import read_published
 from firstpage.report.results import render
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 TABLE = Table(
     ["name", "a", "b"],
@@ -170,3 +173,36 @@ def test_json_has_no_infinities() -> None:
     assert json.loads(render(found, "json"))["differences"][0]["effect"] is None
     with pytest.raises(fp.MeasureError, match="DCG is too large"):
         fp.evaluate([1], [2000], qid=[1], measures="DCG")
+
+
+def test_published_results_are_read_from_either_kind_of_table(tmp_path: Path) -> None:
+    wide = tmp_path / "wide.csv"
+    wide.write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n\nLM,0.3\n")
+    assert read_published(wide) == {
+        "BM25": {"ndcg@10": "0.31", "ap": "0.22"},
+        "LM": {"ndcg@10": "0.3"},
+    }
+    long = tmp_path / "long.csv"
+    long.write_text(
+        "Algorithm,Table,Trial,Measure,Value\nBM25,test,1,P@1,0.1\nBM25,test,Average,P@1,0.2\n"
+    )
+    assert read_published(long) == {"BM25": {"p@1": "0.2"}}
+    assert read_published(tmp_path) == read_published(long) | read_published(wide)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("method,AP\nBM25,0.2,0.3\n", "bad.csv:2: has more cells than the header."),
+        ("method,AP\nBM25,0.2\n,0.3\n", "bad.csv:3: a line names a method, then its value"),
+        ("method\nBM25\n", "bad.csv:2: a line names a method, then its value"),
+        ("algorithm,trial,measure,value\nBM25,average,AP\n", "bad.csv:2: lacks value."),
+        ("method,AP\n", "bad.csv: holds no results"),
+    ],
+)
+def test_tables_of_published_results_are_refused_with_the_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(fp.FirstpageError, match=re.escape(said)):
+        read_published(tmp_path / "bad.csv")

@@ -18,8 +18,8 @@ from firstpage.rankers.model_files import Model
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.serving.app import Serving
-from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
+from firstpage.serving.watched_model import WatchedModel
 
 with warnings.catch_warnings():  # it would rather have another HTTP library
     warnings.simplefilter("ignore")
@@ -99,9 +99,9 @@ def client(model: Path) -> Iterator[TestClient]:
 def clients(
     model: Path, limits: Limits | None = None, token: str | None = None
 ) -> Iterator[TestClient]:
-    holder = Holder(model)
-    holder.look()
-    with TestClient(Serving(holder, limits, poll=None, token=token)) as found:
+    watched = WatchedModel(model)
+    watched.reload()
+    with TestClient(Serving(watched, limits, poll=None, token=token)) as found:
         yield found
 
 

@@ -12,7 +12,7 @@ from firstpage.errors import DataError
 from firstpage.kernels.scoring.forests import forest_scores
 from firstpage.scorers.trees import TreesScoring
 from firstpage.serving import forests
-from firstpage.serving.served import load
+from firstpage.serving.served_model import load
 from tests.serving.conftest import dataset, write_model
 
 

@@ -15,8 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from firstpage.serving.served import load
+from firstpage.cli import serve
+from firstpage.errors import MissingDependency
+from firstpage.serving.served_model import load
 from tests.patience import PATIENCE
 from tests.serving.conftest import NPY, dataset, loaded, npy, write_model
 
@@ -161,6 +164,17 @@ def test_sigint_and_hangup(server: Server, model: Path) -> None:
     server.process.send_signal(signal.SIGINT)
     assert server.process.wait(PATIENCE) == 0
     assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("package", ["uvicorn", "starlette", "msgspec", "prometheus_client"])
+def test_a_package_that_is_not_installed_is_named(
+    package: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "find_spec", lambda name: None if name == package else name)
+    failure = CliRunner().invoke(serve.command, [str(model)]).exception
+    assert isinstance(failure, MissingDependency)
+    assert f"'{package}'" in str(failure)
+    assert "firstpage[serve]" in str(failure)
 
 
 @pytest.mark.slow

@@ -142,19 +142,10 @@ def test_columns_first_and_json_for_a_matrix(client) -> None:
     assert len(told["explanations"][0]["parts"]) == 2
 
 
-def test_the_reader_without_orjson_says_the_same(client, monkeypatch) -> None:
-    from firstpage.serving import json_body
-
-    X = np.asarray(dataset()[0].X, np.float64)
-    before = client.post("/rank", json=body(X)).json()
-    monkeypatch.setattr(json_body, "loads", json.loads)
-    assert client.post("/rank", json=body(X)).json() == before
-    deep = client.post("/rank", content=b"[" * 100_000)
-    assert (deep.status_code, deep.json()["detail"].count("nested")) == (422, 1)
-    sent = client.post(
-        "/rank", content=json.dumps(body(X * np.nan)), headers={"content-type": "application/json"}
-    )
-    assert (sent.status_code, "nan" in sent.json()["detail"]) == (422, True)
+def test_ids_of_any_size_come_back_exactly(client) -> None:
+    for ids in ([2**64 - 1, -(2**63)], [10**20, 10**20 + 1], ["", "\u00e9\n"]):
+        rows = [{"id": each, "features": [1, 2, 3, 4]} for each in ids]
+        assert client.post("/rank", json={"candidates": rows}).json()["order"] == ids
 
 
 def test_unknown_fields_are_refused_by_name(client) -> None:

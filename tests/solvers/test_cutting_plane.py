@@ -39,16 +39,15 @@ def optimum(constraints: list[list[tuple[np.ndarray, float]]], C: float, parts=N
 
     count = len(constraints)
     share = np.full(count, 1 / count) if parts is None else np.asarray(parts)
-    rows, right = [], []
-    for q, held in enumerate(constraints):
-        for slope, height in [*held, (np.zeros(FEATURES), 0.0)]:
-            rows.append(np.r_[-slope, -np.eye(count)[q]])
-            right.append(-height)
+    planes = [[*held, (np.zeros(FEATURES), 0.0)] for held in constraints]
+    slacks = np.repeat(np.eye(count), [len(held) for held in planes], axis=0)
+    rows = -np.hstack([[slope for held in planes for slope, _ in held], slacks])
+    right = [-height for held in planes for _, height in held]
     P = csc_matrix(diags(np.r_[np.full(FEATURES, 1 / C), np.zeros(count)]))
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     solver = clarabel.DefaultSolver(
-        P, np.r_[np.zeros(FEATURES), share], csc_matrix(np.array(rows)), np.array(right),
+        P, np.r_[np.zeros(FEATURES), share], csc_matrix(rows), np.array(right),
         [clarabel.NonnegativeConeT(len(right))], settings,
     )  # fmt: skip
     return float(solver.solve().obj_val)
@@ -77,14 +76,12 @@ def ap_constraints(X, relevant) -> list[tuple[np.ndarray, float]]:
 
 def structural_constraints(X, y, kind, depth, slack, own) -> list[tuple[np.ndarray, float]]:
     a, b = gains(y, kind, depth)
-    held = []
-    for order in permutations(range(len(y))):
-        o = list(order)
-        delta = 1 - (a * b[o]).sum()
-        if (y > 0).any() and delta > 1e-12:
-            times = delta if slack else 1.0
-            held.append((times * (own @ X - a @ X[o]), delta))
-    return held
+    orders = np.array(list(permutations(range(len(y)))))
+    deltas = 1 - b[orders] @ a
+    normals = own @ X - np.einsum("r,orf->of", a, X[orders])
+    counted = (deltas > 1e-12) & (y > 0).any()
+    factors = deltas if slack else np.ones(len(deltas))
+    return list(zip((factors[:, None] * normals)[counted], deltas[counted], strict=True))
 
 
 @pytest.mark.parametrize("solver", ["auto", "n-slack"])

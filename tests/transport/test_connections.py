@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import h11
 import pytest
 import uvicorn
+from packaging.requirements import Requirement
 from uvicorn.server import ServerState
 
-from firstpage.transport import limits, server
-from firstpage.transport.limits import BUFFER, ConnectionLimits, guarded
+from firstpage.transport import connections, server
+from firstpage.transport.connections import BUFFER, ConnectionLimits, guarded
 
 LIMITS = ConnectionLimits(connections=3, head=10, idle=75, answer=20, rate=BUFFER)
 HEAD, IDLE, ANSWER = LIMITS.head, LIMITS.idle, LIMITS.answer
@@ -71,7 +74,7 @@ def test_who_never_asks_is_closed_sooner_than_who_did(opened: Any) -> None:
         (10_000, (True, True, False)),
     ):  # fmt: skip
         for one in (new, used, busy):
-            one.look(now)
+            one.end_if_late(now)
         assert (new.transport.ended, used.transport.ended, busy.transport.ended) == ended
 
 
@@ -83,9 +86,9 @@ def test_an_answer_must_be_taken(opened: Any) -> None:
     opened.clock.now = 15.0
     one.resume_writing()
     one.pause_writing()  # it took a buffer, which is worth a second
-    one.look(6 + ANSWER)
+    one.end_if_late(6 + ANSWER)
     assert not one.transport.ended
-    one.look(7 + ANSWER)
+    one.end_if_late(7 + ANSWER)
     assert one.transport.ended
 
 
@@ -93,14 +96,14 @@ def test_a_head_must_come_soon_after_its_first_byte(opened: Any) -> None:
     """On a connection that was answered before, too."""
     one = opened.make(0.0)
     answered(one)
-    one.look(50)
+    one.end_if_late(50)
     opened.clock.now = 50.0
     one.data_received(b"GET / HTT")
     opened.clock.now = 59.0
     one.data_received(b"P")
-    one.look(50 + HEAD)
+    one.end_if_late(50 + HEAD)
     assert not one.transport.ended
-    one.look(51 + HEAD)
+    one.end_if_late(51 + HEAD)
     assert one.transport.ended
 
 
@@ -110,9 +113,9 @@ def test_a_body_that_nobody_reads_does_not_go_on_for_ever(opened: Any) -> None:
     one.conn.receive_data(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\nabc")
     one.conn.next_event()
     assert one.conn.their_state is h11.SEND_BODY
-    one.look(HEAD)
+    one.end_if_late(HEAD)
     assert not one.transport.ended
-    one.look(HEAD + 1)
+    one.end_if_late(HEAD + 1)
     assert one.transport.ended
 
 
@@ -152,7 +155,7 @@ def test_who_only_just_came_is_not_sent_away_for_the_next(opened: Any) -> None:
 def test_all_are_looked_at(opened: Any) -> None:
     one = opened.make(-1e9)
     server: Any = SimpleNamespace(server_state=opened.state)
-    asyncio.run(limits.look_at_all(server))
+    asyncio.run(connections.end_late_connections(server))
     assert one.transport.ended
 
 
@@ -167,5 +170,18 @@ def test_room_under_the_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> 
     ):  # fmt: skip
         raised.clear()
         monkeypatch.setattr(resource, "getrlimit", lambda _, pair=pair: pair)
-        assert server.room(1000) == expected
+        assert server.connection_capacity(1000) == expected
         assert raised == asked
+
+
+def test_uvicorn_is_bounded_wherever_it_is_required() -> None:
+    """The guard subclasses its protocol, which a new version may change."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    wanted = {name: [r for r in extras[name] if r.startswith("uvicorn")] for name in extras}
+    assert {name for name, found in wanted.items() if found} == {"serve", "web"}
+    bounds = {Requirement(each).specifier for found in wanted.values() for each in found}
+    assert len(bounds) == 1
+    bound = bounds.pop()
+    assert uvicorn.__version__ in bound
+    assert "1.0" not in bound

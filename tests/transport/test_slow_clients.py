@@ -24,9 +24,9 @@ import uvicorn
 
 import firstpage
 from firstpage.serving.app import Serving
-from firstpage.serving.holder import Holder
 from firstpage.serving.limits import Limits
-from firstpage.transport.limits import ConnectionLimits
+from firstpage.serving.watched_model import WatchedModel
+from firstpage.transport.connections import ConnectionLimits
 from firstpage.transport.server import listen, server_for
 from firstpage.web.app import create_app
 from firstpage.web.security import ServeSettings
@@ -48,9 +48,9 @@ class Kind:
 
 
 def model_server(folder: Path, seconds: float) -> Any:
-    holder = Holder(linear_model(folder / "model.json", ["a", "b"]))
-    assert holder.look().accepted
-    return Serving(holder, Limits(seconds=seconds), poll=None)
+    watched = WatchedModel(linear_model(folder / "model.json", ["a", "b"]))
+    assert watched.reload().accepted
+    return Serving(watched, Limits(seconds=seconds), poll=None)
 
 
 def labeling_server(folder: Path, seconds: float) -> Any:
@@ -73,7 +73,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def running(app: Any, limits: ConnectionLimits) -> Iterator[tuple[uvicorn.Server, int]]:
     """The server in a thread, and its port."""
     taken = listen("127.0.0.1", 0)
-    server = server_for(app, limits, last=1)
+    server = server_for(app, limits, grace=1)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
     thread.start()
     try:

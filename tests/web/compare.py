@@ -10,7 +10,7 @@ import numpy as np
 from firstpage.web.store import projects, tasks, texts
 from firstpage.web.store.projects import Project
 from firstpage.web.store.texts import Document, Query
-from tests.web.site import Client, Site
+from tests.web.site import Client, Site, add_query
 
 GAINS = (0.0, 0.2, 0.3, 1.0)  # of grades 0 to 3: unlike both of the usual
 DISCOUNTS = (1.0, 0.6, 0.5, 0.2, 0.1)
@@ -60,7 +60,7 @@ def lists_project(
     team, lena = [site.person(login) for login in assessors], site.person("lena")
     with site.store.write() as tx:
         for number, query in enumerate(queries):
-            row = texts.add_query(tx, made.id, query, number)
+            row = add_query(tx, made.id, query, number)
             for person in team:
                 tasks.add(tx, made, row, person.id, "lists", 0, number)
         return projects.set_state(tx, made, "open", lena)

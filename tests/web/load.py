@@ -25,6 +25,7 @@ from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import events
 from firstpage.web.store.texts import Document, Query
 from tests.patience import PATIENCE
+from tests.web.site import add_query
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -58,9 +59,7 @@ def prepare(
         for number in range(queries):
             docs = tuple(Document(f"d{i:03}", f"Title {i}", body=text) for i in range(documents))
             rows.append(
-                texts.add_query(
-                    tx, made.id, Query(f"q{number}", f"query {number}", "", docs), number
-                )
+                add_query(tx, made.id, Query(f"q{number}", f"query {number}", "", docs), number)
             )
         found = []
         for number in range(workers):

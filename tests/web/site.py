@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -13,13 +14,15 @@ from uuid import uuid4
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
+from sqlalchemy import RowMapping, select
 
 from firstpage.web.app import create_app
 from firstpage.web.security import COOKIE, ServeSettings
 from firstpage.web.store import logins, people, projects, tasks, texts
-from firstpage.web.store.connect import Store
+from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
+from firstpage.web.store.tables import documents, events, queries
 from firstpage.web.store.texts import Document, Query
 
 with warnings.catch_warnings():  # it would rather have another HTTP library
@@ -28,6 +31,25 @@ with warnings.catch_warnings():  # it would rather have another HTTP library
 
 HOST = "testserver"
 PASSWORD = "correct horse battery"
+
+
+def add_query(tx: Tx, project: int, query: Query, position: int) -> int:
+    """Add a query with its documents, and return its id."""
+    row = tx.add(
+        queries, project=project, key=query.key, text=query.text, description=query.description,
+        purpose="work", position=position,
+    )  # fmt: skip
+    add_documents(tx, row, query.documents)
+    return row
+
+
+def add_documents(tx: Tx, query: int, given: Sequence[Document], start: int = 0) -> None:
+    tx.add_all(documents, [texts.document_row(query, start + i, d) for i, d in enumerate(given)])
+
+
+def log_rows(tx: Tx, task: int) -> Sequence[RowMapping]:
+    """Return the log of a task as it is stored."""
+    return tx.all(select(events).where(events.c.task == task).order_by(events.c.seq))
 
 
 class Clock:
@@ -93,7 +115,7 @@ class Site:
                 options=options, by=chief,
             )  # fmt: skip
             for number in range(queries):
-                row = texts.add_query(tx, made.id, query(number, documents), number)
+                row = add_query(tx, made.id, query(number, documents), number)
                 for person in team:
                     tasks.add(tx, made, row, person.id, tool, 0, number)
             for person in team:

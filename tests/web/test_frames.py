@@ -7,7 +7,7 @@ import pytest
 from firstpage.web.sanitize import cleaned
 from firstpage.web.store import texts
 from firstpage.web.store.texts import Document, Query
-from tests.web.site import Site
+from tests.web.site import Site, add_query
 
 POLICY = (
     "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; "
@@ -29,7 +29,7 @@ def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
         from firstpage.web.store import projects
 
         project = projects.by_slug(tx, "frames")
-        query = texts.add_query(
+        query = add_query(
             tx, project.id, Query("q", "q", "", (Document("d", title, kind, body),)), 0
         )
         number = texts.documents_of(tx, query)[0]["id"]
@@ -61,7 +61,8 @@ def test_what_is_left_of_a_hostile_document(site: Site) -> None:
 @pytest.mark.parametrize(
     "html",
     ["<p>a &lt;script&gt; b</p>", "<p>1 &lt; 2 &amp; 3</p>", "<h1>Ü</h1><ul><li>x</li></ul>",
-     "<table><tr><td colspan=\"2\">x</td></tr></table>"],
+     "<table><tbody><tr><td colspan=\"2\">x</td></tr></tbody></table>",
+     '<section class="a"><font color="red" size="2">x</font></section>', "<pre>a\n b</pre>"],
 )  # fmt: skip
 def test_harmless_documents_stay(html: str) -> None:
     assert cleaned(html) == html
@@ -70,6 +71,12 @@ def test_harmless_documents_stay(html: str) -> None:
 def test_a_style_sheet_cannot_end_itself_early() -> None:
     assert "<script" not in cleaned("<style>a{}</style><script>x</script>")
     assert cleaned("<style>p{color:red}</style>") == "<style>p{color:red}</style>"
+
+
+def test_a_page_that_is_too_much_for_the_server_is_shown_as_text(site: Site) -> None:
+    body = serve(site, "<div>" * 30_000 + "<b>the words</b> &lt;i&gt;").text.split("<body>")[1]
+    assert "too large or too deeply nested" in body
+    assert '<p dir="auto">the words &lt;i&gt;</p>' in body
 
 
 def test_text_is_text(site: Site) -> None:

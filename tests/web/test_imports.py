@@ -204,7 +204,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("queries alone", {"queries": ("q.jsonl", jsonl({"query": "x"}))}, "no documents"),
     ("nothing", {}, "nothing to import"),
     ("no texts", {"run": ("r", RUN)}, "give their texts"),
-    ("run", {"run": ("r", b"1 Q0 A"), "collection": ("c", COLLECTION)}, "r:1: a run has 6"),
+    ("run", {"run": ("r", b"1 Q0 A"), "collection": ("c", COLLECTION)}, "r:1: the line has 3 fields and must have 6"),
     ("score", {"run": ("r", b"1 Q0 A 1 nan x"), "collection": ("c", COLLECTION)}, "r:1: the score"),
     ("text missing", {"run": ("r", RUN), "collection": ("c", COLLECTION)}, "'C'"),
     ("open block", {"topics": ("t", b"<top>\n<num> 1"), "run": ("r", RUN),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from sqlalchemy import text
 
 from firstpage.errors import DataError
-from firstpage.web.store import assigning, log, people, projects, tasks, texts
+from firstpage.web.store import assigning, log, people, projects, tasks
 from firstpage.web.store.connect import Store
+from firstpage.web.store.options import read_options
 from firstpage.web.store.texts import Document, Query
-from tests.web.site import Client, Site, body, jsonl
+from tests.web.site import Client, Site, add_query, body, jsonl, log_rows
 
 
 @pytest.mark.slow
@@ -156,7 +158,7 @@ def test_times_are_kept(both: Site) -> None:
     }  # fmt: skip
     assert ada.answer(ada.state(task), 1, **sent).status_code == 200
     with both.store.read() as tx:
-        row = log.rows(tx, task)[0]
+        row = log_rows(tx, task)[0]
     assert (row["active_ms"], row["paused_ms"], row["away_ms"]) == (2000, 60_000, 0)
     assert row["shown_at"] == "2026-03-01T11:00:00.000000Z"
     assert row["comment"] == "hard"
@@ -175,7 +177,7 @@ def test_time_without_an_answer_is_kept_once(both: Site) -> None:
 
 def only_row(site: Site, task: int) -> dict[str, Any]:
     with site.store.read() as tx:
-        (row,) = log.rows(tx, task)
+        (row,) = log_rows(tx, task)
     return dict(row)
 
 
@@ -300,7 +302,7 @@ def test_hidden_questions_look_like_any_other(site: Site) -> None:
         left, right = (state["question"][s]["key"] for s in ("left", "right"))
         state = ada.answer(state, 1 if left < right else -1).json()
     with site.store.read() as tx:
-        kinds = {row["event"]["kind"] for row in log.rows(tx, task)}
+        kinds = {row["event"]["kind"] for row in log_rows(tx, task)}
     assert kinds == {"judgment", "repeat"}
 
 
@@ -326,7 +328,7 @@ def test_a_lead_switches_the_strategy_in_mid_query(both: Site) -> None:
     assert post(lena, task, "switch", strategy="nonsense").status_code == 400
     ada.judge(task)
     with both.store.read() as tx:
-        kept = log.rows(tx, task)
+        kept = log_rows(tx, task)
         row = tasks.get(tx, task)
     assert kept[1]["event"]["event"] == "switched"
     assert row.state == "done"
@@ -455,7 +457,7 @@ def test_who_left_judges_no_more(site: Site) -> None:
 def test_a_query_of_one_document_is_done_at_once(site: Site) -> None:
     made, lena = site.project(queries=1), site.person("lena")
     with site.store.write() as tx:
-        texts.add_query(tx, made.id, Query("one", "one", documents=(Document("only"),)), 1)
+        add_query(tx, made.id, Query("one", "one", documents=(Document("only"),)), 1)
         assigning.deal(tx, made, lena)
         ada = people.by_login(tx, "ada")
         assert ada is not None
@@ -481,8 +483,44 @@ def test_a_strategy_is_a_text(site: Site, setting: dict[str, Any]) -> None:
     site.person("lena", admin=True)
     reply = site.client("lena").post("/api/v1/projects", json={"slug": "x", "setting": setting})
     assert reply.status_code in (400, 422)
-    options = {"slug": "y", "options": {"tools": ["pairs", []]}}
-    assert site.client("lena").post("/api/v1/projects", json=options).status_code in (400, 422)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"speed": 1}, "a project has no option 'speed' (it has: ties, bad, away_after, "),
+        ({"ties": 1}, "the option ties is true or false; got 1."),
+        ({"rtl": "yes"}, "the option rtl is true or false; got 'yes'."),
+        ({"away_after": 4}, "the option away_after is seconds from 5 to 86400; got 4."),
+        ({"away_after": True}, "the option away_after is seconds from 5 to 86400; got True."),
+        ({"training_pass": "1"}, "the option training_pass is a share from 0 to 1; got '1'."),
+        ({"seconds": math.nan}, "the option seconds is seconds from 0.1 to 3600; got nan."),
+        ({"replicates": 1.5}, "the option replicates is a whole number from 1 to 1000; got 1.5."),
+        ({"replicates": None}, "the option replicates is a whole number from 1 to 1000; got None."),
+        ({"folds": 0}, "the option folds is a whole number from 1 to 100000; got 0."),
+        ({"choose": "best"}, "the option choose is one of order, simple-margin, diverse, "),
+        ({"tools": ["pairs", []]}, "the option tools is a list of pairs, grades, lists, each once;"),
+        ({"tools": ["pairs", "pairs"]}, "the option tools is a list of pairs, grades, lists, each"),
+        ({"tools": []}, "the option tools is a list of pairs, grades, lists, each once; got []."),
+    ],
+)  # fmt: skip
+def test_an_option_that_cannot_be_is_refused_in_one_line(
+    options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(DataError) as error:
+        read_options(options)
+    assert str(error.value).startswith(said)
+
+
+def test_options_stay_as_they_were_given(site: Site) -> None:
+    """The others have defaults, and 120 does not become 120.0."""
+    site.project(options={"away_after": 60, "tools": ("pairs", "lists")})
+    shown = site.client("lena").get("/api/v1/projects/books").json()["options"]
+    assert shown == {
+        "ties": False, "bad": True, "away_after": 60, "training_pass": 0.7, "replicates": 1,
+        "tools": ["pairs", "lists"], "folds": None, "rtl": None, "seconds": None, "choose": "order",
+    }  # fmt: skip
+    assert isinstance(shown["away_after"], int)
 
 
 @pytest.mark.parametrize(

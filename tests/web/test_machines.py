@@ -11,7 +11,7 @@ from firstpage.errors import DataError
 from firstpage.labeling.assessors import Function
 from firstpage.web.machines import judge, text_of
 from firstpage.web.store import projects, tasks, texts
-from tests.web.site import jsonl
+from tests.web.site import add_documents, jsonl
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,13 @@ def test_texts(row: dict[str, Any], body: str) -> None:
 def test_a_function_does_all_open_work(site) -> None:
     project = site.project(assessors=("ada",), queries=2, documents=5)
     ada = site.person("ada")
-    seen: list[tuple[str, int]] = []
+    seen: list[tuple[int, int]] = []
     longer = Function(lambda query, left, right: "left" if left.body > right.body else "right")
-    done = judge(site.store, project, ada, longer, lambda query, n: seen.append((query, n)))
+    done = judge(site.store, project, ada, longer, lambda n, total: seen.append((n, total)))
     assert done.queries == 2
     assert done.answers == len(seen) > 8
+    assert [n for n, _ in seen] == list(range(1, len(seen) + 1))
+    assert all(n <= total < 40 for n, total in seen)
     with site.store.read() as tx:
         assert {t.state for t in tasks.of_person(tx, project, ada.id)} == {"done"}
     assert judge(site.store, project, ada, longer).answers == 0
@@ -67,7 +69,7 @@ def test_a_function_gets_ids_titles_and_fields(site) -> None:
         project = projects.by_slug(tx, "books")
         row = texts.of_project(tx, project.id)[0]
         card = texts.Document("c", "Card", "card", fields={"price": 3}, url="http://a/b")
-        texts.add_documents(tx, row["id"], [card], start=2)
+        add_documents(tx, row["id"], [card], start=2)
     seen: dict[str, Any] = {}
 
     def taste(query: Any, left: Any, right: Any) -> int:

@@ -14,8 +14,7 @@ from firstpage.cli import app
 from firstpage.data.preferences.files import read_preferences
 from firstpage.data.preferences.utility import read_utility
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.web.analysis.compared import Compared, compared
-from firstpage.web.analysis.measure import Learned, learn, learned
+from firstpage.web.analysis.measure import Compared, Learned, compared, learn, learned
 from firstpage.web.store import projects
 from firstpage.web.store.texts import Query
 from tests.web.compare import (
@@ -27,7 +26,7 @@ from tests.web.compare import (
     lists_project,
     outcome,
 )
-from tests.web.site import Site, jsonl
+from tests.web.site import Site, jsonl, log_rows
 
 API = "/api/v1/projects/books"
 
@@ -98,9 +97,7 @@ def test_hidden_repeats_and_known_answers_are_no_second_opinion(site: Site) -> N
     site.client("lena").post(f"{API}/import", files={"golds": ("g.jsonl", known)})
     client.judge(task, lambda a, b: 1)
     with site.store.read() as tx:
-        from firstpage.web.store import log
-
-        kinds = [row["event"]["kind"] for row in log.rows(tx, task)]
+        kinds = [row["event"]["kind"] for row in log_rows(tx, task)]
     assert {"repeat", "gold"} < set(kinds)
     assert len(stand(site)) == kinds.count("judgment") == 10
 
@@ -264,9 +261,9 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     with site.store.read() as tx:
         project = projects.by_slug(tx, "books")
     assert project is not None
-    assert project.options["choose"] == "diverse"
+    assert project.options.choose == "diverse"
     words = ["label", "setup", str(tmp_path / "other"), "--choose", "diverse"]
-    assert "is for --tool lists" in CliRunner().invoke(app, words).output
+    assert "goes with --tool lists" in CliRunner().invoke(app, words).output
     grades = grades_in(site, project)
     assert grades["q0", "l0"][0] == 2
     for number in range(25):

@@ -10,8 +10,8 @@ import pytest
 
 from firstpage.web.app import ready_for_one
 from firstpage.web.security import ServeSettings
-from firstpage.web.store import projects, texts
-from tests.web.site import HOST, Site, jsonl, query
+from firstpage.web.store import projects
+from tests.web.site import HOST, Site, add_query, jsonl, query
 
 
 def alone(site: Site) -> Site:
@@ -58,7 +58,7 @@ def test_alone_one_can_judge_what_was_set_up_before(site: Site) -> None:
     """`label setup`, then `label serve --open`: the work is there."""
     with site.store.write() as tx:
         made = projects.create(tx, "shop", setting={"k": 2, "strategy": "heap"})
-        texts.add_query(tx, made.id, query(0, 4), 0)
+        add_query(tx, made.id, query(0, 4), 0)
     ready_for_one(site.store)
     ready_for_one(site.store)  # the second start changes nothing
     you = site.client("local")

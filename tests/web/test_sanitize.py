@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
-from firstpage.web.sanitize import MAX_BRACKETS, cleaned_for_page, rendered
+from firstpage.web.sanitize import MAX_BRACKETS, cleaned, cleaned_for_page, rendered, too_tangled
 from tests.web.site import Site
 
 
@@ -54,7 +55,48 @@ def test_the_cleaner_alone_keeps_a_page_safe() -> None:
         '<style>p{}</style><form><p id="main" class="veiled" style="x" onclick="a()">t'
         '<a href=" javascript:x">l</a><img src="http://x"><script>1</script></p></form>'
     )
-    assert cleaned_for_page(hostile) == "<p>t<a>l</a><img></p>"
+    link = '<a target="_blank" rel="noreferrer noopener">l</a>'
+    assert cleaned_for_page(hostile) == f"<p>t{link}<img></p>"
+
+
+FONTS = "".join(f"<font size={i}>" for i in range(3000))
+
+
+@pytest.mark.parametrize(
+    "bomb", ["<div>" * 30_000, FONTS, f"<p>{FONTS}</p>" + "<p>x</p>" * 3000, "<b x " * 1000 + ">"]
+)
+def test_what_takes_long_to_parse_is_known_beforehand(bomb: str) -> None:
+    """Some kilobytes of nested or differing formatting tags make millions of elements."""
+    assert too_tangled(bomb)
+
+
+def test_usual_pages_are_not_tangled() -> None:
+    page = (
+        '<p class="a"><b style="color: red">x</b> <i class=\'y\'>z</i> <a href="u">v</a></p>' * 2000
+    )
+    picture = f'<img src="data:image/png;base64,{"A" * 2_000_000}">'
+    assert not too_tangled(page + picture)
+    start = time.perf_counter()
+    assert picture in cleaned(page + picture)
+    assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<svg><style><a title="</style><img src=x onerror=alert(1)>">',
+        '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=alert(1)&gt;">',
+        '<noscript><p title="</noscript><img src=x onerror=alert(1)>">', "<img src=x onerror=alert(1)//",
+        '<style><a title="</style><img src=x onerror=alert(1)>">', "<form><form><input onfocus=alert(1)>",
+        "<a href='data:text/html,x'>x</a>", "<a href='java\tscript:alert(1)'>x</a>", "<img src='data:text/html,x'>",
+        "<div style='x' onclick\x00=alert(1)>", "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    ],
+)  # fmt: skip
+def test_known_attacks_on_sanitizers(html: str) -> None:
+    """Namespaces, raw text, comments and half tags: each browser quirk is the library's work."""
+    for clean in (cleaned, cleaned_for_page):
+        left = re.sub(r"(title|style)=\"[^\"]*\"|<style>.*?</style>", "", clean(html))
+        assert not re.search(r"<[^>]*(\son\w+|javascript|script|data:text|svg|math)", left), left
 
 
 def test_many_brackets_cost_no_more_than_text() -> None:

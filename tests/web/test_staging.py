@@ -22,8 +22,7 @@ import firstpage
 from firstpage.data.formats.row_reader import PIECE
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle, texts
-from firstpage.web.imports.bundle import File, Sources
-from firstpage.web.imports.pace import PacedStream
+from firstpage.web.imports.bundle import File, PacedStream, Sources
 from firstpage.web.imports.pictures import from_uploads
 from firstpage.web.store import projects, staging
 from firstpage.web.store.connect import Store

@@ -10,7 +10,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
 from firstpage.errors import DataError
-from firstpage.web.store import audit, connect, migrate, people
+from firstpage.web.store import audit, connect, people
 from firstpage.web.store.connect import FILE, Busy, Store, database_url
 from firstpage.web.store.tables import metadata
 from tests.web.site import Site
@@ -26,9 +26,9 @@ def test_files_are_named_by_their_versions() -> None:
     """So that Alembic is loaded only where there is something to do."""
     from alembic.script import ScriptDirectory
 
-    scripts = ScriptDirectory.from_config(migrate.settings())
-    assert scripts.get_current_head() == migrate.newest()
-    assert {s.revision for s in scripts.walk_revisions()} == set(migrate.versions())
+    scripts = ScriptDirectory.from_config(connect.alembic_config())
+    assert scripts.get_current_head() == connect.newest_version()
+    assert {s.revision for s in scripts.walk_revisions()} == set(connect.known_versions())
 
 
 def test_preparing_twice_changes_nothing(where: str) -> None:

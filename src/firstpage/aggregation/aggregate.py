@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.aggregation.ballots import Ballots, Missing
+from firstpage.aggregation.ballots import Ballots, BaseOrder, Missing
 from firstpage.aggregation.costs import CostReport, kemeny_cost, lower_bound
-from firstpage.aggregation.method import Method
-from firstpage.aggregation.pool import BaseOrder
-from firstpage.aggregation.registry import method as named_method
+from firstpage.aggregation.methods import Method
+from firstpage.aggregation.methods import method as named_method
 from firstpage.aggregation.weights import MeasuredWeights, normalized, supervised_weights
 from firstpage.data.formats.trec import Run
 from firstpage.data.joins import partners

@@ -1,4 +1,4 @@
-"""The command line: one file a verb.  Errors of users end here, in one line."""
+"""The command line: a file per verb, or per family of short ones.  Errors of users end here."""
 
 from __future__ import annotations
 
@@ -16,24 +16,21 @@ from firstpage.cli import (
     compare,
     convert,
     crossval,
+    data_files,
     dcglearn,
     demo,
-    describe,
     evaluate,
     explain,
     export,
     import_,
     label,
-    measures,
+    listings,
     rank,
-    rankers,
     reproduce,
     serve,
-    shard,
-    synthesize,
     theory,
     train,
-)
+)  # fmt: skip
 from firstpage.cli.options import refuse_repeats
 from firstpage.errors import FirstpageError, FirstpageWarning
 
@@ -44,11 +41,16 @@ def app() -> None:
     """Learning to rank for the results that people see."""
 
 
-for _verb in (
-    demo, describe, convert, shard, train, rank, rankers, explain, export, serve, import_, crossval,
-    evaluate, compare, aggregate, label, dcglearn, measures, synthesize, reproduce, theory,
+for _file in (
+    demo, convert, train, rank, explain, export, serve, import_, crossval, evaluate, compare,
+    aggregate, label, dcglearn, reproduce, theory,
 ):  # fmt: skip
-    app.add_command(_verb.command)
+    app.add_command(_file.command)
+for _command in (
+    data_files.describe_command, data_files.shard_command, data_files.synthesize_command,
+    listings.measures_command, listings.rankers_command,
+):  # fmt: skip
+    app.add_command(_command)
 
 
 class _Notes:

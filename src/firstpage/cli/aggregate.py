@@ -46,11 +46,9 @@ DEPTH = ("depth", "same_depth")
 @click.option("--valid", type=options.FILE, help="With --data: labelled data to measure by.")
 @click.option("--valid-scores", **SEVERAL, help="Scores of --valid; one for each --scores.")
 @click.option("-m", "--measure", default="NDCG@10", show_default=True, help="For the weights.")
-@click.option(
+@options.whole(
     "--depth",
-    type=click.IntRange(1),
     default=100,
-    show_default=True,
     help="How many of each query take part; the rest keeps the base order below.",
 )
 @click.option("--same-depth", is_flag=True, help="No query deeper than the shortest.")
@@ -66,9 +64,7 @@ DEPTH = ("depth", "same_depth")
     show_default=True,
     help="What a run says of documents that it does not list.",
 )
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("run", "scores"), help="Write the ranking here."
-)
+@options.output("run", "scores", help="Write the ranking here.")
 @click.option("--tag", help="The run's name; the method's, if not given.")
 @options.as_json
 def command(
@@ -96,7 +92,7 @@ def command(
 
 
 def _method(name: str, credit: str | None) -> Any:
-    from firstpage.aggregation.registry import method
+    from firstpage.aggregation.methods import method
 
     return method(name) if credit is None else method(name, credit=credit)
 

@@ -23,28 +23,19 @@ from firstpage.cli import options, outputs, shared
     "--test", default="randomization", show_default=True, help="randomization, t or wilcoxon."
 )
 @click.option("--correction", default="holm", show_default=True, help="holm, bh or none.")
-@click.option(
+@options.whole(
     "--rounds",
     default=100_000,
-    show_default=True,
-    type=click.IntRange(100),
+    least=100,
     help="Random patterns of the randomization test, and of the Tukey test (20,000 at most).",
 )
 @options.meaning
 @options.results
 def command(
-    data: Path | None,
-    qrels: Path | None,
-    scores: tuple[Path, ...],
-    run: tuple[Path, ...],
-    baseline: str | None,
-    measures: tuple[str, ...],
-    as_json: bool,
-    format_: str | None,
-    output: Path | None,
-    per_query: Path | None,
-    **settings: Any,
-) -> None:
+    data: Path | None, qrels: Path | None, scores: tuple[Path, ...], run: tuple[Path, ...],
+    baseline: str | None, measures: tuple[str, ...], as_json: bool, format_: str | None,
+    output: Path | None, per_query: Path | None, **settings: Any,
+) -> None:  # fmt: skip
     """Compare rankings: DATA with several --scores, or --qrels with several --run."""
     from firstpage.measures.compare import compare
     from firstpage.measures.evaluate import DEFAULT_MEASURES

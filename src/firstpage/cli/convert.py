@@ -29,7 +29,7 @@ FORMATS = "letor, qrels, run, parquet, csv, arrow or npz"
     type=click.Choice(["graded", "full-order", "top-k", "binary"]),
     help="What the labels shall say.",
 )
-@click.option("--k", default=10, show_default=True, type=click.IntRange(1), help="Depth of top-k.")
+@options.whole("--k", default=10, help="Depth of top-k.")
 @click.option("--min-grade", type=float, help="Below it, nothing is in the top k.")
 @click.option("--rel", default=1.0, show_default=True, help="Binary: relevant from here on.")
 @click.option(
@@ -37,23 +37,13 @@ FORMATS = "letor, qrels, run, parquet, csv, arrow or npz"
 )
 @click.option("--scores", type=options.FILE, help="Scores of the documents: writes a run.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float32")
-@click.option("--folds", type=click.IntRange(3), help="Write TARGET/Fold1.. with this many folds.")
+@options.whole("--folds", least=3, help="Write TARGET/Fold1.. with this many folds.")
 @options.seed
 def command(
-    source: Path,
-    target: Path,
-    from_: str | None,
-    to: str | None,
-    truth: str | None,
-    k: int,
-    min_grade: float | None,
-    rel: float,
-    normalize: str | None,
-    scores: Path | None,
-    dtype: str,
-    folds: int | None,
-    seed: int,
-) -> None:
+    source: Path, target: Path, from_: str | None, to: str | None, truth: str | None, k: int,
+    min_grade: float | None, rel: float, normalize: str | None, scores: Path | None, dtype: str,
+    folds: int | None, seed: int,
+) -> None:  # fmt: skip
     """Read SOURCE, convert its truth or features if asked, and write TARGET."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.folds import write_folds

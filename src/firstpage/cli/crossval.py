@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 @click.argument("rankers", nargs=-1, required=True)
 @options.settings
 @click.option("--tune", is_flag=True, help="Choose parameters on each fold's validation data.")
-@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Fits a fold.")
+@options.whole("--seeds", default=1, help="Fits a fold.")
 @click.option(
     "-t", "--test", "tests", multiple=True, metavar="MEASURE",
     help="Measured on test data; may be repeated. NDCG@1, NDCG@3, NDCG@10 and AP if not given.",
 )  # fmt: skip
-@click.option(
-    "--top-k", type=click.IntRange(1), metavar="K",
+@options.whole(
+    "--top-k",
+    metavar="K",
     help="Train and test on the top-k truth of the labels (for kNDCG, kERR).",
-)  # fmt: skip
+)
 @click.option("--baseline", metavar="RANKER", help="Mark what differs significantly from this one.")
 @options.pad
 @click.option("--convention", default="default", show_default=True, help="default, trec or letor.")
@@ -42,28 +43,13 @@ if TYPE_CHECKING:
 @click.option(
     "-f", "--format", "format_", metavar="NAME", help="text, json, csv, markdown, latex or html."
 )
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*outputs.REPORTS), help="Write the table here."
-)
+@options.output(*outputs.REPORTS, help="Write the table here.")
 def command(
-    folder: Path,
-    rankers: tuple[str, ...],
-    settings: tuple[str, ...],
-    measure: str,
-    normalize: str,
-    seed: int,
-    tune: bool,
-    seeds: int,
-    tests: tuple[str, ...],
-    top_k: int | None,
-    baseline: str | None,
-    pad: bool,
-    convention: str,
-    published: Path | None,
-    as_json: bool,
-    format_: str | None,
-    output: Path | None,
-) -> None:
+    folder: Path, rankers: tuple[str, ...], settings: tuple[str, ...], measure: str, normalize: str,
+    seed: int, tune: bool, seeds: int, tests: tuple[str, ...], top_k: int | None,
+    baseline: str | None, pad: bool, convention: str, published: Path | None, as_json: bool,
+    format_: str | None, output: Path | None,
+) -> None:  # fmt: skip
     """Train RANKERS on every fold of FOLDER (Fold1, Fold2, ..) and measure their test results.
 
     Shows the mean over folds, with its standard error over queries and, with --seeds, its standard
@@ -72,7 +58,7 @@ def command(
     from firstpage.data.folds import read_folds
     from firstpage.measures.registry import measures as parse
     from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
-    from firstpage.report.folds import read_published
+    from firstpage.report.rankers import read_published
 
     kind = outputs.chosen_format(format_, as_json, output)
     if published is not None:
@@ -119,8 +105,8 @@ def _narrower(folds: Sequence[Fold]) -> int | None:
 def _rendered(
     found: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
 ) -> str:
-    from firstpage.report.folds import folds_csv, folds_page, folds_table, read_published
-    from firstpage.report.table import NOTATIONS
+    from firstpage.report.rankers import folds_csv, folds_page, folds_table, read_published
+    from firstpage.table import NOTATIONS
 
     if kind == "json":
         held = found.to_dict(baseline)

@@ -6,17 +6,13 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import outputs, shared
+from firstpage.cli import options, shared
+from firstpage.cli.shared import with_web
 
 
 @click.command("demo")
-@click.option(
-    "-o",
-    "--output",
-    type=outputs.OutputFile(),
-    default=Path("firstpage-demo"),
-    show_default=True,
-    help="Folder for the report and the data.",
+@options.output(
+    default=Path("firstpage-demo"), show_default=True, help="Folder for the report and the data."
 )
 @click.option("--judge", is_flag=True, help="Judge a few questions yourself, in your browser.")
 @click.option("--serve", is_flag=True, help="Keep the labelling application up with these data.")
@@ -24,14 +20,12 @@ from firstpage.cli import outputs, shared
     "--port", type=click.IntRange(0, 65535), default=8210, show_default=True,
     help="Of the application; 0 takes any free port.",
 )  # fmt: skip
+@with_web
 def command(output: Path, judge: bool, serve: bool, port: int) -> None:
     """Search Python's own documentation: label, train, compare, learn a measure, aggregate.
 
     Ends in a report.  Assessors are simulated, unless you judge.
     """
-    from firstpage.cli.label.stores import web
-
-    web()
     from firstpage.demo.loop import run_demo
 
     run_demo(output, judge=judge, serve=serve, port=port, counting=shared.counting)

@@ -29,21 +29,11 @@ from firstpage.cli import options, outputs, shared
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap intervals.")
 @options.results
 def command(
-    data: Path | None,
-    qrels: Path | None,
-    scores: tuple[Path, ...],
-    run: tuple[Path, ...],
-    model: tuple[Path, ...],
-    pad: bool,
-    engine: str | None,
-    measures: tuple[str, ...],
-    ci: bool,
-    as_json: bool,
-    format_: str | None,
-    output: Path | None,
-    per_query: Path | None,
+    data: Path | None, qrels: Path | None, scores: tuple[Path, ...], run: tuple[Path, ...],
+    model: tuple[Path, ...], pad: bool, engine: str | None, measures: tuple[str, ...], ci: bool,
+    as_json: bool, format_: str | None, output: Path | None, per_query: Path | None,
     **settings: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Measure rankings: DATA with --scores or --model, or --qrels with --run.
 
     DATA is labelled data (LETOR, Parquet, CSV, Arrow, npz), or a folder of shards; DATA with
@@ -60,8 +50,7 @@ def command(
             "give rankings: --scores, --run or --model, each as often as you like; --run goes "
             "without the other two."
         )
-    if pad and not model:
-        raise click.UsageError("--pad goes with --model, whose features the data may lack.")
+    options.only_with("--model, whose features the data may lack", bool(model), "pad")
     options.only_with("--run", bool(run), "queries")
     # a misspelt name is said before files are read
     shared.check_rel(parse(measures or DEFAULT_MEASURES))
@@ -69,8 +58,7 @@ def command(
     outputs.check_per_query(per_query)
     _note_seed(settings, ci or shown == "html")
     truth: Any = shared.read_truth(data, qrels)
-    if engine is not None and not isinstance(truth, Shards):
-        raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
+    options.only_with(options.SHARDS, isinstance(truth, Shards), "engine")
     if run:
         truth = shared.as_qrels(truth)
     files = [*scores, *run, *model]
@@ -98,7 +86,7 @@ def _note_seed(settings: dict[str, Any], resampled: bool) -> None:
 
     It is a note, no refusal: scripts hand one seed to every command.
     """
-    from firstpage.measures.conventions import convention
+    from firstpage.measures.measure import convention
 
     ties = convention(settings["convention"], ties=settings["ties"]).ties
     random = resampled or settings["k"] or settings["depth"] or ties == "shuffle"

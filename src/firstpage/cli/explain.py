@@ -14,21 +14,14 @@ FORMATS = ("text", "json", "html")
 
 @click.command("explain")
 @click.argument("model", type=options.FILE)
-@click.option(
-    "--top", default=20, show_default=True, type=click.IntRange(1), help="Features shown."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=outputs.OutputFile(*FORMATS),
-    help="Write here: .html is a page with the picture; .json, .txt.",
-)
+@options.whole("--top", default=20, help="Features shown.")
+@options.output(*FORMATS, help="Write here: .html is a page with the picture; .json, .txt.")
 @options.as_json
 def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     """Show the weights of a linear MODEL, what its trees gained from each feature, or how far its
     stumps can move a score."""
     from firstpage.rankers.explain import explain
-    from firstpage.report.models import explanation_page, explanation_text
+    from firstpage.report.rankers import explanation_page, explanation_text
 
     kind = outputs.chosen_format(None, as_json, output, FORMATS)
     found = explain(model)

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, outputs
+from firstpage.cli import options
 
 
 @click.command("export")
 @click.argument("model", required=False, type=options.FILE)
 @click.option("--to", metavar="TARGET", help="Such as solr or onnx; --list shows all.")
-@click.option(
-    "-o",
-    "--output",
-    type=outputs.OutputFile("json", "text", "python", "onnx", "vespa"),
+@options.output(
+    "json",
+    "text",
+    "python",
+    "onnx",
+    "vespa",
     help="A folder, or a file for the model (with a suffix); NAME-TARGET, if not given.",
 )
 @click.option("--name", help="Of the model in the engine; the ranker's, if not given.")
@@ -32,16 +34,9 @@ from firstpage.cli import options, outputs
 @click.option("--list", "list_", is_flag=True, help="Show the targets and what each takes.")
 @options.as_json
 def command(
-    model: Path | None,
-    to: str | None,
-    output: Path | None,
-    name: str | None,
-    features: Path | None,
-    part: str | None,
-    dtype: str,
-    list_: bool,
-    as_json: bool,
-) -> None:
+    model: Path | None, to: str | None, output: Path | None, name: str | None,
+    features: Path | None, part: str | None, dtype: str, list_: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Write MODEL for a search engine, an ONNX runtime or NumPy alone, with the same scores."""
     if list_:
         _show(as_json)
@@ -65,7 +60,7 @@ def command(
 
 def _show(as_json: bool) -> None:
     from firstpage.interop.export.export import TARGETS
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     if as_json:
         held = [{"target": n, "writes": t.about, "takes": t.takes} for n, t in TARGETS.items()]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
-from firstpage.cli import options, outputs
-from firstpage.errors import FirstpageWarning
+from firstpage.cli import options, outputs, shared
 
 WRITES = {
     "ranklib": ("json",), "quepid": ("qrels",), "feature-log": outputs.DATA, "clicks": ("csv",),
@@ -24,12 +22,9 @@ BIAS = (
 @click.command("import")
 @click.argument("kind", type=click.Choice(list(WRITES), case_sensitive=False))
 @click.argument("file", type=options.FILE)
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("json", *outputs.DATA), required=True,
-    help="Write here.",
-)  # fmt: skip
+@options.output("json", *outputs.DATA, required=True, help="Write here.")
 @click.option("--qrels", type=options.FILE, help="feature-log: judgments of its documents.")
-@click.option("--n-features", type=click.IntRange(1), help="ranklib: as many as the data have.")
+@options.whole("--n-features", help="ranklib: as many as the data have.")
 def command(
     kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None
 ) -> None:
@@ -41,10 +36,8 @@ def command(
     feature-log  responses of Elasticsearch or OpenSearch with _ltrlog -> data (.txt, .csv ..)
     clicks       lists shown and clicked, CSV or JSON lines -> pairs, as votes (CSV)
     """
-    if qrels is not None and kind != "feature-log":
-        raise click.UsageError("--qrels goes with feature-log.")
-    if n_features is not None and kind != "ranklib":
-        raise click.UsageError("--n-features goes with ranklib.")
+    options.only_with("feature-log", kind == "feature-log", "qrels")
+    options.only_with("ranklib", kind == "ranklib", "n_features")
     for given in (file, qrels):
         if given is not None and output.exists() and given.exists() and output.samefile(given):
             raise click.UsageError(f"-o {output} is a file that is read; write elsewhere.")
@@ -81,5 +74,5 @@ def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: i
 
     pairs = read_clicks(file)
     write_pairs(pairs, output)
-    warnings.warn(BIAS, FirstpageWarning, stacklevel=2)
+    shared.note(BIAS)
     return f"{len(pairs)} pairs"

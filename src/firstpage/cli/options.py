@@ -34,10 +34,11 @@ def _takes_one(option: click.Option) -> bool:
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]  # a decorator
 FILE = click.Path(path_type=Path)
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def together(*options: Option) -> Callable[[Command], Command]:
     """Several options as one decorator, in the order in which help shows them."""
 
     def decorate(command: Command) -> Command:
@@ -66,13 +67,27 @@ seed = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="For everything random."
 )
 
+SHARDS = "a folder of shards (`firstpage shard`)"
 engine = click.option(
     "--engine", metavar="WHERE",
     help="For a folder of shards or files: threads, or dask://host:port.  [default: threads]",
 )  # fmt: skip
 
 
-def address(port: int) -> Callable[[Any], Any]:
+def whole(*names: str, default: int | None = None, least: int = 1, **more: Any) -> Option:
+    """An option for a whole number from `least` on."""
+    shown = default is not None
+    return click.option(
+        *names, type=click.IntRange(least), default=default, show_default=shown, **more
+    )
+
+
+def output(*formats: str, **more: Any) -> Option:
+    """-o: the file to write, in one of these formats; without formats, the folder."""
+    return click.option("-o", "--output", type=OutputFile(*formats), **more)
+
+
+def address(port: int) -> Option:
     """Where a server listens."""
     return together(
         click.option(

@@ -12,10 +12,7 @@ from firstpage.cli import options, outputs, shared
 @click.command("rank")
 @click.argument("model", type=options.FILE)
 @click.argument("data", type=options.FILE)
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("scores", "run"), required=True,
-    help="Write the scores here.",
-)  # fmt: skip
+@options.output("scores", "run", required=True, help="Write the scores here.")
 @click.option("--trec", is_flag=True, help="Write a run in TREC form instead; needs document ids.")
 @click.option("--tag", help="The run's name; the ranker's, if not given.")
 @options.pad
@@ -41,8 +38,7 @@ def command(
     if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":
         raise click.UsageError(f"-o {output} names a run; add --trec, or end it in .txt.")
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")
-    if tag is not None and not trec:
-        raise click.UsageError("--tag names a run; it goes with --trec.")
+    options.only_with("--trec", trec, "tag")
     found = read_model(model)
     documents = shared.read_any(data, labelled=False)
     if isinstance(documents, Shards):
@@ -50,8 +46,7 @@ def command(
             raise click.UsageError("--trec needs data in memory, not shards.")
         write_scores(found.predict(documents, engine, pad), output)
         return
-    if engine is not None:
-        raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
+    options.only_with(options.SHARDS, False, "engine")
     check_finite(documents)
     scores = found.predict(documents, pad=pad)
     if trec:

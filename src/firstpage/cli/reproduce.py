@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 @click.option(
     "--data", type=options.FILE, help="The folder that holds the data sets [$FIRSTPAGE_DATA]."
 )
-@click.option("--jobs", type=click.IntRange(1), help="Processes at once.  [all cores]")
-@click.option(
-    "--seeds", type=click.IntRange(1), help="Runs of everything.  [as each entry has it, mostly 20]"
-)
+@options.whole("--jobs", help="Processes at once.  [all cores]")
+@options.whole("--seeds", help="Runs of everything.  [as each entry has it, mostly 20]")
 @click.option("--fast", is_flag=True, help="Fewer runs: a first look.")
 @click.option("--again", is_flag=True, help="Do also what was done and kept before.")
 @options.seed
@@ -36,10 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "-f", "--format", "format_", metavar="NAME", help="text, json, markdown, latex, csv or html."
 )
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*outputs.REPORTS),
-    help="Write here; the suffix may say the format.",
-)  # fmt: skip
+@options.output(*outputs.REPORTS, help="Write here; the suffix may say the format.")
 @click.option(
     "--html", type=outputs.OutputFile("html"), help="Write a page with every figure here, too."
 )
@@ -53,9 +48,8 @@ def command(
     Prints our numbers with their standard errors, the paper's beside them, and whether what the
     paper says holds.  Finished runs are kept: a run that was stopped goes on where it was.
     """
-    from firstpage.papers.study.registry import chosen
+    from firstpage.papers.study.registry import chosen, data_folder, missing
     from firstpage.papers.study.run import reproduce
-    from firstpage.papers.study.sources import data_folder, missing
     from firstpage.papers.study.study import Plan
 
     base = _folder(data_folder(data))
@@ -73,8 +67,8 @@ def command(
     plan = Plan(seeds, fast, seed, base, jobs or _cores(), again)
     found = []
     for study, some in wanted:
-        with shared.counting(study.name) as tick:
-            found.append(reproduce(study, some, plan, tick))
+        with shared.counting(study.name) as progress:
+            found.append(reproduce(study, some, plan, progress))
     outputs.deliver(_said(found, kind), output)
     if html is not None:
         outputs.deliver(_said(found, "html"), html)
@@ -88,8 +82,8 @@ def _folder(base: Path | None) -> Path | None:
 
 def _said(found: list[Reproduction], kind: str) -> str:
     from firstpage.papers.study import page
+    from firstpage.papers.study.page import every_cell
     from firstpage.papers.study.run import merged
-    from firstpage.papers.study.tables import every_cell
 
     if kind == "json":
         return json.dumps(merged(found), indent=1)
@@ -100,9 +94,8 @@ def _said(found: list[Reproduction], kind: str) -> str:
 
 
 def _list(base: Path | None, as_json: bool) -> str:
-    from firstpage.papers.study.registry import listing
-    from firstpage.papers.study.sources import inventory
-    from firstpage.report.table import Table
+    from firstpage.papers.study.registry import inventory, listing
+    from firstpage.table import Table
 
     rows, data = listing(base), inventory(base)
     if as_json:

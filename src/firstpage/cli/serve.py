@@ -13,26 +13,15 @@ from firstpage.cli import options
 @click.command("serve")
 @click.argument("model", type=options.FILE)
 @options.address(8220)
-@click.option(
-    "--max-candidates", type=click.IntRange(1), default=1000, show_default=True,
-    help="Candidates of one query.",
-)  # fmt: skip
-@click.option(
-    "--max-queries", type=click.IntRange(1), default=1000, show_default=True,
-    help="Queries of one batch.",
-)  # fmt: skip
-@click.option(
-    "--max-bytes", type=click.IntRange(1), default=8 << 20, show_default=True,
-    help="Bytes of one request.",
-)  # fmt: skip
-@click.option(
-    "--max-at-once", type=click.IntRange(1), default=64, show_default=True,
-    help="Requests at the same time; more are told to come again.",
-)  # fmt: skip
-@click.option(
-    "--max-connections", type=click.IntRange(1), default=1000, show_default=True,
-    help="Open connections; more take the place of silent ones.",
-)  # fmt: skip
+@options.whole("--max-candidates", default=1000, help="Candidates of one query.")
+@options.whole("--max-queries", default=1000, help="Queries of one batch.")
+@options.whole("--max-bytes", default=8 << 20, help="Bytes of one request.")
+@options.whole(
+    "--max-at-once", default=64, help="Requests at the same time; more are told to come again."
+)
+@options.whole(
+    "--max-connections", default=1000, help="Open connections; more take the place of silent ones."
+)
 @click.option(
     "--poll", type=click.FloatRange(0.05), default=1.0, show_default=True, metavar="SECONDS",
     help="How often to look for a new model file.",
@@ -60,12 +49,13 @@ def command(
     """
     from firstpage.errors import need
 
-    if find_spec("uvicorn") is None:
-        raise need("uvicorn", "serve", "firstpage serve")
+    for package in ("uvicorn", "starlette", "msgspec", "prometheus_client"):
+        if find_spec(package) is None:
+            raise need(package, "serve", "firstpage serve")
     if token is not None and not token.strip():
         raise click.UsageError("--token is empty.")
     from firstpage.serving.limits import Limits
-    from firstpage.serving.run import serve
+    from firstpage.serving.process import serve
 
     limits = Limits(
         candidates=max_candidates, queries=max_queries, bytes=max_bytes, at_once=max_at_once,

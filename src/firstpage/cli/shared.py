@@ -1,4 +1,4 @@
-"""What several verbs share: reading truth and systems, progress, writing results."""
+"""What several verbs share: reading truth and systems, progress, rankers by name, label stores."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from firstpage.cli import options
-from firstpage.errors import DataError, FirstpageError
+from firstpage.cli.options import Command
+from firstpage.errors import DataError, FirstpageError, need
 
 if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats.trec import Column
-    from firstpage.data.io.files import Progress
     from firstpage.data.shards.shards import Shards
     from firstpage.measures.measure import Measure
     from firstpage.rankers.ranker import Ranker
+    from firstpage.types import Progress
+    from firstpage.web.store.connect import Store
+
 
 SHOWN = 5  # files that a note names
 BIG = 16 << 20  # bytes of a file from which on reading shows progress
@@ -34,26 +40,23 @@ def reading(path: Path) -> Iterator[Progress | None]:
     if not sys.stderr.isatty() or not path.is_file() or path.stat().st_size < BIG:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(path.name, total=path.stat().st_size)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    reads = TextColumn("reading {task.description}")
+    with counting(path.name, reads, BarColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
+        yield bar
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
+def counting(what: str, *columns: ProgressColumn) -> Iterator[Progress | None]:
     """A progress bar for work that tells (done, total), on standard error of a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -232,3 +235,42 @@ def function(text: str, option: str) -> Callable[..., Any]:
         raise DataError(f"{option} {text}: is no function; write module:name.")
     named: Callable[..., Any] = found
     return named
+
+
+PACKAGES = ("fastapi", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2")
+
+
+def need_web() -> None:
+    """One line that says what to install, where something is missing."""
+    for package in PACKAGES:
+        if find_spec(package) is None:
+            raise need(package, "web", "The labelling application")
+
+
+def with_web(command: Command) -> Command:
+    """Refuse a command before anything else, where a package of the application is missing."""
+
+    @wraps(command)
+    def checked(*args: Any, **options: Any) -> Any:
+        need_web()
+        return command(*args, **options)
+
+    return cast("Command", checked)
+
+
+@contextmanager
+def open_store(where: str, make: bool = False) -> Iterator[Store]:
+    """The store, ready; one that is not there is made only if `make` says so."""
+    need_web()
+    from firstpage.web.store.connect import FILE, Store
+
+    if not make and "://" not in where and not (Path(where) / FILE).is_file():
+        raise DataError(
+            f"{where}: holds no labelling project; make one with: firstpage label setup"
+        )
+    store = Store(where).prepare()
+    try:
+        with store.told():
+            yield store
+    finally:
+        store.close()

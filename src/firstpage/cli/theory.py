@@ -19,23 +19,18 @@ FORMATS = ("text", "json", "html")
 @click.option(
     "--loss", metavar="LOSS", help="Is this one top-k consistent?  ListMLE, or module:phi."
 )
-@click.option("--k", type=click.IntRange(1), help="With --loss: how deep the top is.  [1]")
+@options.whole("--k", help="With --loss: how deep the top is.  [1]")
 @click.option(
     "--n",
     type=click.IntRange(2, 6),
     help="With --loss: of how many objects all orders are tried.  [4]",
 )
-@click.option(
-    "--samples",
-    type=click.IntRange(1),
-    metavar="N",
-    help="More find more: scores of a bound [2000], of a loss [40].",
+@options.whole(
+    "--samples", metavar="N", help="More find more: scores of a bound [2000], of a loss [40]."
 )
 @options.seed
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
-)
+@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
 def command(
     names: tuple[str, ...], listing: bool, loss: str | None, k: int | None, n: int | None,
     samples: int | None, seed: int, as_json: bool, output: Path | None,
@@ -56,8 +51,7 @@ def command(
         found = _consistency(loss, k or 1, n or 4, samples or 40, seed)
         outputs.deliver(_said_of_loss(found, shown), output)
         return 0
-    if k is not None or n is not None:
-        raise click.UsageError("--k and --n go with --loss.")
+    options.only_with("--loss", False, "k", "n")
     return _checks(names, listing, samples, seed, shown, output)
 
 
@@ -71,14 +65,14 @@ def _checks(
     if listing:
         outputs.deliver(_listed(checks, shown), output)
         return 0
-    with shared.counting("theory") as tick:
-        found = run(checks, samples or SAMPLES, seed, tick)
+    with shared.counting("theory") as progress:
+        found = run(checks, samples or SAMPLES, seed, progress)
     outputs.deliver(_said(found, shown), output)
     return 0 if all(each.as_recorded for each in found) else 1
 
 
 def _listed(checks: Any, shown: str) -> str:
-    from firstpage.papers.theory.page import listing
+    from firstpage.papers.theory.registry import listing
 
     if shown == "json":
         keys = ("name", "kind", "holds", "claim")
@@ -87,7 +81,7 @@ def _listed(checks: Any, shown: str) -> str:
 
 
 def _said(found: Any, shown: str) -> str:
-    from firstpage.papers.theory.page import theory_page, theory_text
+    from firstpage.papers.theory.registry import theory_page, theory_text
 
     if shown == "json":
         return json.dumps([each.to_dict() for each in found], indent=1, allow_nan=False)
@@ -97,7 +91,7 @@ def _said(found: Any, shown: str) -> str:
 def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
     """What is found of a loss; of one of ours that may be cut after k places, of both forms."""
     from firstpage.papers.theory.consistency import consistency
-    from firstpage.papers.theory.surrogates import forms, named
+    from firstpage.papers.theory.spaces import forms, named
 
     losses: dict[str, Any]
     if ":" in text:
@@ -108,7 +102,7 @@ def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str
 
 
 def _said_of_loss(found: dict[str, Any], shown: str) -> str:
-    from firstpage.papers.theory.page import loss_page, loss_text
+    from firstpage.papers.theory.registry import loss_page, loss_text
 
     if shown == "json":
         held = {name: each.to_dict() for name, each in found.items()}

@@ -34,42 +34,25 @@ TRIALS = ("csv", "json")  # formats of --trials-to
 @click.option(
     "--grid", multiple=True, metavar="NAME=A,B,..", help="Values to try instead; may be repeated."
 )
-@click.option("--trials", default=30, show_default=True, type=click.IntRange(1), help="Of Optuna.")
+@options.whole("--trials", default=30, help="Of Optuna.")
 @click.option(
     "--trials-to", type=outputs.OutputFile(*TRIALS), help="Write all trials here (.csv or .json)."
 )
-@click.option("--threads", type=click.IntRange(1), help="All cores, if not given.")
+@options.whole("--threads", help="All cores, if not given.")
 @options.pad
 @options.engine
 @click.option(
     "--checkpoint", type=outputs.OutputFile("json"),
     help="Keep here where training stands; if it breaks off, the next run goes on from there.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("json"), required=True,
-    help="Write the model here.",
-)  # fmt: skip
+@options.output("json", required=True, help="Write the model here.")
 @options.as_json
 def command(
-    ranker: str,
-    train: Path,
-    valid: Path | None,
-    settings: tuple[str, ...],
-    measure: str,
-    normalize: str,
-    seed: int,
-    tune: bool,
-    tuner: str,
-    grid: tuple[str, ...],
-    trials: int,
-    trials_to: Path | None,
-    threads: int | None,
-    pad: bool,
-    engine: str | None,
-    checkpoint: Path | None,
-    output: Path,
-    as_json: bool,
-) -> None:
+    ranker: str, train: Path, valid: Path | None, settings: tuple[str, ...], measure: str,
+    normalize: str, seed: int, tune: bool, tuner: str, grid: tuple[str, ...], trials: int,
+    trials_to: Path | None, threads: int | None, pad: bool, engine: str | None,
+    checkpoint: Path | None, output: Path, as_json: bool,
+) -> None:  # fmt: skip
     """Train RANKER (see `firstpage rankers`) on TRAIN, and write the model.
 
     TRAIN is a file, or a folder that `firstpage shard` wrote.
@@ -89,8 +72,7 @@ def command(
     data = shared.read_any(train)
     if isinstance(data, Shards) and (tune or grid):
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
-    if engine is not None and not isinstance(data, Shards):
-        raise click.UsageError("--engine goes with a folder of shards (`firstpage shard`).")
+    options.only_with(options.SHARDS, isinstance(data, Shards), "engine")
     other = None if valid is None else shared.read_data(valid)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
         shared.note(f"{valid} is trained on, too: what is chosen on it is overfitted.")
@@ -247,7 +229,7 @@ def _write_trials(tuned: Tuned, path: Path) -> None:
     if outputs.format_by_suffix(path, TRIALS, "--trials-to") == "json":
         outputs.deliver(json.dumps(rows, indent=1), path)
         return
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     head = list(rows[0])
     outputs.deliver(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Features = Array | csr_array
 
 
+HASHED = 1 << 16  # bytes of features that a digest covers
 INTERLEAVED = "{what}: the rows of some queries do not stand together; they were regrouped."
 
 
@@ -126,6 +128,27 @@ class Dataset:
     def truth(self) -> Truth:
         """The labels as a ground truth that can be converted (`top_k`, `full_order`, ..)."""
         return Truth(self.y, self.offsets, self.queries)
+
+    def sha256(self, *, with_names: bool = False) -> str:
+        """Return a digest of labels, (at most 64 KB of) features and, if asked, query ids."""
+        digest = hashlib.sha256(self.y.tobytes() + self.offsets.tobytes())
+        if with_names:
+            ids = self.queries.compact()
+            digest.update(ids.data.tobytes() + ids.ends.tobytes())
+        X: Any = self.X if isinstance(self.X, np.ndarray) else self.X.data.reshape(-1, 1)
+        step = max(1, -(-X.nbytes // HASHED))
+        digest.update(np.ascontiguousarray(X[::step]).tobytes())
+        return digest.hexdigest()
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What a model file says of its training data."""
+        return {
+            "source": self.source.replace("\\", "/").rsplit("/", 1)[-1],
+            "queries": len(self),
+            "documents": self.n_docs,
+            "features": self.n_features,
+            "sha256": self.sha256(),
+        }
 
     def __repr__(self) -> str:
         kind = "CSR" if self.is_sparse else "dense"

@@ -60,6 +60,9 @@ class Synthetic:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("queries", "features", "grades", "seed"):
+            if not isinstance(getattr(self, name), int | np.integer):
+                raise DataError(f"{name} must be a whole number; got {getattr(self, name)!r}.")
         for name, least in (("queries", 1), ("features", 1), ("grades", 2)):
             if getattr(self, name) < least:
                 raise DataError(f"{name} must be at least {least}; got {getattr(self, name)}.")
@@ -125,6 +128,8 @@ class Synthetic:
 
     def blocks(self, size: int = 1000) -> Iterator[Dataset]:
         """The same, `size` queries at a time: `write_letor(recipe.blocks(), path)` streams."""
+        if size < 1:
+            raise DataError(f"a block has at least 1 query; got {size}.")
         for start in range(0, self.queries, size):
             yield self._block(range(start, min(start + size, self.queries)))
 
@@ -148,11 +153,11 @@ class Synthetic:
         return np.random.default_rng([self.seed, number + 10])
 
     def _length(self, rng: np.random.Generator) -> int:
-        if isinstance(self.docs, int):
+        if isinstance(self.docs, int | np.integer):
             if self.docs < 1:
                 raise DataError(f"docs must be at least 1; got {self.docs}.")
-            return self.docs
-        match = re.fullmatch(r"\s*(\w+)\s*\(([^)]*)\)\s*", self.docs)
+            return int(self.docs)
+        match = re.fullmatch(r"\s*(\w+)\s*\(([^)]*)\)\s*", str(self.docs))
         if not match or match[1] not in LENGTHS:
             raise DataError(
                 f"docs must be a number or one of {', '.join(f'{n}(..)' for n in LENGTHS)}; "

@@ -17,10 +17,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.checks import fingerprints
 from firstpage.dcglearn.intervals import resampled
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.pairs import Pairs, fingerprints
 from firstpage.dcglearn.validation import differences
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError

@@ -1,18 +1,133 @@
-"""Whether more judgments pay: the learning curve so far, where it leads, and how sure that is."""
+"""Is a learned measure better than DCG, and would more judgments pay?
+
+Both are told by pairs that the measure has not learned from: the comparison with DCG, and the
+learning curve so far, where it leads, and how sure that is.
+"""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.preferences.utility import Form
-from firstpage.dcglearn.factor import factors
+from firstpage.data.preferences.utility import KINDS, Form, Utility
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.validation import folds, hits
-from firstpage.types import Array, Floats, Ints
+from firstpage.dcglearn.validation import cross_validated, folds, hits
+from firstpage.errors import DataError
+from firstpage.measures.significance import LEVEL, bootstrap
+from firstpage.types import Floats, Ints
+
+COMPARISON_ROUNDS = 1000  # of the bootstrap over queries
+MAX_NESTED = 2000  # pairs up to which C is chosen again inside each fold
+NAMES = {"exp": "DCG with gains 2^grade - 1", "linear": "DCG with the grade as gain"}
+DCGVerdict = Literal["better", "not better", "unknown"]
+
+
+@dataclass(frozen=True)
+class DCGComparison:
+    """A learned measure and DCG, on the same held-out pairs.
+
+    learned   fraction of the held-out preferences that the learned measure agrees with
+    dcg       the same of DCG with the gains that do better here, `kind`
+    interval  lower and upper end (95 %) of learned less dcg, over queries drawn again
+    pairs     held-out preferences
+
+    NaN where nothing could be held out.
+    """
+
+    learned: float
+    dcg: float
+    kind: str
+    interval: tuple[float, float]
+    pairs: int
+
+    @property
+    def verdict(self) -> DCGVerdict:
+        """Return "better" only where the whole interval is above 0."""
+        if not np.isfinite(self.learned):
+            return "unknown"
+        return "better" if self.interval[0] > 0 else "not better"
+
+    def __str__(self) -> str:
+        if self.verdict == "unknown":
+            return (
+                "it is not known whether this measure is better than DCG: no preferences of "
+                "several queries are there to hold out."
+            )
+        low, high = self.interval
+        worse = "worse than" if high < 0 else "not shown to be better than"
+        word = "better than" if self.verdict == "better" else worse
+        return (
+            f"on {self.pairs} preferences held out this measure is {word} {NAMES[self.kind]}: it "
+            f"agrees with {self.learned:.1%} of them, DCG with {self.dcg:.1%} (difference "
+            f"{100 * (self.learned - self.dcg):+.1f} points, {LEVEL:.0%} interval "
+            f"{100 * low:+.1f} to {100 * high:+.1f})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a program reads; null for what is not known."""
+        known = self.verdict != "unknown"
+        numbers = {
+            "learned": self.learned, "dcg": self.dcg, "gains": self.kind,
+            "interval": list(self.interval), "level": LEVEL,
+        }  # fmt: skip
+        return {
+            "verdict": self.verdict, "pairs": self.pairs, "text": str(self),
+            **{name: value if known else None for name, value in numbers.items()},
+        }  # fmt: skip
+
+
+def against_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
+    """Return how a learned measure and DCG agree with pairs that neither was learned from.
+
+    Each fold's measure is learned from the others; up to 2,000 pairs its C is chosen by them
+    alone, above that it is the one that was chosen for all.
+    """
+    pairs = learner.pairs_
+    _, group = np.unique(learner.groups_, return_inverse=True)
+    scores = np.full(len(pairs), np.nan)
+    with suppress(DataError):  # one query
+        for train, held in folds(learner.groups_, learner.folds, learner.seed):
+            if (pairs.kind[train] > 0).any():
+                scores[held] = hits(pairs[held], _table(learner, train, form))
+    counted = (pairs.kind > 0) & np.isfinite(scores)
+    if not counted.any():
+        return DCGComparison(math.nan, math.nan, KINDS[0], (math.nan, math.nan), 0)
+    usual = {
+        kind: hits(pairs, Utility.standard(kind, learner.grades_, learner.places_).table())
+        for kind in KINDS
+    }
+    weight = pairs.weight * counted
+    means = {kind: float(weight @ found / weight.sum()) for kind, found in usual.items()}
+    kind = max(means, key=lambda name: means[name])
+    apart = np.where(counted, scores - usual[kind], 0.0)
+    learned = float(weight @ np.where(counted, scores, 0.0) / weight.sum())
+    queries = int(group.max()) + 1
+    over, under = (np.bincount(group, values, queries) for values in (weight * apart, weight))
+
+    def mean(drawn: Floats) -> Floats:
+        total = drawn @ under
+        nothing = np.full(len(drawn), np.nan)
+        return np.asarray(np.divide(drawn @ over, total, out=nothing, where=total > 0))
+
+    interval = bootstrap(mean, queries, COMPARISON_ROUNDS, learner.seed)
+    return DCGComparison(learned, means[kind], kind, interval, int(counted.sum()))
+
+
+def _table(learner: DCGLearn, train: Ints, form: Form) -> Floats:
+    """Return the weights learned from some of the pairs."""
+    pairs, cost = learner.pairs_[train], learner.C_
+    if learner.path_ is not None and len(learner.pairs_) <= MAX_NESTED:
+        with suppress(DataError):  # the rest of one query: nothing to choose by
+            cost = cross_validated(
+                learner.recipe_, pairs, learner.groups_[train], learner.path_.costs, learner.folds,
+                learner.seed,
+            ).best  # fmt: skip
+    return learner.recipe_.table(pairs, cost, form=form)
+
 
 PARTS = (0.2, 0.35, 0.5, 0.7, 1.0)  # of the pairs to learn from
 POWERS = np.arange(0.3, 1.51, 0.1)  # errors fall like pairs to the power of minus one of these
@@ -20,7 +135,7 @@ FEWEST = 20  # pairs from which on C and the next pair are chosen by the pairs s
 MIN_PAIRS, MIN_QUERIES = 100, 20  # below which no advice is given
 MORE = 100  # pairs, of which the gain is estimated
 LEAST_GAIN = 0.01  # accuracy that MORE pairs must bring to pay
-ROUNDS, LEVEL = 200, 0.95  # of the bootstrap over queries
+ROUNDS = 200  # of the bootstrap over queries
 Verdict = Literal["stop", "go on", "unclear", "too few"]
 WORDS: dict[Verdict, str] = {
     "stop": "more hardly pay",
@@ -140,19 +255,19 @@ def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
     if any(not found for found in sizes):
         return unknown  # parts without a preference to learn from, or to hold out
     means = np.array([np.mean(found) for found in sizes])
-    whole = np.ones((1, queries))
-    draws = np.random.default_rng(learner.seed).multinomial(
-        queries, np.full(queries, 1 / queries), ROUNDS
-    )
-    accuracies = [_ratio(drawn @ correct.T, drawn @ total.T) for drawn in (whole, draws)]
-    ceiling, miss, power = (values[0] for values in _fitted(means, accuracies[0]))
-    gains = _gains(count, *_fitted(means, accuracies[1]))
-    tail = 50 * (1 - LEVEL)
-    low, high = np.percentile(gains, [tail, 100 - tail])
-    curve = tuple((round(float(m)), float(a)) for m, a in zip(means, accuracies[0][0], strict=True))
-    return Advice(
-        count, float(ceiling), float(miss), float(power), curve, (float(low), float(high)), queries
-    )
+
+    def accuracies(drawn: Floats) -> Floats:
+        return np.asarray(drawn @ correct.T / np.maximum(drawn @ total.T, 1e-300))
+
+    def gains(drawn: Floats) -> Floats:
+        _, miss, power = _fitted(means, accuracies(drawn))
+        return np.asarray(miss * (count**-power - (count + MORE) ** -power))
+
+    whole = accuracies(np.ones((1, queries)))
+    ceiling, miss, power = (float(values[0]) for values in _fitted(means, whole))
+    interval = bootstrap(gains, queries, ROUNDS, learner.seed)
+    curve = tuple((round(float(m)), float(a)) for m, a in zip(means, whole[0], strict=True))
+    return Advice(count, ceiling, miss, power, curve, interval, queries)
 
 
 def _learned(
@@ -166,15 +281,9 @@ def _learned(
         pairs = learner.pairs_[rows]
         if pairs.ties == len(pairs) or test.ties == len(test):
             continue
-        table = learner.recipe_.fit(learner.recipe_.sums(pairs), learner.C_).table
-        if form == "gains":
-            table = factors(table.reshape(learner.places_, -1)).table
+        table = learner.recipe_.table(pairs, learner.C_, form=form)
         found.append((part, len(rows), hits(test, table)))
     return found
-
-
-def _ratio(over: Floats, under: Floats) -> Floats:
-    return np.asarray(over / np.maximum(under, 1e-300))
 
 
 def _fitted(sizes: Floats, accuracies: Floats) -> tuple[Floats, Floats, Floats]:
@@ -209,7 +318,3 @@ def _nonnegative(falling: Floats, errors: Floats) -> list[tuple[Floats, Floats]]
         (mean, none),
         (none, through),
     ]
-
-
-def _gains(pairs: int, ceiling: Floats, miss: Floats, power: Array) -> Floats:
-    return np.asarray(miss * (pairs**-power - (pairs + MORE) ** -power))

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.ranked import Ranked
-from firstpage.dcglearn.reading import Scale, wanted
+from firstpage.dcglearn.ranked import Ranked, Scale, wanted
 from firstpage.errors import DataError
 from firstpage.measures.compare import TIE
-from firstpage.measures.conventions import Convention
-from firstpage.measures.conventions import convention as named_convention
+from firstpage.measures.measure import Convention
+from firstpage.measures.measure import convention as named_convention
 from firstpage.types import Floats, Ints
 
 BINS, WORST = 10, 5

@@ -14,29 +14,27 @@ import numpy as np
 from firstpage.data.preferences.files import PreferenceFiles, read_preferences
 from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.data.preferences.utility import Form, Utility
-from firstpage.dcglearn.checks import check_parameters, check_size
-from firstpage.dcglearn.cone import cone
-from firstpage.dcglearn.factor import factors
-from firstpage.dcglearn.in_memory import Held, Problem
-from firstpage.dcglearn.pairs import Pairs, encode
+from firstpage.dcglearn.pairs import Pairs, check_parameters, check_size, encode
 from firstpage.dcglearn.segments import Segment, learn_segments
 from firstpage.dcglearn.shard import How
 from firstpage.dcglearn.sharded import Spread, parts_of, surveyed
 from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import (
     GRID,
+    Held,
     Match,
     Path,
+    Problem,
     Recipe,
-    Tick,
     agreement,
     differences,
     folds,
     validated,
 )
+from firstpage.dcglearn.weights import cone, factors, utility_of
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, Floats, Ints, Progress
 
 FALLBACK = 1.0  # C where there is too little to choose it by
 
@@ -79,12 +77,13 @@ class DCGLearn:
 
     def fit(
         self, left: Any, right: Any = None, outcome: Any = None, *,
-        valid: Preferences | None = None, tick: Tick | None = None, engine: Any = None, **more: Any,
+        valid: Preferences | None = None, progress: Progress | None = None, engine: Any = None,
+        **more: Any,
     ) -> DCGLearn:  # fmt: skip
         """From `Preferences`, or lists of grades and outcomes as `Preferences.of` takes them; or
         from a file, or a folder of files, each of which is worked on where it is.
 
-        `valid`: preferences by which to choose C, instead of cross-validation.  `tick` is told
+        `valid`: preferences by which to choose C, instead of cross-validation.  `progress` is told
         (done, total) while C is chosen.  `engine`: where to work on a folder, "threads",
         "dask://host:port" or a Dask Client.
         """
@@ -92,19 +91,21 @@ class DCGLearn:
         given = opened(left) if isinstance(left, (str, os.PathLike)) else left
         fresh = replace(self)  # what fails leaves an older fit as it was
         if isinstance(given, PreferenceFiles):
-            fresh._fit_files(given, valid, tick, engine)
+            fresh._fit_files(given, valid, progress, engine)
         elif engine is not None:
             raise DataError("engine goes with a folder of files; these preferences are in memory.")
         elif isinstance(given, Preferences):
-            fresh._fit_held(given, valid, tick)
+            fresh._fit_held(given, valid, progress)
         else:
-            fresh._fit_held(Preferences.of(given, right, outcome, **more), valid, tick)
+            fresh._fit_held(Preferences.of(given, right, outcome, **more), valid, progress)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
         return self
 
-    def _fit_held(self, given: Preferences, valid: Preferences | None, tick: Tick | None) -> None:
+    def _fit_held(
+        self, given: Preferences, valid: Preferences | None, progress: Progress | None
+    ) -> None:
         if not len(given):
             raise DataError(f"{given.source}: there is no pair to learn from.")
         self.given_ = given.regraded(self._grades(given.grades, given.source))
@@ -112,14 +113,18 @@ class DCGLearn:
         self.pairs_ = encode(self.given_, self.K, len(self.given_.grades), self.unjudged)
         held = Held(self.given_, self.pairs_, self.recipe_, self.folds, self.seed)
         self.groups_: Array = held.groups  # what stays together: the pairs of one query
-        self._fit(held, valid, tick)
+        self._fit(held, valid, progress)
         self.segments_ |= learn_segments(
             self.given_, self.pairs_, self.recipe_, self.C_, self.pooling, self.optimum_,
             list(self._folds()) if self.given_.segment is not None else [],
         )  # fmt: skip
 
     def _fit_files(
-        self, files: PreferenceFiles, valid: Preferences | None, tick: Tick | None, engine: Any
+        self,
+        files: PreferenceFiles,
+        valid: Preferences | None,
+        progress: Progress | None,
+        engine: Any,
     ) -> None:
         with working(engine, self.threads) as place, closing(parts_of(files, place)) as parts:
             surveys, seen = surveyed(parts)
@@ -131,10 +136,10 @@ class DCGLearn:
             )  # fmt: skip
             told = tuple(parts.each("told", how))
             spread = Spread(files.source, parts, self.recipe_, how, surveys, told)
-            self._fit(spread, valid, tick)
+            self._fit(spread, valid, progress)
         self.files_, self.alike_ = files, spread.alike
 
-    def _fit(self, problem: Problem, valid: Preferences | None, tick: Tick | None) -> None:
+    def _fit(self, problem: Problem, valid: Preferences | None, progress: Progress | None) -> None:
         """The one way, wherever the pairs are."""
         self.fitted_with_, self.unjudged_ = self.get_params(), self.unjudged
         _check_preferences(problem, self.K)
@@ -143,7 +148,7 @@ class DCGLearn:
         self.grades_ = problem.grades
         self.undetermined_: list[int] = (np.flatnonzero(problem.same) + 1).tolist()
         self.segments_: dict[str, Segment] = {}
-        self.path_ = self._path(problem, valid, tick)
+        self.path_ = self._path(problem, valid, progress)
         self.C_: float = self._cost()
         self._keep(self.recipe_.fit(problem.sums(), self.C_), problem)
 
@@ -186,14 +191,16 @@ class DCGLearn:
         same = given.regraded(self.grades_)
         return encode(same, self.places_, len(same.grades), self.unjudged_)
 
-    def _path(self, problem: Problem, valid: Preferences | None, tick: Tick | None) -> Path | None:
+    def _path(
+        self, problem: Problem, valid: Preferences | None, progress: Progress | None
+    ) -> Path | None:
         if self.C != "cv":
             return None
         grid = sorted(self.grid)
         try:
             if valid is not None:
                 return validated(self.recipe_, problem.sums(), self._encoded(valid), grid)
-            return problem.cross_validated(grid, tick)
+            return problem.cross_validated(grid, progress)
         except DataError as error:
             self._say(f"C = {FALLBACK:g}: {error}", 6)
             return None
@@ -270,15 +277,13 @@ class DCGLearn:
     def along(self, grid: Sequence[float] | None = None) -> dict[float, Utility]:
         """The regularisation path: the measure for each C, learned from the same pairs."""
         costs = sorted(float(c) for c in (self.grid if grid is None else grid))
-        found = {}
-        for c, optimum in zip(costs, self.recipe_.path(self.pairs_, costs), strict=True):
-            table = optimum.table.reshape(self.places_, -1)
-            best = factors(table)
-            about = {"C": c, "objective": optimum.objective, "gap": optimum.gap}
-            found[c] = Utility(
-                self.grades_, table, best.gains, best.discounts, "gains", about
-            )  # fmt: skip
-        return found
+        return {
+            c: utility_of(
+                self.grades_, optimum.table.reshape(self.places_, -1),
+                {"C": c, "objective": optimum.objective, "gap": optimum.gap},
+            )
+            for c, optimum in zip(costs, self.recipe_.path(self.pairs_, costs), strict=True)
+        }  # fmt: skip
 
     def score(self, given: Preferences) -> float:
         """The share of preferences that the measure agrees with."""

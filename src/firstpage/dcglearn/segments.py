@@ -9,10 +9,10 @@ import numpy as np
 
 from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import Recipe, agreement
+from firstpage.dcglearn.weights import factors, utility_of
 from firstpage.types import Array, Floats, Ints
 
 
@@ -47,12 +47,11 @@ def learn_segments(
             continue
         mine = pairs[number == at]
         table = drawn.fit(mine, pooled).table.reshape(recipe.cone.places, -1)
-        best = factors(table)
         about = {
             "segment": name, "pairs": len(mine), "C": c, "pooling": pooling,
-            "rank_one_share": best.share,
+            "rank_one_share": factors(table).share,
         }  # fmt: skip
-        utility = Utility(given.grades, table, best.gains, best.discounts, "gains", about)
+        utility = utility_of(given.grades, table, about)
         found[name] = Segment(name, len(mine), utility, float(own[at]), float(of_all[at]))
     return found
 

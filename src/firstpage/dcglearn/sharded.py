@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.preferences.files import PreferenceFiles
-from firstpage.dcglearn.checks import lost_grades, same_places
-from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.pairs import Pairs, lost_grades, same_places
 from firstpage.dcglearn.shard import ALL, How, OneFile, PairPart, Some, Survey, Told
 from firstpage.dcglearn.sums import KINDS, Grouped
-from firstpage.dcglearn.validation import NOTHING, Match, Path, Recipe, Tick, told_by
+from firstpage.dcglearn.validation import NOTHING, Match, Path, Recipe, told_by
 from firstpage.engine.engine import Engine, Parts
 from firstpage.errors import DataError
-from firstpage.types import Bools, Floats
+from firstpage.types import Bools, Floats, Progress
 
 
 class SpreadSums:
@@ -131,7 +130,7 @@ class Spread:
         sums = self.parts.each("agreement", self.how, which, flat, (NOTHING * wide).tolist())
         return [Match.of(row) for row in np.sum(sums, axis=0)]
 
-    def cross_validated(self, grid: Sequence[float], tick: Tick | None) -> Path:
+    def cross_validated(self, grid: Sequence[float], tick: Progress | None) -> Path:
         """The folds are of queries, as a hash of their names falls: nobody knows all of them."""
         strict = np.sum(self.parts.each("strict", self.how), axis=0)
         folds = np.flatnonzero((strict > 0) & (strict < strict.sum())).tolist()

@@ -10,12 +10,12 @@ import numpy as np
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.factor import similarity
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import encode
 from firstpage.dcglearn.validation import agreement
+from firstpage.dcglearn.weights import similarity
 from firstpage.errors import DataError
-from firstpage.types import Array, Floats
+from firstpage.types import Array, Floats, Progress
 
 LIST = (5, 5, 4, 4, 3, 3, 2, 2, 1, 1)
 OTHER_LIST = (5, 5, 5, 4, 4, 4, 3, 3, 2, 1)  # for optimal rankings of other grades
@@ -133,7 +133,7 @@ class Simulation:
 
 def simulate(
     data: int, pairs: int = 800, noise: float = 0.0, runs: int = 5, seed: int = 0,
-    tick: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Simulation:  # fmt: skip
     """Learn from pairs of Data 1 or 2, a share of them reversed; C by validation pairs as noisy."""
     if not 0 <= noise <= 1:
@@ -154,8 +154,8 @@ def simulate(
                 accuracy_of(wrong.truth, test), learner.C_,
             )
         )  # fmt: skip
-        if tick is not None:
-            tick(run + 1, runs)
+        if progress is not None:
+            progress(run + 1, runs)
     return Simulation(data, pairs, noise, *np.array(rows).T)
 
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from firstpage.dcglearn.cone import Cone
 from firstpage.dcglearn.sums import AnySums
+from firstpage.dcglearn.weights import Cone
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Bools, Floats

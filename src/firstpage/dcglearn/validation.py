@@ -1,24 +1,28 @@
-"""How well weights agree with pairs that they were not learned from; and C by that."""
+"""How well weights agree with pairs that they were not learned from, and C by that.
+
+Preferences in memory, as DCGLearn learns from them, are here too; those of files, worked on where
+they are, answer to the same names (`Problem`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Form
-from firstpage.dcglearn.cone import Cone
-from firstpage.dcglearn.factor import factors
-from firstpage.dcglearn.pairs import Pairs
+from firstpage.dcglearn.pairs import Pairs, notes
 from firstpage.dcglearn.solver import Optimum, solve
 from firstpage.dcglearn.sums import AnySums, Sums
+from firstpage.dcglearn.weights import Cone, factors
 from firstpage.errors import DataError
 from firstpage.kernels.losses import preferences as kernel
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, Bools, Floats, Ints, Progress
 
 GRID = tuple(10.0**e for e in range(-3, 5))
-Tick = Callable[[int, int], None]  # told how much of how much is done
 NOTHING = 1e-12  # of the greatest difference: below it two rankings are equally good
 
 
@@ -128,6 +132,13 @@ class Recipe:
         begin = None if start is None else start.steps
         return solve(sums, self.cone, self.costs(c), begin, self.center)
 
+    def table(
+        self, pairs: Pairs, c: float, start: Optimum | None = None, form: Form = "weights"
+    ) -> Floats:
+        """Return the weights learned from pairs, or the gains times discounts nearest to them."""
+        found = self.fit(self.sums(pairs), c, start).table.reshape(self.cone.places, -1)
+        return factors(found).table if form == "gains" else found
+
     def path(self, pairs: Pairs, grid: Sequence[float]) -> list[Optimum]:
         """The optimum for each C."""
         return self.along(self.sums(pairs), grid)
@@ -154,14 +165,14 @@ def folds(groups: Array, count: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
 
 def cross_validated(
     recipe: Recipe, pairs: Pairs, groups: Array, grid: Sequence[float] = GRID, count: int = 5,
-    seed: int = 0, tick: Tick | None = None,
+    seed: int = 0, progress: Progress | None = None,
 ) -> Path:  # fmt: skip
     """Accuracy on held-out pairs for each C."""
     rows = []
     parts = list(folds(groups, count, seed))
     for done, (train, held) in enumerate(parts, 1):
-        if tick is not None:
-            tick(done, len(parts) + 1)
+        if progress is not None:
+            progress(done, len(parts) + 1)
         if not (pairs.kind[train] > 0).any() or not (pairs.kind[held] > 0).any():
             continue  # a fold of ties says nothing about accuracy
         path = recipe.path(pairs[train], grid)
@@ -193,3 +204,100 @@ def told_by(recipe: Recipe, path: Sequence[Optimum], held: Matches) -> list[list
     nearest = [factors(table).table for table in tables]
     found = [match.accuracy for match in held([*tables, *nearest])]
     return [found[: len(tables)], found[len(tables) :]]
+
+
+class Problem(Protocol):
+    """Pairs to learn from, wherever they are."""
+
+    def __len__(self) -> int:
+        """Pairs that were given; of these are `used` that have a weight and a difference."""
+        ...
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def grades(self) -> tuple[int, ...]: ...
+    @property
+    def ties(self) -> int: ...
+    @property
+    def used(self) -> int: ...
+    @property
+    def only_ties(self) -> bool: ...
+
+    @property
+    def same(self) -> Bools:
+        """Whether no pair differs at a place, of which nothing can be learned then."""
+        ...
+
+    def notes(self) -> Iterator[str]:
+        """What a person should know about the preferences."""
+        ...
+
+    def sums(self) -> AnySums: ...
+
+    def matches(self, tables: Sequence[Floats]) -> list[Match]:
+        """How far each table says what the pairs say."""
+        ...
+
+    def cross_validated(self, grid: Sequence[float], progress: Progress | None) -> Path:
+        """Accuracy on pairs held out for each C."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """All pairs in memory."""
+
+    given: Preferences
+    pairs: Pairs
+    recipe: Recipe
+    folds: int
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @property
+    def source(self) -> str:
+        return self.given.source
+
+    @property
+    def grades(self) -> tuple[int, ...]:
+        return self.given.grades
+
+    @property
+    def ties(self) -> int:
+        return int(self.given.tied.sum())
+
+    @property
+    def used(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def only_ties(self) -> bool:
+        return self.pairs.ties == len(self.pairs)
+
+    @property
+    def groups(self) -> Array:
+        """What stays together in folds and resampling: the pairs of one query."""
+        rows, query = self.pairs.rows, self.given.query
+        return spread(None if query is None else query[rows], len(rows))
+
+    @property
+    def same(self) -> Bools:
+        found: Bools = (self.pairs.left == self.pairs.right).all(axis=0)
+        return found
+
+    def notes(self) -> Iterator[str]:
+        return notes(self.given, self.pairs)
+
+    def sums(self) -> AnySums:
+        return self.recipe.sums(self.pairs)
+
+    def matches(self, tables: Sequence[Floats]) -> list[Match]:
+        return [agreement(self.pairs, table) for table in tables]
+
+    def cross_validated(self, grid: Sequence[float], progress: Progress | None) -> Path:
+        return cross_validated(
+            self.recipe, self.pairs, self.groups, grid, self.folds, self.seed, progress
+        )

@@ -12,9 +12,8 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.demo import project as desk
 from firstpage.demo.collection import Collection
-from firstpage.demo.folder import Folder
+from firstpage.demo.output import Folder, Teller
 from firstpage.demo.project import SimulatedAssessor
-from firstpage.demo.tell import Teller
 from firstpage.labeling.statistics.study import Study
 from firstpage.types import Floats
 from firstpage.web.analysis.figures import studied
@@ -102,8 +101,8 @@ def label(
         login: SimulatedAssessor(100 + number, "pairs", worth)
         for number, login in enumerate(desk.TEAM)
     }
-    with teller.counting("questions judged") as tick:
-        desk.work(store, project, team, total, tick)
+    with teller.counting("questions judged") as progress:
+        desk.work(store, project, team, total, progress)
     with store.read() as tx:
         found = truths(tx, project)
         study, _ = studied(tx, project, rounds=ROUNDS)

@@ -7,21 +7,19 @@ from pathlib import Path
 
 from firstpage.data.formats.letor import write_letor
 from firstpage.data.formats.trec import run_of, write_qrels, write_run
-from firstpage.demo import front, words
 from firstpage.demo import project as desk
+from firstpage.demo import words
 from firstpage.demo.collection import Collection, baselines, stdlib_collection
-from firstpage.demo.comparing import MEASURES, compared
-from firstpage.demo.folder import Folder, slug
 from firstpage.demo.labeling import YOURS, Labels, begin, label, write_texts
 from firstpage.demo.measuring import measured
+from firstpage.demo.output import Counting, Folder, Teller, program, silent, slug
 from firstpage.demo.project import opened
-from firstpage.demo.report import rendered
-from firstpage.demo.results import Results
-from firstpage.demo.tell import Counting, Teller, program, silent
-from firstpage.demo.training import NAME, RANKERS, learned, together, trained
+from firstpage.demo.rankings import MEASURES, NAME, RANKERS, compared, learned, together, trained
+from firstpage.demo.report import as_text, rendered
+from firstpage.demo.words import Results
 from firstpage.measures.compare import compare
 from firstpage.rankers.explain import explain
-from firstpage.report.models import explanation_text
+from firstpage.report.rankers import explanation_text
 from firstpage.report.results import means_table
 from firstpage.types import Floats
 from firstpage.web.app import LOCAL
@@ -103,15 +101,15 @@ def _steps(
         write_qrels(labels.data, folder / "judged.qrels")
         teller.note(words.labelling(labels))
     title = f"Train four rankers on these labels: {', '.join(RANKERS)}"
-    with teller.step(title), teller.counting("models") as tick:
-        rankings = learned(labels.data, tick)
+    with teller.step(title), teller.counting("models") as progress:
+        rankings = learned(labels.data, progress)
     results = _judged(store, collection, labels, rankings, folder, teller)
     with teller.step("Report"):
         model = trained(results.compared.best, labels.data)
         model.save(folder / "model.json")
         found = explain(folder / "model.json")
         teller.note(explanation_text(found, SHOWN))
-        teller.note("\n" + front.as_text(results))
+        teller.note("\n" + as_text(results))
         folder.summarize(results.to_dict())
         return folder.write("report.html", rendered(results, found))
 

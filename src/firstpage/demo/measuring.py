@@ -10,22 +10,21 @@ import numpy as np
 
 from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.factor import factors
 from firstpage.dcglearn.validation import folds
+from firstpage.dcglearn.weights import factors
 from firstpage.demo import project as desk
 from firstpage.demo.collection import Collection
-from firstpage.demo.comparing import MAIN, Compared, difference, page_of
-from firstpage.demo.folder import Folder
 from firstpage.demo.labeling import K
+from firstpage.demo.output import Folder, Teller
 from firstpage.demo.project import SimulatedEditor
-from firstpage.demo.tell import Teller
+from firstpage.demo.rankings import MAIN, Compared, difference, page_of
 from firstpage.measures.compare import Comparison, Difference, compare
 from firstpage.measures.registry import measure
 from firstpage.measures.significance import p_value
 from firstpage.types import Floats
-from firstpage.web.analysis.compared import compared as judgments_of
 from firstpage.web.analysis.figures import studied
 from firstpage.web.analysis.measure import Learner, learned, preferences
+from firstpage.web.analysis.measure import compared as judgments_of
 from firstpage.web.exports.make import export
 from firstpage.web.store.connect import Store
 
@@ -74,8 +73,8 @@ def measured(
         login: SimulatedEditor(200 + number, "lists", grades)
         for number, login in enumerate(desk.TEAM)
     }
-    with teller.counting("questions compared") as tick:
-        desk.work(store, project, team, total, tick)
+    with teller.counting("questions compared") as progress:
+        desk.work(store, project, team, total, progress)
     with store.read() as tx:
         found = learned(tx, project)
         utility = found.known()

@@ -13,10 +13,10 @@ import numpy as np
 from sqlalchemy import event
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.demo.tell import Tick
 from firstpage.engine.threads import quiet_blas
 from firstpage.labeling.assessors import Assessor, Text, Verdict
 from firstpage.labeling.statistics.effort import SECONDS
+from firstpage.types import Progress
 from firstpage.web.app import LOCAL
 from firstpage.web.imports import bundle, texts
 from firstpage.web.imports.bundle import File, Sources
@@ -159,22 +159,27 @@ def _member(tx: Tx, project: Project, login: str) -> Person:
 
 
 def work(
-    store: Store, project: Project, everyone: Mapping[str, Assessor], total: int, tick: Tick | None
+    store: Store,
+    project: Project,
+    everyone: Mapping[str, Assessor],
+    total: int,
+    progress: Progress | None,
 ) -> None:
     """Each answers all that is open for them, at the application's own desk."""
-    seen: set[tuple[str, str]] = set()
+    before = 0
     for login, assessor in everyone.items():
         with store.read() as tx:
             person = people.by_login(tx, login)
-        assert person is not None
+            assert person is not None
+            mine = len(tasks.of_person(tx, project, person.id))
 
-        def watch(query: str, answers: int, login: str = login) -> None:
-            seen.add((login, query))
-            if tick is not None:
-                tick(len(seen) - 1, total)
+        def watch(asked: int, expected: int, before: int = before, mine: int = mine) -> None:
+            if progress is not None:
+                progress(before + mine * asked // expected, total)
 
         with quiet_blas():
             judge(store, project, person, assessor, watch)
+        before += mine
 
 
 def finished(store: Store, project: Project, login: str) -> set[str]:

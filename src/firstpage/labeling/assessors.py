@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, get_args
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import Judged, to_dict
 from firstpage.labeling.session.session import Session
-from firstpage.labeling.strategies.grades import GRADES
+from firstpage.labeling.strategies.exhaustive import GRADES
 
 WORDS = {"left": 1, "a": 1, "right": -1, "b": -1, "tie": 0, "equal": 0}
 SKIP = "skip"

@@ -1,4 +1,4 @@
-"""Losses of whole lists: Plackett-Luce, softmax cross entropy, cosine, squared error."""
+"""Losses of whole lists: Plackett-Luce (ListMLE), cross entropy (ListNet), cosine, squares."""
 
 from __future__ import annotations
 

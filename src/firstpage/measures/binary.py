@@ -7,11 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.errors import MeasureError
 from firstpage.kernels.measures import binary, graded
-from firstpage.measures.conventions import Convention
-from firstpage.measures.lists import ALL, Lists
-from firstpage.measures.measure import Measure, cut, ratio
+from firstpage.measures.measure import ALL, Convention, Lists, Measure, cut, ratio
 from firstpage.types import Floats, Ints
 
 
@@ -38,11 +35,7 @@ class P(_Binary):
 
     cutoff: int | None = None
     about: ClassVar[str] = "precision in the first k places"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cutoff is None:
-            raise MeasureError("P needs a cut-off, such as P@10; SetP is for whole lists.")
+    without_cutoff: ClassVar[str] = "P@10; SetP is for whole lists"
 
     def values(self, lists: Lists, how: Convention) -> Floats:
         assert self.cutoff is not None
@@ -94,8 +87,14 @@ class AP(_Binary):
 
 
 @dataclass(frozen=True)
-class _FirstHit(_Binary):
+class RR(_Binary):
+    """One over the place of the first relevant document; 0 if there is none."""
+
     cutoff: int | None = None
+    about: ClassVar[str] = "reciprocal rank (its mean is MRR)"
+
+    def values(self, lists: Lists, how: Convention) -> Floats:
+        return self._first(lists, how)[0]
 
     def _first(self, lists: Lists, how: Convention) -> tuple[Floats, Floats]:
         reciprocal, success = np.empty(len(lists)), np.empty(len(lists))
@@ -107,25 +106,11 @@ class _FirstHit(_Binary):
 
 
 @dataclass(frozen=True)
-class RR(_FirstHit):
-    """One over the place of the first relevant document; 0 if there is none."""
-
-    about: ClassVar[str] = "reciprocal rank (its mean is MRR)"
-
-    def values(self, lists: Lists, how: Convention) -> Floats:
-        return self._first(lists, how)[0]
-
-
-@dataclass(frozen=True)
-class Success(_FirstHit):
+class Success(RR):
     """1 if a relevant document stands in the first k places."""
 
     about: ClassVar[str] = "is there a relevant document in the first k?"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cutoff is None:
-            raise MeasureError("Success needs a cut-off, such as Success@5.")
+    without_cutoff: ClassVar[str] = "Success@5"
 
     def values(self, lists: Lists, how: Convention) -> Floats:
         return self._first(lists, how)[1]
@@ -169,11 +154,6 @@ class RBP(_Binary):
     cutoff: int | None = None
     about: ClassVar[str] = "rank-biased precision (Moffat & Zobel 2008)"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.p < 1:
-            raise MeasureError(f"p of RBP must lie between 0 and 1; got {self.p}.")
-
     def values(self, lists: Lists, how: Convention) -> Floats:
         out = np.empty(len(lists))
         graded.rank_biased(
@@ -184,15 +164,7 @@ class RBP(_Binary):
 
 
 @dataclass(frozen=True)
-class _Set(_Binary):
-    def _set(self, lists: Lists, how: Convention) -> tuple[Floats, Floats]:
-        level = self._level(how)
-        found = self._hits(lists, level, np.full(len(lists), ALL, np.int64))
-        return ratio(found, lists.lengths.astype(np.float64)), ratio(found, lists.relevant(level))
-
-
-@dataclass(frozen=True)
-class SetP(_Set):
+class SetP(_Binary):
     """The share of relevant documents in the whole list."""
 
     about: ClassVar[str] = "precision of the whole list"
@@ -200,9 +172,14 @@ class SetP(_Set):
     def values(self, lists: Lists, how: Convention) -> Floats:
         return self._set(lists, how)[0]
 
+    def _set(self, lists: Lists, how: Convention) -> tuple[Floats, Floats]:
+        level = self._level(how)
+        found = self._hits(lists, level, np.full(len(lists), ALL, np.int64))
+        return ratio(found, lists.lengths.astype(np.float64)), ratio(found, lists.relevant(level))
+
 
 @dataclass(frozen=True)
-class SetR(_Set):
+class SetR(SetP):
     """The share of all relevant documents that the list holds."""
 
     about: ClassVar[str] = "recall of the whole list"
@@ -212,7 +189,7 @@ class SetR(_Set):
 
 
 @dataclass(frozen=True)
-class SetF(_Set):
+class SetF(SetP):
     """Harmonic mean of SetP and SetR."""
 
     about: ClassVar[str] = "F1 of the whole list"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -12,22 +12,16 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
-from firstpage.kernels.measures.resampling import bootstrap_means
-from firstpage.measures.conventions import Convention, Queries, Ties
-from firstpage.measures.conventions import convention as named_convention
-from firstpage.measures.evaluate import (
-    DEFAULT_MEASURES,
-    LEVEL,
-    ROUNDS,
-    Evaluation,
-    evaluate,
-)
+from firstpage.measures.evaluate import DEFAULT_MEASURES, Evaluation, evaluate
+from firstpage.measures.measure import Convention, Queries, Ties
+from firstpage.measures.measure import convention as named_convention
 from firstpage.measures.registry import Named, listed
 from firstpage.measures.significance import (
     Correction,
     Test,
     corrected,
     effect_size,
+    mean_intervals,
     p_value,
     randomized_tukey,
 )
@@ -123,33 +117,16 @@ class Comparison:
         worse = -1 if self.lower_is_better(text) else 1
         found = []
         for at, ((a, b), gap) in enumerate(zip(pairs, gaps, strict=True)):
-            low, high = self._interval(gap)
             wins, losses = int((worse * gap > TIE).sum()), int((worse * gap < -TIE).sum())
             found.append(
                 Difference(
-                    text,
-                    self.systems[a],
-                    self.systems[b],
-                    float(gap.mean()),
-                    low,
-                    high,
-                    float(p[at]),
-                    float(raised[at]),
-                    float(tukey[a, b]),
-                    effect_size(gap),
-                    wins,
-                    len(gap) - wins - losses,
-                    losses,
+                    text, self.systems[a], self.systems[b], float(gap.mean()),
+                    *mean_intervals(gap[None], self.seed)[0],
+                    float(p[at]), float(raised[at]), float(tukey[a, b]), effect_size(gap),
+                    wins, len(gap) - wins - losses, losses,
                 )
-            )
+            )  # fmt: skip
         return found
-
-    def _interval(self, gap: Floats) -> tuple[float, float]:
-        means = np.empty((ROUNDS, 1))
-        bootstrap_means(gap.reshape(1, -1).copy(), self.seed, np.empty(len(gap), np.int64), means)
-        tail = 100 * (1 - LEVEL) / 2
-        low, high = np.percentile(means, [tail, 100 - tail])
-        return float(low), float(high)
 
     def most_different(self, text: str, a: str, b: str, count: int = 5) -> list[tuple[str, float]]:
         """Queries with the largest |a - b|, as (query, difference)."""
@@ -279,17 +256,8 @@ def _aligned(found: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:
             aligned.append(e)
             continue
         picked = np.flatnonzero(keep)
-        aligned.append(
-            Evaluation(
-                e.texts,
-                e.measures,
-                e.queries[picked],
-                np.ascontiguousarray(e.values[:, picked]),
-                e.convention,
-                {},
-                e.name,
-            )
-        )
+        values = np.ascontiguousarray(e.values[:, picked])
+        aligned.append(replace(e, queries=e.queries[picked], values=values, intervals={}))
     order = list(aligned[0].queries)
     assert all(list(e.queries) == order for e in aligned[1:]), "queries are in qrels order"
     return tuple(aligned)

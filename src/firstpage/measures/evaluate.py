@@ -12,19 +12,15 @@ from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError, MeasureError
-from firstpage.kernels.measures.resampling import bootstrap_means
-from firstpage.measures.conventions import Convention, Queries, Ties
-from firstpage.measures.conventions import convention as named_convention
 from firstpage.measures.inputs import DEPTH, make_lists
-from firstpage.measures.lists import Lists
-from firstpage.measures.measure import Measure
+from firstpage.measures.measure import Convention, Measure, Queries, Ties
+from firstpage.measures.measure import convention as named_convention
 from firstpage.measures.registry import Named, by_text
 from firstpage.measures.sharded import shard_values
+from firstpage.measures.significance import mean_intervals
 from firstpage.types import Floats
 
 DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
-LEVEL = 0.95  # of confidence intervals
-ROUNDS = 10_000  # of resampling
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,43 +121,21 @@ def evaluate(
             raise DataError("Shards have query and document ids of their own.")
         with working(engine) as place:
             values, ids = shard_values(system, truth, tuple(asked.values()), how, k, place)
-        found = Evaluation(tuple(asked), tuple(asked.values()), ids, values, how, {}, name)
-        if ci:
-            found.intervals.update(intervals(found, seed=how.seed))
-        return found
+        return _evaluation(asked, ids, values, how, ci, name)
     if engine is not None:
         raise DataError("engine goes with Shards (fp.read_shards); the truth is in memory.")
     depth = max((getattr(m, "cutoff", None) or 0 for m in asked.values()), default=0) or DEPTH
     lists = make_lists(system, truth, how, qid, docid, k, name, depth)
-    return evaluate_lists(lists, tuple(asked), tuple(asked.values()), how, ci, name)
-
-
-def evaluate_lists(
-    lists: Lists,
-    texts: tuple[str, ...],
-    measures: tuple[Measure, ...],
-    how: Convention,
-    ci: bool = False,
-    name: str = "",
-) -> Evaluation:
-    """The same for lists that are ranked already."""
     if not len(lists):
         raise DataError("there is no query to measure.")
-    kept = dict(zip(texts, measures, strict=True))  # a measure asked for twice counts once
-    values = np.array([m.values(lists, how) for m in kept.values()])
-    found = Evaluation(tuple(kept), tuple(kept.values()), lists.queries, values, how, {}, name)
-    if ci:
-        found.intervals.update(intervals(found, seed=how.seed))
-    return found
+    values = np.array([m.values(lists, how) for m in asked.values()])
+    return _evaluation(asked, lists.queries, values, how, ci, name)
 
 
-def intervals(
-    found: Evaluation, level: float = LEVEL, rounds: int = ROUNDS, seed: int = 0
-) -> dict[str, tuple[float, float]]:
-    """Percentile bootstrap intervals of the means, over queries."""
-    means = np.empty((rounds, len(found.texts)))
-    picks = np.empty(len(found.queries), np.int64)
-    bootstrap_means(np.ascontiguousarray(found.values), seed, picks, means)
-    tail = 100 * (1 - level) / 2
-    low, high = np.percentile(means, [tail, 100 - tail], axis=0)
-    return {t: (float(a), float(b)) for t, a, b in zip(found.texts, low, high, strict=True)}
+def _evaluation(
+    asked: dict[str, Measure], queries: Ids, values: Floats, how: Convention, ci: bool, name: str
+) -> Evaluation:
+    intervals = zip(asked, mean_intervals(values, how.seed), strict=True) if ci else ()
+    return Evaluation(
+        tuple(asked), tuple(asked.values()), queries, values, how, dict(intervals), name
+    )

@@ -18,8 +18,7 @@ from firstpage.data.joins import join_documents, partners
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.measures.binary import hits
-from firstpage.measures.conventions import Convention
-from firstpage.measures.lists import Lists, rank_lists
+from firstpage.measures.measure import Convention, Lists, rank_lists
 from firstpage.types import Floats, Ints
 
 SHOWN = 5  # queries that a warning names
@@ -40,11 +39,11 @@ class Coverage:
     retrieved: int
 
 
-def warn_of_gaps(found: Coverage, lists: Lists, queries: str, name: str, depth: int) -> None:
+def _warned(joined: tuple[Lists, Coverage], how: Convention, name: str, depth: int) -> Lists:
     """Warn, in one line, of queries and documents that the run or the judgments lack."""
-    gaps = []
+    (lists, found), gaps = joined, []
     if found.missing:
-        fate = "count 0" if queries == "judged" else "are left out of the means"
+        fate = "count 0" if how.queries == "judged" else "are left out of the means"
         gaps.append(
             f"{len(found.missing)} of {found.judged} judged queries are not in the run and {fate}: "
             f"{some_of(found.missing)}"
@@ -59,6 +58,7 @@ def warn_of_gaps(found: Coverage, lists: Lists, queries: str, name: str, depth: 
         gaps.append(f"{shown} of the documents in the top {depth} are unjudged")
     if gaps:
         warnings.warn(f"{name}: {'; '.join(gaps)}.", FirstpageWarning, stacklevel=4)
+    return lists
 
 
 def unjudged_fraction(lists: Lists, depth: int) -> float:
@@ -100,7 +100,7 @@ def make_lists(
     looked at down to `depth`.
     """
     if isinstance(truth, Mapping) and isinstance(system, Mapping) and _are_plain(system, truth):
-        return _told(*from_dicts(system, truth, how, k), how, name or "the run", depth)
+        return _warned(from_dicts(system, truth, how, k), how, name or "the run", depth)
     if isinstance(truth, Mapping):
         truth = Qrels.from_dict(truth)
     if isinstance(truth, Column):
@@ -111,15 +111,14 @@ def make_lists(
                 f"{type(system).__name__}. Plain scores go with labels and qid."
             )
         label = name or run.source or run.name or "the run"
-        return _told(*from_run(run, truth, how, k), how, label, depth)
+        return _warned(from_run(run, truth, how, k), how, label, depth)
     if isinstance(system, (Mapping, Column)):
         raise DataError("a run goes with judgments (qrels), not with an array of labels.")
+    order = None
     if isinstance(truth, Dataset):
         labels, offsets, queries, ids = truth.y, truth.offsets, truth.queries, truth.docids
-        order = None
     elif isinstance(truth, Truth):
         labels, offsets, queries, ids = truth.labels, truth.offsets, truth.queries, None
-        order = None
     else:
         labels = _column(truth, "labels")
         if qid is None:
@@ -138,11 +137,6 @@ def make_lists(
     if k is not None:
         checked = checked.top_k(k, how.seed)
     return rank_lists(scores, checked.labels, offsets, queries, how, ids)
-
-
-def _told(lists: Lists, gaps: Coverage, how: Convention, name: str, depth: int) -> Lists:
-    warn_of_gaps(gaps, lists, how.queries, name, depth)
-    return lists
 
 
 def _column(values: Any, what: str) -> Floats:
@@ -183,10 +177,8 @@ def from_run(
     lists = _joined(
         (run.values[rows], offsets, run.docids[rows]),
         (qrels.values[pool_rows], pool_offsets, qrels.queries[queries]),
-        new_row[found[rows]],
-        how,
-        k,
-    )
+        new_row[found[rows]], how, k,
+    )  # fmt: skip
     return lists, gaps
 
 
@@ -204,24 +196,16 @@ def from_dicts(
         origin += map(row.get, got, repeat(-1))
         scores += got.values()
         pool += judged.values()
-    names = (
-        [doc for query in queries for doc in run.get(query, {})] if how.ties == "docid" else None
+    found = [run.get(query, {}) for query in queries]
+    names = [doc for docs in found for doc in docs] if how.ties == "docid" else None
+    offsets, pool_offsets = (
+        offsets_from_lengths(map(len, docs)) for docs in (found, [qrels[q] for q in queries])
     )
     lists = _joined(
-        (
-            _column(scores, "scores"),
-            offsets_from_lengths(len(run.get(q, {})) for q in queries),
-            names,
-        ),
-        (
-            _column(pool, "grades"),
-            offsets_from_lengths(len(qrels[q]) for q in queries),
-            Ids.of(queries),
-        ),
-        np.array(origin, np.int64),
-        how,
-        k,
-    )
+        (_column(scores, "scores"), offsets, names),
+        (_column(pool, "grades"), pool_offsets, Ids.of(queries)),
+        np.array(origin, np.int64), how, k,
+    )  # fmt: skip
     missing = [query for query in qrels if query not in run]
     return lists, Coverage(missing, len(qrels), [q for q in run if q not in qrels], len(run))
 
@@ -236,12 +220,9 @@ def _are_plain(run: Any, qrels: Any) -> bool:
 
 
 def _joined(
-    run: tuple[Floats, Ints, Any],
-    pool: tuple[Floats, Ints, Ids],
-    origin: Ints,
-    how: Convention,
+    run: tuple[Floats, Ints, Any], pool: tuple[Floats, Ints, Ids], origin: Ints, how: Convention,
     k: int | None,
-) -> Lists:
+) -> Lists:  # fmt: skip
     """Lists from scores, offsets and document ids; judged labels, offsets and queries; and each
     document's row among the judged, -1 where it is unjudged."""
     scores, offsets, docids = run
@@ -263,9 +244,6 @@ def _pick_rows(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:
     """New offsets and old row numbers of some queries; -1 is a query without rows."""
     there = np.maximum(queries, 0)
     lengths = np.where(queries >= 0, offsets[there + 1] - offsets[there], 0)
-    ends = np.cumsum(lengths)
-    starts = ends - lengths
-    rows = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(
-        offsets[there] - starts, lengths
-    )
-    return np.concatenate([[0], ends]).astype(np.int64), rows
+    starts = np.cumsum(lengths) - lengths
+    rows = np.arange(lengths.sum()) + np.repeat(offsets[there] - starts, lengths)
+    return offsets_from_lengths(lengths), rows

@@ -11,9 +11,7 @@ import numpy as np
 from firstpage.data.preferences.utility import Form, Source, Utility
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures.graded import count_grades, weighed
-from firstpage.measures.conventions import Convention
-from firstpage.measures.lists import Lists
-from firstpage.measures.measure import Additive, Measure, ratio
+from firstpage.measures.measure import Additive, Convention, Lists, Measure, ratio
 from firstpage.types import Floats, Ints
 
 

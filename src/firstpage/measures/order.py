@@ -14,20 +14,18 @@ import numpy as np
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures import order as kernel
-from firstpage.measures.conventions import Convention
 from firstpage.measures.graded import discounts
-from firstpage.measures.lists import ALL, Lists
-from firstpage.measures.measure import Measure, cut, ratio
+from firstpage.measures.measure import ALL, Convention, Lists, Measure, cut, ratio
 from firstpage.types import Floats
 
 
 def _concordance(lists: Lists) -> tuple[Floats, ...]:
-    """Pairs (right, wrong, tied in score, tied in label) of each query."""
+    """Pairs of each query: right, wrong, tied in score, tied in label, all."""
     lists = lists.judged_only
-    labels = lists.labels.copy()
+    labels, n = lists.labels.copy(), lists.lengths.astype(np.float64)
     out = np.empty(4 * len(lists))
     kernel.concordance(labels, lists.block, lists.offsets, np.empty(len(labels)), out)
-    return tuple(out.reshape(-1, 4).T)
+    return *out.reshape(-1, 4).T, n * (n - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,7 @@ class Tau(Measure):
     about: ClassVar[str] = "Kendall's tau (tau-b: ties corrected)"
 
     def values(self, lists: Lists, how: Convention) -> Floats:
-        right, wrong, tied_scores, tied_labels = _concordance(lists)
-        n = lists.judged_only.lengths.astype(np.float64)
-        pairs = n * (n - 1) / 2
+        right, wrong, tied_scores, tied_labels, pairs = _concordance(lists)
         size = np.sqrt((pairs - tied_scores) * (pairs - tied_labels))
         return ratio(right - wrong, size)
 
@@ -51,9 +47,8 @@ class PairAccuracy(Measure):
     about: ClassVar[str] = "share of preferences in the right order"
 
     def values(self, lists: Lists, how: Convention) -> Floats:
-        right, wrong, _, tied_labels = _concordance(lists)
-        n = lists.judged_only.lengths.astype(np.float64)
-        pairs = n * (n - 1) / 2 - tied_labels
+        right, wrong, _, tied_labels, every = _concordance(lists)
+        pairs = every - tied_labels
         return ratio(right + (pairs - right - wrong) / 2, pairs)
 
 
@@ -100,11 +95,7 @@ class TopK01(Measure):
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "top-k true loss (Xia et al. 2009, eq. 5)"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cutoff is None:
-            raise MeasureError("TopK01 needs a cut-off, such as TopK01@3; Perm01 takes all.")
+    without_cutoff: ClassVar[str] = "TopK01@3; Perm01 takes all"
 
     def values(self, lists: Lists, how: Convention) -> Floats:
         return _wrong_places(lists, cut(self.cutoff))
@@ -177,11 +168,6 @@ class RBO(Measure):
     p: float = 0.9
     cutoff: int | None = None
     about: ClassVar[str] = "rank-biased overlap with the ideal order"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.p < 1:
-            raise MeasureError(f"p of RBO must lie between 0 and 1; got {self.p}.")
 
     def values(self, lists: Lists, how: Convention) -> Floats:
         level = how.rel if self.rel is None else self.rel

@@ -27,12 +27,10 @@ from firstpage.measures.binary import (
     Success,
     bpref,
 )
-from firstpage.measures.conventions import CONVENTIONS
-from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG
+from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG, kERR, kNDCG
 from firstpage.measures.learned import LEARNED
-from firstpage.measures.measure import Measure
+from firstpage.measures.measure import CONVENTIONS, Measure
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
-from firstpage.measures.topk import kERR, kNDCG
 from firstpage.registry import pieces, plain
 
 Named = str | Measure | Utility  # what a measure may be given as

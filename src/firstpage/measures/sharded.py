@@ -14,9 +14,8 @@ from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.engine.engine import Engine
 from firstpage.errors import DataError
-from firstpage.measures.conventions import Convention
 from firstpage.measures.inputs import make_lists
-from firstpage.measures.measure import Measure
+from firstpage.measures.measure import Convention, Measure
 from firstpage.types import Floats
 
 QUERIES = 1000  # scored at a time, so that scaling needs little memory

@@ -1,32 +1,72 @@
-"""Is a difference between systems more than chance?  Tests over paired per-query values."""
+"""Is a difference more than chance?  Intervals by the bootstrap over queries, and paired tests."""
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from firstpage.errors import MeasureError
-from firstpage.kernels.measures.resampling import flip_all_signs, flip_signs, tukey_ranges
-from firstpage.types import Floats
+from firstpage.kernels.measures.resampling import (
+    bootstrap_means,
+    flip_all_signs,
+    flip_signs,
+    tukey_ranges,
+)
+from firstpage.types import Array, Floats
 
+LEVEL = 0.95  # of confidence intervals
+ROUNDS = 10_000  # of resampling means
+AT_ONCE = 1_000_000  # resampling weights held in memory
 EXACT_UP_TO = 20  # queries; beyond, sign patterns are sampled
 Test = Literal["randomization", "t", "wilcoxon"]
 Correction = Literal["holm", "bh", "none"]
 
 
+def percentile_interval(values: Array, level: float = LEVEL) -> Array:
+    """Return (lower, upper): the ends of the middle `level` of values, by column."""
+    return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+
+
+def bootstrap(
+    statistic: Callable[[Floats], Floats], queries: int, rounds: int, seed: int,
+    level: float = LEVEL,
+) -> tuple[float, float]:  # fmt: skip
+    """Return the percentile interval of a statistic over queries drawn with replacement.
+
+    `statistic` takes weights (rounds x queries: how often each query was drawn) and returns a
+    value per round.  Rounds without a value (NaN) do not count; NaN where none has one.
+    """
+    rng = np.random.default_rng(seed)
+    equal, step = np.full(queries, 1 / queries), max(1, AT_ONCE // queries)
+    sizes = [min(step, rounds - at) for at in range(0, rounds, step)]
+    draws = (rng.multinomial(queries, equal, size).astype(np.float64) for size in sizes)
+    values = np.concatenate([statistic(weights) for weights in draws])
+    known = values[~np.isnan(values)]
+    low, high = percentile_interval(known, level) if len(known) else (math.nan, math.nan)
+    return float(low), float(high)
+
+
+def mean_intervals(values: Floats, seed: int) -> list[tuple[float, float]]:
+    """Return the bootstrap interval of the mean of each row, over its columns, the queries."""
+    means = np.empty((ROUNDS, len(values)))
+    picks = np.empty(values.shape[1], np.int64)
+    bootstrap_means(np.ascontiguousarray(values), seed, picks, means)
+    return [(float(low), float(high)) for low, high in percentile_interval(means).T]
+
+
 def paired_t(differences: Floats) -> float:
     """Two-sided p of Student's paired t test; 1 where all queries are equal."""
-    from scipy.special import stdtr
+    from scipy.stats import ttest_1samp
 
-    n = len(differences)
-    if n < 2 or not differences.any():
+    if len(differences) < 2 or not differences.any():
         return 1.0
-    spread = differences.std(ddof=1)
-    if spread == 0:
-        return 0.0
-    t = abs(differences.mean()) / (spread / np.sqrt(n))
-    return float(2 * stdtr(n - 1, -t))
+    with warnings.catch_warnings():  # SciPy warns of differences that are all the same: p is 0
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return float(ttest_1samp(differences, 0.0).pvalue)
 
 
 def wilcoxon(differences: Floats) -> float:
@@ -87,20 +127,19 @@ def corrected(p: Floats, how: Correction) -> Floats:
 
     "holm" holds the chance of any false finding, "bh" (Benjamini-Hochberg) their share.
     """
-    p = np.asarray(p, np.float64)
-    n = len(p)
-    if how == "none" or n < 2:
-        return p.copy()
-    order = np.argsort(p, kind="stable")
-    out = np.empty(n)
-    if how == "holm":
-        raised = np.maximum.accumulate(p[order] * (n - np.arange(n)))
-    elif how == "bh":
-        raised = np.minimum.accumulate((p[order] * n / np.arange(1, n + 1))[::-1])[::-1]
-    else:
+    p = np.array(p, np.float64)
+    if how == "none" or len(p) < 2:
+        return p
+    if how == "bh":
+        from scipy.stats import false_discovery_control
+
+        return np.asarray(false_discovery_control(p))
+    if how != "holm":
         raise MeasureError(f"correction must be holm, bh or none; got {how!r}.")
-    out[order] = np.minimum(raised, 1.0)
-    return out
+    order = np.argsort(p, kind="stable")
+    raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    p[order] = np.minimum(raised, 1.0)
+    return p
 
 
 def effect_size(differences: Floats) -> float:

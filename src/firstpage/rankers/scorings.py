@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.aggregation.aggregate import aggregate
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.supervised_kemeny import SupervisedKemeny
+from firstpage.aggregation.methods import SupervisedKemeny
 from firstpage.data.columns import ColumnMatch
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from firstpage.aggregation.supervised_kemeny import SupervisedKemeny
+from firstpage.aggregation.methods import SupervisedKemeny
 from firstpage.aggregation.weights import normalized
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError

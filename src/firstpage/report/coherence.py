@@ -12,7 +12,7 @@ from firstpage.dcglearn.certificates.verdicts import Outcome, Verdict, Witness
 from firstpage.dcglearn.coherence import Coherence
 from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 VARIED = {
     "both": "gains and discounts",

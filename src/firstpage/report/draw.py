@@ -11,6 +11,8 @@ import numpy as np
 from firstpage.types import Floats
 
 WIDTH, ROW, LABEL = 720, 26, 270
+Point = tuple[float, float]
+Ends = tuple[float, float]  # lower, upper
 
 
 def svg(height: float, body: str, title: str) -> str:
@@ -156,61 +158,51 @@ def bars(rows: Sequence[tuple[str, float]], title: str) -> str:
     return svg(bottom + 22, "".join(parts), title)
 
 
-def line(points: Sequence[tuple[float, float]], title: str) -> str:
+def line(points: Sequence[Point], title: str) -> str:
     """A curve through (x, y) points, its best marked."""
-    height, left, right = 160, 60, WIDTH - 20
-    xs, ys = [p[0] for p in points], [p[1] for p in points]
-    low, high = min(ys), max(ys)
-    span_x, span_y = max(max(xs) - min(xs), 1e-12), max(high - low, 1e-12)
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return left + (x - min(xs)) / span_x * (right - left), 8 + (high - y) / span_y * height
-
-    path = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in points)
-    top = max(points, key=lambda p: p[1])
-    at = place(*top)
-    parts = [
-        f'<polyline class="mark" fill="none" points="{path}"/>',
-        f'<circle class="mark strong" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="4">'
-        f"<title>{top[0]:g}: {top[1]:.4f}</title></circle>",
-        f'<text class="tick" x="{left - 6}" y="14" text-anchor="end">{high:.4f}</text>',
-        f'<text class="tick" x="{left - 6}" y="{height + 8}" text-anchor="end">{low:.4f}</text>',
-        f'<text class="tick" x="{left}" y="{height + 24}">{min(xs):g}</text>',
-        f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{max(xs):g}</text>',
-    ]
-    return svg(height + 30, "".join(parts), title)
+    xs, ys = zip(*points, strict=True)
+    words = f"{max(ys):.4f}", f"{min(ys):.4f}", f"{min(xs):g}", f"{max(xs):g}"
+    return _graph(points, 160, title, words, max(points, key=lambda p: p[1]))
 
 
 def steps(thresholds: Floats, levels: Floats, title: str) -> str:
     """A step function: levels between thresholds, one more than there are thresholds."""
-    height, left, right = 90, 60, WIDTH - 20
-    low, high = float(levels.min()), float(levels.max())
     first, last = float(thresholds[0]), float(thresholds[-1])
     margin = 0.08 * (last - first) or 0.5 * abs(first) or 1.0
     ends = [first - margin, *thresholds.tolist(), last + margin]
-    span_x, span_y = ends[-1] - ends[0], max(high - low, 1e-12)
+    corners = [(x, float(y)) for i, y in enumerate(levels) for x in (ends[i], ends[i + 1])]
+    words = f"{levels.max():.3g}", f"{levels.min():.3g}", f"{first:.4g}", f"{last:.4g}"
+    return _graph(corners, 90, title, words)
 
-    def place(x: float, y: float) -> str:
-        across = left + (x - ends[0]) / span_x * (right - left)
-        return f"{across:.1f},{8 + (high - y) / span_y * height:.1f}"
 
-    corners = [
-        place(x, float(level))
-        for i, level in enumerate(levels)
-        for x in (ends[i], ends[i + 1])
-    ]  # fmt: skip
-    parts = [
-        f'<polyline class="mark" fill="none" points="{" ".join(corners)}"/>',
-        f'<text class="tick" x="{left - 6}" y="14" text-anchor="end">{high:.3g}</text>',
-        f'<text class="tick" x="{left - 6}" y="{height + 8}" text-anchor="end">{low:.3g}</text>',
-        f'<text class="tick" x="{left}" y="{height + 24}">{first:.4g}</text>',
-        f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{last:.4g}</text>',
+def _graph(
+    points: Sequence[Point], height: int, title: str, words: Sequence[str],
+    marked: Point | None = None,
+) -> str:  # fmt: skip
+    """One line that fills the picture; `words` stand at its upper, lower, left and right ends."""
+    left, right = 60, WIDTH - 20
+    (x_low, x_high), (y_low, y_high) = ((min(v), max(v)) for v in zip(*points, strict=True))
+    wide, tall = max(x_high - x_low, 1e-12), max(y_high - y_low, 1e-12)
+
+    def place(x: float, y: float) -> Point:
+        return left + (x - x_low) / wide * (right - left), 8 + (y_high - y) / tall * height
+
+    parts = [_line("mark", [place(*point) for point in points])]
+    if marked is not None:
+        x, y = place(*marked)
+        parts.append(
+            f'<circle class="mark strong" cx="{x:.1f}" cy="{y:.1f}" r="4">'
+            f"<title>{marked[0]:g}: {marked[1]:.4f}</title></circle>"
+        )
+    upper, lower, first, last = words
+    parts += [
+        f'<text class="tick" x="{left - 6}" y="14" text-anchor="end">{upper}</text>',
+        f'<text class="tick" x="{left - 6}" y="{height + 8}" text-anchor="end">{lower}</text>',
+        f'<text class="tick" x="{left}" y="{height + 24}">{first}</text>',
+        f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{last}</text>',
     ]
     return svg(height + 30, "".join(parts), title)
 
-
-Point = tuple[float, float]
-Ends = tuple[float, float]  # lower, upper
 
 LEFT, TOP, HEIGHT, GAP = 46, 10, 260, 14
 MARGIN, LETTER = 150, 6.5  # right of the picture, for the names: at least, and what a letter takes

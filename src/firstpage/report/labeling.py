@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 
 from firstpage.labeling.simulation.simulate import Simulation
@@ -10,7 +11,7 @@ from firstpage.labeling.statistics.profiles import AssessorProfile
 from firstpage.labeling.statistics.study import Study
 from firstpage.report.draw import bars, curves
 from firstpage.report.page import figure, page, paragraph
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 DRAWN = (
     ("agreement", "Mean agreement with the others on pairs that both were asked."),
@@ -38,10 +39,7 @@ def simulation_page(found: Sequence[tuple[int | None, Simulation]], table: Table
 
 def study_page(title: str, study: Study, people: Sequence[AssessorProfile] = ()) -> str:
     """Effort and agreement in the tables of Niu et al. (2012), and a picture of the assessors."""
-    sections = [
-        (table.title, [Table(table.head, table.rows, note=table.note).html()])
-        for table in study.tables()
-    ]
+    sections = [(table.title, [replace(table, title="").html()]) for table in study.tables()]
     drawn = [_bars(people, *what) for what in DRAWN]
     if any(drawn):
         sections.insert(1, ("Assessors", drawn))

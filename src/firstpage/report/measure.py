@@ -11,7 +11,7 @@ from firstpage.data.preferences.utility import KINDS, Utility
 from firstpage.dcglearn.intervals import Intervals
 from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
-from firstpage.report.table import Table
+from firstpage.table import Table
 from firstpage.types import Floats
 
 TOP = 3.0  # discounts above it are cut off: the first place, which is 1, is hardly known

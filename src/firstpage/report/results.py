@@ -15,7 +15,7 @@ from firstpage.measures.compare import TIE, Comparison, Difference
 from firstpage.measures.evaluate import Evaluation
 from firstpage.report import draw
 from firstpage.report.page import figure, page, paragraph
-from firstpage.report.table import NOTATIONS, Table
+from firstpage.table import NOTATIONS, Table
 
 FORMATS = ("text", "json", "csv", "markdown", "latex", "html")
 MOST_PAIRS = 6  # comparisons whose most different queries a report lists

@@ -1,78 +1,59 @@
-"""Counters in the text format of Prometheus."""
+"""Metrics for Prometheus, in a registry of the application's own."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
-from firstpage.serving.holder import Holder
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4 as MEDIA_TYPE
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
 
-MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+from firstpage.serving.watched_model import WatchedModel
+
+__all__ = ["MEDIA_TYPE", "Metrics"]
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
-class Metrics:
-    """Written and read by the event loop alone."""
+class Metrics(Collector):
+    """Counts of requests, and the state of the model when the metrics are read."""
 
-    def __init__(self) -> None:
-        self.requests: Counter[tuple[str, int]] = Counter()
-        self.times: dict[str, list[int]] = {}
-        self.seconds: Counter[str] = Counter()
-        self.busy = 0
-        self.queries = 0
-        self.candidates = 0
+    def __init__(self, watched: WatchedModel) -> None:
+        self.watched, self.registry = watched, CollectorRegistry()
+        own: dict[str, Any] = {"namespace": "firstpage", "registry": self.registry}
+        by_route = ("route", "status")
+        self.requests = Counter("requests", "Requests by route and status.", by_route, **own)
+        self.seconds = Histogram(
+            "request_seconds", "From a request's head to the end of its answer.", by_route[:1],
+            buckets=BUCKETS, **own,
+        )  # fmt: skip
+        self.in_flight = Gauge("requests_in_flight", "Requests being answered.", **own)
+        self.queries = Counter("queries", "Queries ranked.", **own)
+        self.candidates = Counter("candidates", "Candidates scored.", **own)
+        self.registry.register(self)
 
-    def count(self, route: str, status: int, seconds: float) -> None:
-        self.requests[route, status] += 1
-        counts = self.times.setdefault(route, [0] * (len(BUCKETS) + 1))
-        counts[bisect_left(BUCKETS, seconds)] += 1
-        self.seconds[route] += seconds  # type: ignore[assignment]
-
-    def text(self, holder: Holder) -> str:
-        lines = [
-            *_head("requests_total", "counter", "Requests by route and status."),
-            *(
-                f'firstpage_requests_total{{route="{route}",status="{status}"}} {count}'
-                for (route, status), count in sorted(self.requests.items())
-            ),
-            *_head("request_seconds", "histogram", "From the request's head to its answer."),
-        ]
-        for route in sorted(self.times):
-            lines += self._histogram(route)
-        served = holder.served
-        for name, kind, what, value in (
-            ("requests_in_flight", "gauge", "Requests being answered.", self.busy),
-            ("queries_total", "counter", "Queries ranked.", self.queries),
-            ("candidates_total", "counter", "Candidates scored.", self.candidates),
-            ("model_reloads_total", "counter", "Models that took another's place.", holder.reloads),
-            ("model_refusals_total", "counter", "Model files refused.", holder.refusals),
-            ("model_stale", "gauge", "1: the file there is refused.", int(bool(holder.refused))),
-            ("model_up", "gauge", "1: a model is served.", int(served is not None)),
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of the model in service."""
+        watched, model = self.watched, self.watched.model
+        counter, gauge = CounterMetricFamily, GaugeMetricFamily
+        for kind, name, text, value in (
+            (counter, "reloads", "Models that replaced another.", watched.reloads),
+            (counter, "refusals", "Model files refused.", watched.refusals),
+            (gauge, "stale", "1: the file there is refused.", watched.refused is not None),
+            (gauge, "up", "1: a model is served.", model is not None),
         ):
-            lines += [*_head(name, kind, what), f"firstpage_{name} {value}"]
-        if served is not None:
-            lines += [
-                *_head("model_info", "gauge", "The model in service."),
-                f'firstpage_model_info{{ranker="{_escaped(served.model.ranker)}",'
-                f'digest="{served.digest}"}} 1',
-                *_head("model_since_seconds", "gauge", "When it was loaded, in Unix time."),
-                f"firstpage_model_since_seconds {served.since:.3f}",
-            ]
-        return "\n".join(lines) + "\n"
+            yield kind(f"firstpage_model_{name}", text, value=float(value))
+        if model is not None:
+            labels = {"ranker": model.model.ranker, "digest": model.digest}
+            yield InfoMetricFamily("firstpage_model", "The model in service.", labels)
+            loaded = "When it was loaded, in Unix time."
+            yield gauge("firstpage_model_since_seconds", loaded, model.since)
 
-    def _histogram(self, route: str) -> list[str]:
-        name, total, lines = "firstpage_request_seconds", 0, []
-        for bound, count in zip((*BUCKETS, "+Inf"), self.times[route], strict=True):
-            total += count
-            lines.append(f'{name}_bucket{{route="{route}",le="{bound}"}} {total}')
-        lines.append(f'{name}_sum{{route="{route}"}} {self.seconds[route]:.6f}')
-        lines.append(f'{name}_count{{route="{route}"}} {total}')
-        return lines
-
-
-def _head(name: str, kind: str, what: str) -> list[str]:
-    return [f"# HELP firstpage_{name} {what}", f"# TYPE firstpage_{name} {kind}"]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    def text(self) -> bytes:
+        return generate_latest(self.registry)

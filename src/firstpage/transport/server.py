@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from firstpage.errors import DataError
-from firstpage.transport.limits import ConnectionLimits, guarded, look_at_all
+from firstpage.transport.connections import ConnectionLimits, end_late_connections, guarded
 
 if TYPE_CHECKING:
     import uvicorn
 
 
-BACKLOG = 1024  # connections that may wait to be taken
-OTHERS = 100  # files that are open besides connections
+BACKLOG = 1024  # connections that may wait to be accepted
+OTHER_FILES = 100  # open besides connections
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -34,42 +34,41 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def room(wanted: int) -> int:
-    """How many connections there can be under the system's limit on open files, which is raised as
-    far as it may be; all that wait may be taken at once."""
+def connection_capacity(wanted: int) -> int:
+    """Raise the system's limit on open files as far as needed; return the connections it allows."""
     try:
         import resource
     except ImportError:  # a system without such a limit
         return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    need = wanted + BACKLOG + OTHERS
+    need = wanted + BACKLOG + OTHER_FILES
     if hard != resource.RLIM_INFINITY:
         need = min(need, hard)
     if soft == resource.RLIM_INFINITY or soft >= need:
         need = max(need, soft)
     else:
         resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))
-    return min(wanted, max(need - BACKLOG - OTHERS, need // 2))
+    return min(wanted, max(need - BACKLOG - OTHER_FILES, need // 2))
 
 
 def shown(host: str) -> str:
-    """As an address has it."""
+    """Return a host as an address has it."""
     return f"[{host}]" if ":" in host else host
 
 
-def server_for(app: Any, limits: ConnectionLimits, last: int) -> uvicorn.Server:
-    """Return a server that writes nothing to the log which a stranger can cause.
+def server_for(app: Any, limits: ConnectionLimits, grace: int) -> uvicorn.Server:
+    """Return a server with these limits, whose log no client can write to.
 
-    last  seconds that requests may take to end once it is told to stop
+    grace  seconds that requests may take to end once it is told to stop
     """
     import uvicorn
 
-    limits = replace(limits, connections=room(limits.connections))
+    limits = replace(limits, connections=connection_capacity(limits.connections))
     config = uvicorn.Config(
         app, http=guarded(limits), backlog=BACKLOG, log_level="error", access_log=False,
         proxy_headers=False, server_header=False, ws="none", timeout_keep_alive=int(limits.idle),
-        timeout_graceful_shutdown=last,
+        timeout_graceful_shutdown=grace,
     )  # fmt: skip
     server = uvicorn.Server(config)
-    config.callback_notify, config.timeout_notify = lambda: look_at_all(server), 0
+    config.callback_notify, config.timeout_notify = lambda: end_late_connections(server), 0
     return server

@@ -1,10 +1,8 @@
-"""The application: the API, the documents' frames, and the pages where they are installed."""
+"""The application: the API, the documents' frames and the pages."""
 
 from __future__ import annotations
 
 import hmac
-from importlib import import_module
-from importlib.util import find_spec
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.encoders import jsonable_encoder
@@ -14,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from firstpage import __version__
 from firstpage.errors import FirstpageError
-from firstpage.web import frames
+from firstpage.web import frames, pages
 from firstpage.web.analysis.choosing import wish
 from firstpage.web.api import (
     accounts,
@@ -27,14 +25,13 @@ from firstpage.web.api import (
     team,
 )
 from firstpage.web.guard import Guard
-from firstpage.web.refusals import headers_of, status_of
-from firstpage.web.security import ServeSettings, set_login_cookie, store_of
+from firstpage.web.security import ServeSettings, headers_of, set_login_cookie, status_of, store_of
 from firstpage.web.sign_in import Gate
 from firstpage.web.store import assigning, logins, people
 from firstpage.web.store.connect import Store
 from firstpage.web.store.judging import Desk, Repeated
 from firstpage.web.store.projects import every_project, members
-from firstpage.web.store.state import Conflict
+from firstpage.web.store.sessions import Conflict
 
 LOCAL = people.LOCAL
 API = "/api/v1"
@@ -57,11 +54,8 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     app.add_api_route("/health", _health, include_in_schema=False)
     if given.open:
         app.add_api_route("/open", _let_in, include_in_schema=False)
-    if find_spec("firstpage.web.pages") is not None:
-        pages = import_module("firstpage.web.pages")
-        app.include_router(pages.router)
-        if hasattr(pages, "install"):
-            pages.install(app)
+    app.include_router(pages.router)
+    pages.install(app)
     app.add_exception_handler(FirstpageError, _say)
     app.add_exception_handler(Repeated, _say)
     app.add_exception_handler(RequestValidationError, _say_invalid)

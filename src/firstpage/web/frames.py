@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import RowMapping
 
 from firstpage.web.api.bodies import Id
-from firstpage.web.sanitize import cleaned
+from firstpage.web.sanitize import cleaned, plain_text, too_tangled
 from firstpage.web.security import CurrentPerson, store_of
 from firstpage.web.store import projects, tasks, texts
 from firstpage.web.store.connect import Tx
@@ -43,6 +43,7 @@ STYLE = (  # HTML keeps its own looks; our renderings take the colours of the pa
     ".own ol{padding-inline-start:1.6rem}.own li{margin-block-end:.9rem}"
     ".own li::marker{color:light-dark(#56606a,#a9b1b8)}"
 )
+TANGLED = "<p><em>This page is too large or too deeply nested to show; this is its text.</em></p>"
 router = APIRouter(include_in_schema=False)
 
 
@@ -94,7 +95,11 @@ def _body(row: RowMapping) -> str:
     heading = f"<h1>{escape(row['title'])}</h1>" if row["title"] else ""
     body = row["body"]
     if row["kind"] == "html":
-        return cleaned(body)
+        return (
+            heading + TANGLED + _paragraphs(plain_text(body))
+            if too_tangled(body)
+            else cleaned(body)
+        )
     image = (
         f'<p><img src="/documents/{row["id"]}/image" alt="{escape(row["title"])}"></p>'
         if row["image"] else ""

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from firstpage.transport.limits import BodyReader, BodyTooLarge, BodyTooSlow
+from firstpage.transport.connections import BodyReader, BodyTooLarge, BodyTooSlow
 from firstpage.web.security import FORGED, GUEST, ServeSettings
 
 LOCAL = ("localhost", "127.0.0.1", "::1")

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from html.parser import HTMLParser
 from uuid import uuid4
 
 from sqlalchemy import RowMapping
 
 from firstpage.errors import DataError
 from firstpage.labeling.assessors import Assessor, QueryText, Text, Unreadable, Verdict
+from firstpage.types import Progress
 from firstpage.web.analysis.choosing import following, wish
+from firstpage.web.sanitize import plain_text
 from firstpage.web.store import projects, tasks, texts, training
 from firstpage.web.store.connect import Store, Tx, iso
 from firstpage.web.store.judging import Desk, Given
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
-from firstpage.web.store.state import State
+from firstpage.web.store.sessions import State
 from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
-Watch = Callable[[str, int], None]  # the query, questions asked so far
 CLOSED = {"draft": "not open yet", "closed": "closed"}
 NO_TIES = "a tie, and this project has none"
 UNREADABLE = "the answer could not be read"
 MAX_UNREADABLE = 3  # answers in a row that cannot be read: the program is not fit for this
-UNSHOWN = ("script", "style", "template")
 
 
 @dataclass
@@ -68,23 +67,33 @@ class Done:
 
 
 def judge(
-    store: Store, project: Project, person: Person, assessor: Assessor, watch: Watch | None = None
-) -> Done:
+    store: Store, project: Project, person: Person, assessor: Assessor,
+    progress: Progress | None = None,
+) -> Done:  # fmt: skip
     """Answer all that is open for this person; each answer is durable before the next question.
 
     Practice questions come first, as for people; what keeps a program from working is an error.
+    `progress` is told the questions asked, and those expected in all.
     """
     done = Done()
     _check_open(store, project, person)
     _practise(store, project, person, assessor, done)
     desk = Desk(store, wish)
+    expected = _expected(store, desk, project, person) if progress else 0
     for task in _work(store, project, person):
         for verdict in _judged(store, desk, person, assessor, task, done):
             done.count(verdict)
-            if watch is not None:
-                watch(task.query_key, done.questions)
+            if progress is not None:
+                progress(done.questions, max(expected, done.questions))
         done.queries += 1
     return done
+
+
+def _expected(store: Store, desk: Desk, project: Project, person: Person) -> int:
+    """Return how many questions the open tasks have, at most as far as one can say."""
+    with store.read() as tx:
+        mine = tasks.of_person(tx, project, person.id)
+    return sum(desk.left(task)[1] for task in mine)
 
 
 def _check_open(store: Store, project: Project, person: Person) -> None:
@@ -126,7 +135,7 @@ def _practise(
     if not passed:
         raise DataError(
             f"{person.login!r} answered {right} of {asked} practice questions as expected; this "
-            f"project asks for {project.options['training_pass']:.0%}, so nothing was judged. Run "
+            f"project asks for {project.options.training_pass:.0%}, so nothing was judged. Run "
             "it again for another round, or change the practice."
         )
 
@@ -201,7 +210,7 @@ def text_of(row: RowMapping) -> Text:
 
     Its text is that of the page without tags, with a card's fields or a list's items in lines.
     """
-    parts = [_plain(row["body"]) if row["kind"] == "html" else row["body"]]
+    parts = [plain_text(row["body"]) if row["kind"] == "html" else row["body"]]
     fields = dict(row["fields"] or {})
     items = [without_grade(item) for item in fields.pop("items", ())]
     for number, item in enumerate(items, 1):
@@ -212,31 +221,3 @@ def text_of(row: RowMapping) -> Text:
         row["key"], "\n".join(part for part in parts if part), row["title"], kind=row["kind"],
         fields=fields, items=items, url=row.get("url"),
     )  # fmt: skip
-
-
-def _plain(html: str) -> str:
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    return " ".join("".join(reader.found).split())
-
-
-class _Reader(HTMLParser):
-    """The text of a page, without what a browser does not show."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.found: list[str] = []
-        self._hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self._hidden += tag in UNSHOWN
-        self.found.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden -= tag in UNSHOWN and self._hidden > 0
-        self.found.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.found.append(data)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -12,109 +12,122 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
+from nh3 import ALLOWED_TAGS, Cleaner
 
-DROPPED = {  # with all they hold
-    "script", "iframe", "frame", "frameset", "object", "embed", "applet", "noscript", "template",
-    "title", "svg", "math", "audio", "video",
+DROPPED = {  # with all they hold; of any other tag that is not allowed its text stays
+    "script", "iframe", "frame", "frameset", "object", "embed", "applet", "noscript", "noframes",
+    "noembed", "template", "title", "svg", "math", "audio", "video",
 }  # fmt: skip
-BARRED = {  # the tag alone
-    "html", "head", "body", "link", "meta", "base", "form", "button", "input", "textarea",
-    "select", "option", "source", "track", "param", "dialog", "portal", "fencedframe",
+DOCUMENT_TAGS = ALLOWED_TAGS | {
+    "address", "big", "dir", "fieldset", "font", "label", "legend", "main", "menu", "meter",
+    "nobr", "output", "picture", "progress", "rb", "search", "section", "style", "tfoot",
 }  # fmt: skip
-VOID = {"area", "br", "col", "hr", "img", "wbr", "link", "meta", "base", "input", "source",
-        "track", "param", "embed", "frame"}  # fmt: skip
-PLAIN = {
+DOCUMENT_ATTRIBUTES = {
     "abbr", "align", "alt", "bgcolor", "border", "cellpadding", "cellspacing", "class", "color",
     "colspan", "datetime", "dir", "face", "headers", "height", "id", "lang", "open", "reversed",
     "rowspan", "scope", "size", "span", "start", "style", "title", "valign", "value", "width",
 }  # fmt: skip
-
-
 PAGE_ATTRIBUTES = {"alt", "colspan", "dir", "lang", "rowspan", "scope", "start", "title"}
 LINKS = ("http://", "https://", "mailto:")
 
 
+def _harmless(tag: str, name: str, value: str) -> str | None:
+    """Return the value of an attribute to keep: pictures are inline data, links are none."""
+    if name == "src" and not value.strip().lower().startswith("data:image/"):
+        return None
+    if name == "href" and not value.lower().startswith(LINKS):
+        return None
+    return value
+
+
+_DOCUMENT = Cleaner(
+    tags=DOCUMENT_TAGS,
+    clean_content_tags=DROPPED,
+    attributes={"*": DOCUMENT_ATTRIBUTES, "img": {"src"}},
+    attribute_filter=_harmless,
+    url_schemes={"data"},
+    url_relative="deny",
+    link_rel=None,
+)
+_PAGE = Cleaner(
+    tags=ALLOWED_TAGS,
+    clean_content_tags=DROPPED | {"style"},
+    attributes={"*": PAGE_ATTRIBUTES, "a": {"href"}, "img": {"src"}},
+    attribute_filter=_harmless,
+    url_schemes={"http", "https", "mailto", "data"},
+    url_relative="deny",
+    link_rel="noreferrer noopener",
+    set_tag_attribute_values={"a": {"target": "_blank"}},
+)
+
+
 def cleaned(html: str) -> str:
-    """The document's text and looks; links lead nowhere, pictures are inline data or none."""
-    return _written(_Cleaner(), html)
+    """Return the document's text and looks; links lead nowhere, pictures are inline data or none.
+
+    The time to parse `too_tangled` HTML has no useful bound.
+    """
+    return _DOCUMENT.clean(html)
 
 
 def cleaned_for_page(html: str) -> str:
     """Return HTML that may stand in a page of ours: its looks are the page's, links open apart."""
-    return _written(_PageCleaner(), html)
+    return _PAGE.clean(html)
 
 
-def _written(cleaner: _Cleaner, html: str) -> str:
-    cleaner.feed(html)
-    cleaner.close()
-    return "".join(cleaner.out)
+MAX_TAGS = 20_000  # nested, the time to parse them grows with the square
+MAX_LENGTH = 1_000_000  # without inline data; attributes of one tag cost the square of their number
+MAX_REOPENED = 500_000  # elements
+_DATA = re.compile(r"data:[^\s\"'<>]*", re.IGNORECASE)
+_FORMATTING = re.compile(  # group 2: the attributes, if it is plain to see where they end
+    r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/])"
+    r"((?:\s+[\w-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[\w#%.-]+))*+\s*/?>)?",
+    re.IGNORECASE,
+)
 
 
-class _Cleaner(HTMLParser):
-    """Writes again what is harmless, with every attribute quoted anew."""
+def too_tangled(html: str) -> bool:
+    """Whether HTML could take a server minutes or gigabytes to parse as browsers do.
+
+    Open formatting tags that differ (up to 3 that do not) are opened again in each block, so a
+    few thousand of them make millions of elements.
+    """
+    tags = html.count("<")
+    if tags > MAX_TAGS or len(_DATA.sub("", html)) > MAX_LENGTH:
+        return True
+    formats = {(m[1].lower(), m[2] or m.start()) for m in _FORMATTING.finditer(html)}
+    return 3 * len(formats) * tags > MAX_REOPENED
+
+
+UNSHOWN = {"script", "style", "template"}
+
+
+def plain_text(html: str) -> str:
+    """Return the text of a page in one line, without what a browser does not show."""
+    reader = _TextReader()
+    reader.feed(html)
+    reader.close()
+    return " ".join("".join(reader.text).split())
+
+
+class _TextReader(HTMLParser):
+    """Collects text; a tag separates words."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.out: list[str] = []
-        self._inside: list[str] = []  # dropped elements that are open
+        self.text: list[str] = []
+        self._hidden = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in DROPPED:
-            if tag not in VOID:
-                self._inside.append(tag)
-        elif not self._inside and tag not in BARRED and tag.isalnum():
-            kept = self.attributes(tag, attrs)
-            self.out.append("".join([f"<{tag}", *(f' {n}="{escape(v)}"' for n, v in kept), ">"]))
-
-    def attributes(self, tag: str, attrs: list[tuple[str, str | None]]) -> list[tuple[str, str]]:
-        """Those to write again."""
-        return [(n, v or "") for n, v in attrs if _harmless(tag, n, v)]
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in DROPPED:
-            self.handle_starttag(tag, attrs)
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._hidden += tag in UNSHOWN
+        self.text.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._inside:
-            while self._inside.pop() != tag:
-                pass
-        elif not self._inside and tag not in BARRED | DROPPED | VOID and tag.isalnum():
-            self.out.append(f"</{tag}>")
+        self._hidden -= tag in UNSHOWN and self._hidden > 0
+        self.text.append(" ")
 
     def handle_data(self, data: str) -> None:
-        if self._inside:
-            return
-        raw = self.cdata_elem == "style"  # a style sheet is not text; its end tag ends it
-        self.out.append(data.replace("</", "<\\/") if raw else escape(data, quote=False))
-
-
-class _PageCleaner(_Cleaner):
-    """Besides drops all that could meet the page's own names and styles."""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "style":
-            self._inside.append(tag)
-        else:
-            super().handle_starttag(tag, attrs)
-
-    def attributes(self, tag: str, attrs: list[tuple[str, str | None]]) -> list[tuple[str, str]]:
-        """A link leaves the page alone: it opens in a window of its own."""
-        kept = [
-            (name, value)
-            for name, value in super().attributes(tag, attrs)
-            if name in PAGE_ATTRIBUTES or name == "src"
-        ]
-        target = dict(attrs).get("href") or ""
-        if tag == "a" and target.lower().startswith(LINKS):
-            kept += [("href", target), ("target", "_blank"), ("rel", "noreferrer noopener")]
-        return kept
-
-
-def _harmless(tag: str, name: str, value: str | None) -> bool:
-    if name in PLAIN:
-        return True
-    data = (value or "").strip().lower().startswith("data:image/")
-    return tag == "img" and name == "src" and data
+        if not self._hidden:
+            self.text.append(data)
 
 
 LAST_HEADING = 6

@@ -2,6 +2,7 @@
 
 What somebody may not know exists is not there for them (404).  Every change needs the login's
 own token: in the header `X-CSRF-Token`, or in a form's hidden field `csrf`.
+The API and the pages share how a user's error is answered: its status, and when to try again.
 """
 
 from __future__ import annotations
@@ -17,14 +18,37 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from firstpage.web import sign_in
-from firstpage.web.sign_in import Entered, Gate
+from firstpage.web.sign_in import Crowded, Entered, Gate, WrongLogin
 from firstpage.web.store import attempts, logins, projects
-from firstpage.web.store.attempts import Source
-from firstpage.web.store.connect import Store
+from firstpage.web.store.attempts import Source, TooMany
+from firstpage.web.store.connect import Busy, Store
 from firstpage.web.store.judging import Desk
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member
+from firstpage.web.store.sessions import NotThere
+
+STATUS: dict[type[Exception], int] = {
+    NotThere: 404,
+    WrongLogin: 401,
+    TooMany: 429,
+    Crowded: 503,
+    Busy: 503,
+}  # any other mistake of a user is a 400
+RETRY_AFTER = 2  # seconds, where the error does not say
+
+
+def status_of(error: Exception) -> int:
+    """Return the HTTP status of an error."""
+    return next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400)
+
+
+def headers_of(error: Exception) -> dict[str, str]:
+    """Return what is sent along: with "later" comes how much later."""
+    if status_of(error) not in (429, 503):
+        return {}
+    return {"Retry-After": str(getattr(error, "retry_after", RETRY_AFTER))}
+
 
 COOKIE = "firstpage_login"
 GUEST = "firstpage_guest"  # lets forms of people who are not logged in carry a token too

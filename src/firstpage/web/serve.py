@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firstpage.transport.limits import ConnectionLimits
+from firstpage.transport.connections import ConnectionLimits
 from firstpage.transport.server import listen, server_for, shown
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people

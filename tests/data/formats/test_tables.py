@@ -1,12 +1,99 @@
-"""Tables: CSV, Parquet, npz."""
+"""Tables: CSV, Parquet, Arrow, npz."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import firstpage as fp
+from firstpage.errors import DataError
+
+MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.txt.gz", "x.parquet", "x.csv", "x.arrow", "x.npz"])
+def test_every_format_round_trips(tmp_path: Path, name: str) -> None:
+    fp.write(MADE, tmp_path / name)
+    back = fp.read(tmp_path / name)
+    assert isinstance(back, fp.Dataset)
+    assert np.array_equal(back.X, MADE.X)
+    assert np.array_equal(back.y, MADE.y)
+    assert np.array_equal(back.offsets, MADE.offsets)
+    assert back.queries == MADE.queries
+    assert back.docids == MADE.docids
+
+
+def test_sparse_npz(tmp_path: Path) -> None:
+    from scipy.sparse import csr_array
+
+    fp.write(MADE.with_features(csr_array(MADE.X)), tmp_path / "x.npz")
+    back = fp.read(tmp_path / "x.npz")
+    assert back.is_sparse
+    assert np.array_equal(back.dense().X, MADE.X)
+
+
+def test_tables_by_other_column_names(tmp_path: Path) -> None:
+    import polars as pl
+
+    frame = pl.DataFrame(
+        {"bm25": [1.5, None], "Relevance": [1, 0], "query": ["b", "b"], "pr": [3, 4]}
+    )
+    frame.write_parquet(tmp_path / "t.parquet")
+    data = fp.read(tmp_path / "t.parquet")
+    assert data.feature_names == ("bm25", "pr")
+    assert np.isnan(data.X[1, 0])
+    assert data.y.tolist() == [1, 0]
+    from firstpage.data.formats.tables import from_frame
+
+    assert from_frame(frame.to_pandas(), qid="query").y.tolist() == [1, 0]
+    assert from_frame(frame.to_arrow()).y.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"a": [1.0]}, r"no column looks like the label .*there are a"),
+        ({"label": [1], "a": [2]}, "no column looks like the query id"),
+        ({"label": [1], "qid": [None]}, "row 1 has no query id"),
+        ({"label": [None], "qid": [1]}, "row 1 has no label"),
+        ({"label": [1], "qid": [1], "a": ["x"]}, "column 'a' must be numeric"),
+    ],
+)
+def test_tables_that_do_not_fit(tmp_path: Path, columns, says: str) -> None:
+    import polars as pl
+
+    pl.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(fp.DataError, match=says):
+        fp.read(tmp_path / "t.parquet")
+
+
+def test_broken_files_are_one_line_errors(tmp_path: Path) -> None:
+    for name in ("x.parquet", "x.arrow", "x.npz"):
+        (tmp_path / name).write_bytes(b"not this format")
+        with pytest.raises(fp.DataError, match=f"{name}: cannot be read as"):
+            fp.read(tmp_path / name)
+    np.savez(tmp_path / "y.npz", X=np.zeros((1, 1)))
+    with pytest.raises(fp.DataError, match="lacks y, qid; it has X"):
+        fp.read(tmp_path / "y.npz")
+
+
+def test_a_table_comes_through_a_pipe_and_compressed(tmp_path: Path) -> None:
+    text = b"label;qid;a\n1;1;0.5\n0;1;0.25\n"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(text), daemon=True)
+    writer.start()
+    assert fp.read(pipe, "csv").X.tolist() == [[0.5], [0.25]]
+    writer.join(10)
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(text))
+    assert fp.read(packed).X.tolist() == [[0.5], [0.25]]
 
 
 def test_empty_last_columns_of_sparse_data_come_back(tmp_path: Path) -> None:
@@ -15,3 +102,52 @@ def test_empty_last_columns_of_sparse_data_come_back(tmp_path: Path) -> None:
     X = csr_array(np.array([[1.0, 0, 0], [0, 2, 0]], np.float32))
     fp.write_letor(fp.Dataset.from_arrays(X, [1, 0], [1, 2]), tmp_path / "x.txt")
     assert fp.read_letor(tmp_path / "x.txt").X.tolist() == [[1, 0, 0], [0, 2, 0]]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_csv_is_read_as_a_plain_loop_reads_it(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "t.csv"
+    fp.write(MADE, path)
+    path.write_text(path.read_text().replace(",", separator))
+    with path.open(newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter=separator))
+    data = fp.read(path)
+    assert isinstance(data, fp.Dataset)
+    features = [name for name in rows[0] if name not in ("label", "qid", "docid")]
+    assert list(data.feature_names or ()) == features
+    assert data.X.tolist() == [[float(np.float32(row[name])) for name in features] for row in rows]
+    assert data.y.tolist() == [float(row["label"]) for row in rows]
+    assert data.qid.tolist() == [int(row["qid"]) for row in rows]
+    assert list(data.docids or ()) == [row["docid"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("label,qid,a,a\n1,1,2,3\n", "two columns are called 'a'"),
+        ("label;qid;a\n1;1;x\n", "column 'a' must be numeric"),
+        ("label,qid,a\n1,1,2,3\n", "cannot be read as a table"),
+        ("", "cannot be read as a table"),
+        ("label,qid,a\n", "there is no document in it"),
+    ],
+)
+def test_csv_that_does_not_fit(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(DataError, match=says):
+        fp.read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"X": np.zeros((2, 1)), "y": [1, 0, 1], "qid": [1, 1]}, "2 rows|labels"),
+        ({"X": np.zeros(2), "y": [1, 0], "qid": [1, 1]}, "two-dimensional|2-D|two dimensions"),
+        ({"X": np.array([["a"], ["b"]]), "y": [1, 0], "qid": [1, 1]}, "number"),
+        ({"data": [1.0], "indices": [0], "y": [1], "qid": [1]}, "lacks X"),
+        ({"X": np.zeros((0, 1)), "y": [], "qid": []}, "there is no document in it"),
+    ],
+)
+def test_npz_that_does_not_fit(tmp_path: Path, arrays: dict[str, object], says: str) -> None:
+    np.savez(tmp_path / "x.npz", **arrays)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=says):
+        fp.read(tmp_path / "x.npz")

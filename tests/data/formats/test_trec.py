@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from firstpage.data.formats.row_reader import NO_LIMITS, ReadLimits
+from firstpage.data.formats.trec import uploaded_rows
+from firstpage.errors import DataError
 
 QRELS = "1 0 a 2\n1 0 b 0\n2 0 a 1\n"
 RUN = "1 Q0 b 1 0.9 tag\n1 Q0 a 2 0.5 tag\n2 Q0 a 1 -1e-3 tag\n"
@@ -115,3 +120,49 @@ def test_a_run_is_not_taken_for_judgments(tmp_path: Path) -> None:
     (tmp_path / "x.run").write_text("1 Q0 a 1 0.5 me\n")
     with pytest.raises(fp.DataError, match=r":1:10: the line has more than the 4 fields.*--run"):
         fp.read_qrels(tmp_path / "x.run")
+
+
+WORDS = st.sampled_from(
+    ["1", "q", "0", "Q0", "-1e-3", "x", "1_0", "nan", "inf", "\u00fc", "a\u00a0b", "NULL"]
+)
+
+
+@pytest.mark.parametrize("kind", [fp.Qrels, fp.Run])
+@given(
+    row=st.lists(WORDS, max_size=7),
+    blank=st.sampled_from([" ", "\t", "  "]),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_uploads_and_files_take_the_same_lines(
+    kind: type, row: list[str], blank: str, end: str, tmp_path: Path
+) -> None:
+    """Line by line or whole: the same values, or the same line is refused for the same reason."""
+    text = f"1 0 d 7{end}" * (kind is fp.Qrels) + blank.join(row) + end
+    path = write(tmp_path, text, "f")
+    reader = fp.read_qrels if kind is fp.Qrels else fp.read_run
+    told = []
+    try:
+        rows = list(uploaded_rows(kind, str(path), io.BytesIO(text.encode()), NO_LIMITS))
+    except DataError as error:
+        told.append(str(error))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fp.FirstpageWarning)
+        try:
+            column = reader(path)
+        except DataError as error:
+            told.append(str(error))
+    if not told:
+        assert rows
+        pairs = [(q, d, v) for q, docs in column.to_dict().items() for d, v in docs.items()]
+        assert {(q, d): v for q, d, v in pairs} == {(q, d): v for _, q, d, v in rows}
+    elif len(told) == 1:  # infinite scores, and a file without a line
+        assert "must be a number, and is 'inf'" in told[0] or "there is no" in told[0]
+    else:
+        first, second = (text.removeprefix(str(path)).split(":")[1:] for text in told)
+        assert first[0] == second[0]  # the line
+
+
+def test_uploads_have_limits() -> None:
+    stream = io.BytesIO(b"1 0 a 1\n" * 9)
+    with pytest.raises(DataError, match="more than 5 lines"):
+        list(uploaded_rows(fp.Qrels, "g", stream, ReadLimits(lines=5)))

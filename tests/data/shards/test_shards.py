@@ -246,3 +246,31 @@ def test_labels_must_be_finite(tmp_path: Path) -> None:
     y[3] = np.nan
     with pytest.raises(DataError, match="a label is not a finite number"):
         fp.write_shards(DATA.with_labels(y), tmp_path / "s")
+
+
+@pytest.mark.parametrize("rows", [5, 1000])
+@pytest.mark.parametrize("kind", ["txt", "parquet"])
+def test_a_query_in_two_files_is_refused_however_they_are_cut(
+    tmp_path: Path, kind: str, rows: int
+) -> None:
+    """Also where both would lie in one shard: half of a query is no copy to be joined."""
+    data = fp.Synthetic(queries=6, docs=4, features=3).dataset()
+    folder = tmp_path / "files"
+    folder.mkdir()
+    fp.write(data[:4], folder / f"a.{kind}")
+    fp.write(data[3:], folder / f"b.{kind}")  # the last of a is the first of b
+    told = rf"the query '4' is in a\.{kind} and in b\.{kind}; .* must all be in one file"
+    with pytest.raises(DataError, match=told):
+        fp.write_shards(folder, tmp_path / "shards", rows=rows)
+    with pytest.raises(DataError, match=told):
+        fp.read_shards(folder)
+    assert not (tmp_path / "shards").exists()
+
+
+@pytest.mark.parametrize("rows", [4, 1000])
+def test_a_query_in_two_blocks_is_refused_however_they_are_cut(tmp_path: Path, rows: int) -> None:
+    data = fp.Synthetic(queries=6, docs=4, features=3).dataset()
+    for blocks in ([data[:4], data[3:]], [data[0], data[0]], [data, data]):
+        with pytest.raises(DataError, match=r"is in block 0 and in block 1; .* in one block"):
+            fp.write_shards(blocks, tmp_path / "shards", rows=rows)
+    assert fp.write_shards([data[:4], data[4:]], tmp_path / "shards", rows=rows).n_docs == 24

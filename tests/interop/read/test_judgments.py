@@ -38,7 +38,7 @@ def test_quepid(tmp_path: Path, run) -> None:  # noqa: F811
         ("query,docid,rating\na,b,x\n", "q.csv:2: the rating 'x' is no number"),
         ("query,docid,rating\na,b,1\na,b,2\n", "q.csv:3: 'b' has another rating"),
         ("query,docid,rating\na b,b,1\na_b,c,2\n", "would both be called 'a_b'"),
-        ("query,docid,rating\na,b\n", "holds no ratings"),
+        ("query,docid,rating\na,b\n", "q.csv:2: has fewer fields than the header"),
         ("query,docid,rating\n", "holds no ratings"),
         ("query,docid,rating\n ,b,1\n", "a query is empty"),
     ],
@@ -60,15 +60,14 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (RATED + "red,shoes,5,3\n", "q.csv:2: has more cells than the header"),
-        (RATED + '"a,b,1\nc,d,2\n', "q.csv:3: cannot be read as a table"),
+        (RATED + "red,shoes,5,3\n", "q.csv:2: has more fields than the header"),
+        (RATED + '"a,b,1\nc,d,2\n', "q.csv:2: cannot be read as a table"),
         (RATED + '"a\nb",c,1\n"x",y,zz\n', "q.csv:4: the rating 'zz'"),
-        (RATED + '"a\nb",c,1\n"x\nz",y,zz\n', "q.csv:5: the rating 'zz'"),
+        (RATED + '"a\nb",c,1\n"x\nz",y,zz\n', "q.csv:4: the rating 'zz'"),
         (RATED + "a,b,1_0\n", "q.csv:2: the rating '1_0' is no number"),
         (RATED + "a,,1\n", "q.csv:2: a document id is empty"),
         ("query,docid,rating,rating\na,b,1,2\n", "q.csv:1: the column rating is there twice"),
         ("query,docid,rating,Rating\na,b,1,2\n", "q.csv:1: the column rating is there twice"),
-        ("query;docid;rating\na;b;1\n", "put commas between columns"),
         (RATED.replace("\n", "\r") + "a,b,1\r", "q.csv:1: cannot be read as a table"),
     ],
 )
@@ -88,7 +87,7 @@ def test_a_mark_inside_is_no_part_of_a_name(tmp_path: Path, run) -> None:  # noq
 
 def test_other_encodings(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes((RATED + "ü,b,1\n").encode("latin-1"))
-    with pytest.raises(fp.DataError, match=r"a\.csv:2: is not UTF-8 text"):
+    with pytest.raises(fp.DataError, match="is not UTF-8 text"):
         fp.read_quepid(tmp_path / "a.csv")
 
 

@@ -13,8 +13,7 @@ from scipy.stats import norm
 
 from firstpage.labeling.belief import choice
 from firstpage.labeling.belief.choice import cut_points, next_pair, pair_gains
-from firstpage.labeling.belief.thurstone import moments
-from firstpage.labeling.belief.utilities import Utilities, prior
+from firstpage.labeling.belief.utilities import Utilities, moments, prior
 
 
 def random_belief(n: int, seed: int, scale: float = 1.0) -> Utilities:

@@ -13,10 +13,17 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from firstpage.errors import DataError
-from firstpage.labeling.belief.bradley_terry import bradley_terry
 from firstpage.labeling.belief.posterior_ranks import standing, surer_than
-from firstpage.labeling.belief.thurstone import information, moments
-from firstpage.labeling.belief.utilities import SPREADS, Rivals, Utilities, fit, prior
+from firstpage.labeling.belief.utilities import (
+    SPREADS,
+    Rivals,
+    Utilities,
+    bradley_terry,
+    fit,
+    information,
+    moments,
+    prior,
+)
 
 MARGIN = 0.4
 CASES = list(itertools.product((-2.5, -0.3, 0.0, 1.7), (0.05, 1.0, 9.0), (1, 0, -1)))

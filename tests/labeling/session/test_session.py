@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.control_questions import APART, Gold
 from firstpage.labeling.session.events import (
     Judged,
+    OutOfStep,
     Revised,
     Setting,
     Switched,
     Undone,
     from_dict,
+    replay,
     setting_from,
     to_dict,
 )
-from firstpage.labeling.session.session import OutOfStep, Session, Shown
+from firstpage.labeling.session.session import APART, Gold, Session, Shown
 
 NAMES = [f"d{i}" for i in range(20)]
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort", "pairs"]
@@ -113,6 +114,8 @@ class Sessions(RuleBasedStateMachine):
         assert again.judgments == self.session.judgments
         assert again.order == self.session.order
         assert again.left == self.session.left
+        standing = replay((event, n) for n, event in enumerate(self.session.events))
+        assert tuple(judged for judged, _ in standing) == self.session.judgments
 
 
 TestSessions = pytest.mark.slow(Sessions.TestCase)
@@ -304,6 +307,16 @@ def test_what_does_not_fit_changes_nothing(event, says: str) -> None:  # type: i
         session.apply(event(session))
     assert session.events == []
     assert session.question == before
+
+
+def test_judgments_that_stand_know_where_they_came_from() -> None:
+    first, second, third = (Judged(a, b, 1) for a, b in ("ab", "bc", "cd"))
+    log = [first, second, Undone(), third, Revised(0, -1, ("b",)), Switched(Setting("heap"))]
+    standing = replay((event, number) for number, event in enumerate(log))
+    assert standing == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
+    for event in (Revised(2, 1), Revised(-1, 1), Revised(0, 3), Revised(0, 1, ("z",))):
+        with pytest.raises(DataError):
+            replay((e, None) for e in [*log, event])
 
 
 def test_done_is_done() -> None:

@@ -96,7 +96,7 @@ def test_a_run_does_not_depend_on_the_others() -> None:
 
 def test_watching() -> None:
     seen: list[tuple[int, int]] = []
-    simulate("heap", runs=3, watch=lambda done, total: seen.append((done, total)))
+    simulate("heap", runs=3, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 

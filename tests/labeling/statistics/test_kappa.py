@@ -13,21 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.errors import DataError
-from firstpage.labeling.statistics.agreement import by_assessor, pair_overlaps
+from firstpage.labeling.statistics.agreement import by_assessor, pair_answers, pair_overlaps
 from firstpage.labeling.statistics.agreement import total as all_of
 from firstpage.labeling.statistics.consistency import Triads, position_bias, triads
 from firstpage.labeling.statistics.intervals import Share
 from firstpage.labeling.statistics.kappa import (
     Ratings,
     fleiss_kappa,
-    grade_ratings,
     krippendorff_alpha,
-    label_ratings,
-    pair_ratings,
     relation_ratings,
 )
 from firstpage.labeling.statistics.records import Record
-from firstpage.papers.niu2012.assessors import simulated_results
+from tests.labeling.statistics.simulated import simulated_results
 
 _ = math.nan
 # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability": four observers, twelve units.
@@ -52,6 +49,12 @@ def spelled(counts):
     return Ratings.of_units(
         (str(i), [v for v, c in enumerate(row) for _ in range(c)]) for i, row in enumerate(counts)
     )
+
+
+def pair_ratings(records):
+    """Raw answers: a unit is a pair of documents, a value their relation, seen both ways."""
+    answers = pair_answers(records).items()
+    return Ratings.of_units((query, given.values()) for (query, _, _), given in answers).both_ways()
 
 
 def plain_alpha(units, metric):
@@ -187,16 +190,11 @@ def test_units_of_results_and_records():
         ("q", "v", "pairs"): {"a": 1.0, "b": 2.0},
         ("q", "v", "grades"): {"a": 9.0},
     }
-    assert label_ratings(results, "pairs").counts.tolist() == [[1, 1], [1, 1]]
     assert relation_ratings(results, "pairs").counts.tolist() == [[1, 1], [1, 1]]  # both ways
     rows = [
-        Record("q", "u", "grades", "a", grade=1),
-        Record("q", "v", "grades", "a", grade=2),
-        Record("q", "v", "grades", "a", grade=1),  # thought again
         Record("q", "u", "pairs", "a", "b", 1),
         Record("q", "v", "pairs", "b", "a", 0),
     ]
-    assert grade_ratings(rows).counts.tolist() == [[2]]
     assert pair_ratings(rows).counts.tolist() == [[0, 1, 1], [1, 1, 0]]
 
 

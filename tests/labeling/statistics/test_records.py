@@ -15,7 +15,6 @@ from firstpage.labeling.statistics.records import (
     read_records,
     read_results,
     write_records,
-    write_results,
 )
 
 PAIR = Record(
@@ -38,6 +37,14 @@ def test_there_and_back(tmp_path):
     packed = tmp_path / "records.jsonl.gz"
     packed.write_bytes(gzip.compress(path.read_bytes() + b"\n"))
     assert read_records(packed) == [PAIR, GRADE]
+
+
+def write_results(path, results):
+    rows = (
+        {"query": query, "assessor": assessor, "tool": tool, "labels": labels}
+        for (query, assessor, tool), labels in results.items()
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def test_results_there_and_back(tmp_path):

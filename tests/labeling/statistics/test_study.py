@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.statistics.agreement import Agreement, result_overlaps, total
-from firstpage.labeling.statistics.contrast import contrast
+from firstpage.labeling.statistics.agreement import Agreement, contrast, result_overlaps, total
 from firstpage.labeling.statistics.records import Record
-from firstpage.labeling.statistics.study import StudyTable, study
-from firstpage.papers.niu2012.assessors import Crowd, simulated_results
-from firstpage.report.table import Table
+from firstpage.labeling.statistics.study import study
+from firstpage.papers.niu2012.labeling import Crowd
+from firstpage.table import Table
+from tests.labeling.statistics.simulated import simulated_results
 
 
 def rows_of(results):
@@ -51,10 +51,6 @@ def test_people_without_noise_agree_on_everything():
     for tool in ("pairs", "grades"):
         assert total(result_overlaps(results, tool)).overall == 1
     assert max(results["q0", "u0", "grades"].values()) == 4
-    assert simulated_results(2, tools=["pairs"]).keys() == {
-        (f"q{q}", f"u{a}", "pairs") for q in range(2) for a in range(2)
-    }
-    assert simulated_results(3, seed=4) == simulated_results(3, seed=4)
 
 
 def test_crowds_that_cannot_be():
@@ -62,8 +58,6 @@ def test_crowds_that_cannot_be():
         Crowd(noise=-1.0)
     with pytest.raises(DataError, match="ascend"):
         Crowd(lines=(0.5, 0.4))
-    with pytest.raises(DataError, match="'lists'"):
-        simulated_results(1, tools=["lists"])
 
 
 def written_first(found):
@@ -98,8 +92,6 @@ def test_a_whole_study():
     text = str(found)
     for words in ("Effort", "5.51", "13.87", "A≻B", "χ² = ", "Krippendorff's alpha", "Caution"):
         assert words in text
-    for table in found.tables():  # what the command line renders
-        assert Table(table.head, table.rows, table.title, table.note).text() == str(table)
     symmetric = study(rows, results, rounds=2, symmetrise=True)
     for tool in ("pairs", "grades"):
         one, other = symmetric.derived[tool], found.derived[tool]
@@ -157,8 +149,8 @@ def test_where_nobody_shares_a_pair_a_line_says_so():
 
 
 def test_the_tables_by_hand():
-    table = StudyTable("T", ["", "x"], [["row", "1.5"]], "note")
-    assert str(table) == "T\n       x\n───  ───\nrow  1.5\nnote"
+    table = Table(["", "x"], [["row", "1.5"]], "T", "note")
+    assert table.text() == "T\n       x\n───  ───\nrow  1.5\nnote"
     assert Agreement.none().rows()[0] == ["A≻B", "–", "–", "–"]
 
 

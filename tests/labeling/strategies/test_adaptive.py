@@ -13,9 +13,8 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.labeling.belief.bradley_terry import bradley_terry
-from firstpage.labeling.strategies.adaptive import Adaptive, State
-from firstpage.labeling.strategies.refined import Refined
+from firstpage.labeling.belief.utilities import bradley_terry
+from firstpage.labeling.strategies.adaptive import Adaptive, Refined, State
 from firstpage.labeling.strategies.sorting import Heap, HeapClosure
 from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Strategy, Task, TopK
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firstpage.labeling.session.events import Judged, Setting
-from firstpage.labeling.session.session import OutOfStep, Session
-from firstpage.labeling.strategies.every import AnyOrder, EveryPair
-from firstpage.labeling.strategies.run import Steps, begin
-from firstpage.labeling.strategies.strategy import Answer, Compare, Task
+from firstpage.labeling.session.events import Judged, OutOfStep, Setting
+from firstpage.labeling.session.session import Session
+from firstpage.labeling.strategies.exhaustive import AnyOrder, EveryPair
+from firstpage.labeling.strategies.strategy import Answer, Compare, Steps, Task, begin
 
 DOCS = ["a", "b", "c", "d", "e"]
 EVERY = Setting("pairs", k=3, seed=4)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firstpage.papers.study import page
+from firstpage.papers.study.page import every_cell, tables
 from firstpage.papers.study.run import Reproduction, merged, reproduce
 from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Grid, Plan, Work
-from firstpage.papers.study.tables import every_cell, tables
 from tests.papers import works
 
 

@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.papers.study.registry import STUDIES, chosen, listing, study
-from firstpage.papers.study.sources import data_folder, fingerprint, inventory, missing
+from firstpage.papers.study.registry import (
+    STUDIES,
+    chosen,
+    data_folder,
+    fingerprint,
+    inventory,
+    listing,
+    missing,
+    study,
+)
 from firstpage.registry import PartError
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from firstpage.errors import FirstpageError
-from firstpage.papers.study import cache
+from firstpage.papers.study import run
 from firstpage.papers.study.run import reproduce
 from firstpage.papers.study.study import Plan, Work
 from tests.papers import works
@@ -165,16 +165,16 @@ def test_progress_is_told() -> None:
 def test_runs_of_old_code_are_swept(shelf_of_its_own: Path, monkeypatch) -> None:
     old = shelf_of_its_own / "made-up" / "0123"
     old.mkdir(parents=True)
-    cache.shelf("made-up", ("firstpage.papers.study.claims",))
+    run.shelf("made-up", ("firstpage.papers.study.claims",))
     assert old.is_dir()
-    monkeypatch.setattr(cache, "OLD", -1.0)
-    cache.shelf("made-up", ("firstpage.papers.study.claims",))
+    monkeypatch.setattr(run, "OLD", -1.0)
+    run.shelf("made-up", ("firstpage.papers.study.claims",))
     assert not old.exists()
 
 
 def test_where_nothing_can_be_written_it_runs_all_the_same(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "file")
+    monkeypatch.setattr(run, "cache_folder", lambda: tmp_path / "file")
     entry = works.entry(Work(works.coin, {"bias": 0.1}))
     assert reproduce(works.study(entry), [entry], Plan(seeds=2)).fresh == 2
 

@@ -100,7 +100,7 @@ def test_checks_come_out_as_recorded(check, seed: int) -> None:
 
 @pytest.mark.slow
 def test_iterations_stay_below_the_bound_and_not_far_below_any() -> None:
-    rows = theorems.counted(np.random.default_rng(3), 0)
+    rows = theorems.counted(np.random.default_rng(3))
     assert all(count <= bound for _, _, count, bound in rows)
     assert any(count > bound / 1e6 for _, _, count, bound in rows)
     for C in theorems.COSTS:

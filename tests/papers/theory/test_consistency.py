@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.papers.theory.consistency import agreement
-from firstpage.papers.theory.minimizer import by_planes, least, looks_convex
-from firstpage.papers.theory.spaces import Space
-from firstpage.papers.theory.surrogates import OfFunction, surrogate
-from firstpage.papers.xia2009 import proposition_10
+from firstpage.papers.theory.consistency import agreement, by_planes, least, looks_convex
+from firstpage.papers.theory.spaces import OfFunction, Space, surrogate
+from firstpage.papers.xia2009 import theorems
 from tests.papers.theory.test_sensitivity import full, hinge, squared, top_one
 
 THREE = Space.of({(0, 1, 2): 0.40, (1, 0, 2): 0.35, (2, 1, 0): 0.25})
@@ -92,10 +90,10 @@ def test_convexity_is_seen() -> None:
 
 def test_proposition_10() -> None:
     for p1, first in ((0.40, 1), (0.55, 0)):
-        assert proposition_10.least_at(fp.loss("PlackettLuce"), p1).top(1) == (first,)
-        assert proposition_10.least_at(fp.loss("PlackettLuce(k=1)"), p1).top(1) == (0,)
-    found = proposition_10.centred(proposition_10.least_at(fp.loss("PlackettLuce"), 0.40))
+        assert theorems.least_at(fp.loss("PlackettLuce"), p1).top(1) == (first,)
+        assert theorems.least_at(fp.loss("PlackettLuce(k=1)"), p1).top(1) == (0,)
+    found = theorems.centred(theorems.least_at(fp.loss("PlackettLuce"), 0.40))
     np.testing.assert_allclose(found, [0.210, 0.560, -0.770], atol=1e-3)
-    assert proposition_10.threshold(fp.loss("PlackettLuce")) == pytest.approx(0.5261, abs=1e-4)
+    assert theorems.threshold(fp.loss("PlackettLuce")) == pytest.approx(0.5261, abs=1e-4)
     # By hand: 2 p1 + p2 > p1 + 3 p2 just when p1 > 2 p2.
-    assert proposition_10.threshold(fp.loss("Cosine")) == pytest.approx(0.5, abs=1e-5)
+    assert theorems.threshold(fp.loss("Cosine")) == pytest.approx(0.5, abs=1e-5)

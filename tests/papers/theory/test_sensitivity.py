@@ -11,9 +11,16 @@ from firstpage.errors import DataError
 from firstpage.losses.focused import focused_net
 from firstpage.losses.loss import Loss
 from firstpage.papers.theory.sensitivity import CLAUSES, kink
-from firstpage.papers.theory.spaces import orders, places
-from firstpage.papers.theory.surrogates import OfFunction, forms, named, surrogate, written
-from firstpage.papers.xia2009.proposition_10 import KFactor
+from firstpage.papers.theory.spaces import (
+    OfFunction,
+    forms,
+    named,
+    orders,
+    places,
+    surrogate,
+    written,
+)
+from firstpage.papers.xia2009.theorems import KFactor
 
 LISTS = ["ListMLE", "RankCosine", "ListNet", "PermutationCrossEntropy"]
 PAIRS = ["RankNet", "RankBoost", "Regression"]

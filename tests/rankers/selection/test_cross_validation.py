@@ -10,7 +10,7 @@ import pytest
 import firstpage as fp
 from firstpage.errors import DataError
 from firstpage.rankers.selection.cross_validation import CrossValidation
-from firstpage.report.folds import folds_csv
+from firstpage.report.rankers import folds_csv
 
 RNG = np.random.default_rng(0)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from firstpage.web.store.connect import Store
+from tests.conftest import chromium_path
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = chromium_path()
 ARGS = [
     "--no-sandbox",
     "--disable-gpu",

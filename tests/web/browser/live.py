@@ -12,11 +12,11 @@ import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from firstpage.web.security import COOKIE
-from firstpage.web.store import log, logins, projects, tasks, texts
+from firstpage.web.store import logins, projects, tasks
 from firstpage.web.store.connect import utc_now
 from firstpage.web.store.projects import Project
 from firstpage.web.store.texts import Query
-from tests.web.site import Site
+from tests.web.site import Site, add_query, log_rows
 
 
 @dataclass
@@ -100,14 +100,14 @@ class Live(Site):
         person, chief = self.person("ada"), self.person("lena")
         with self.store.write() as tx:
             for number, query in enumerate(found):
-                row = texts.add_query(tx, made.id, query, number)
+                row = add_query(tx, made.id, query, number)
                 tasks.add(tx, made, row, person.id, made.tool, 0, number)
             return projects.set_state(tx, made, "open", chief)
 
     def logged(self, task: int) -> list[dict[str, Any]]:
         """The rows of a task's log."""
         with self.store.read() as tx:
-            return [dict(row) for row in log.rows(tx, task)]
+            return [dict(row) for row in log_rows(tx, task)]
 
 
 def new_live(store: Any, browser: Browser) -> Live:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import options, outputs, shared
+from firstpage.cli import options, shared
 from firstpage.cli.dcglearn import inputs
 
 if TYPE_CHECKING:
@@ -24,17 +24,11 @@ if TYPE_CHECKING:
     "--strategy", default="simple-margin", show_default=True,
     type=click.Choice(["simple-margin", "diverse", "committee", "random"]), help="What to ask for.",
 )  # fmt: skip
-@click.option("--count", default=1, show_default=True, type=click.IntRange(1), help="Pairs.")
-@click.option(
-    "--K", "places", default=10, show_default=True, type=click.IntRange(1),
-    help="With --prefs: places that count.",
-)  # fmt: skip
+@options.whole("--count", default=1, help="Pairs.")
+@options.whole("--K", "places", default=10, help="With --prefs: places that count.")
 @options.seed
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("jsonl"),
-    help="Write the pairs here (.jsonl), to judge.",
-)  # fmt: skip
+@options.output("jsonl", help="Write the pairs here (.jsonl), to judge.")
 def command(
     pool: Path, measure: Path | None, prefs: Path | None, qrels: Path | None,
     runs: tuple[Path, ...], grades: str | None, strategy: Any, count: int, places: int, seed: int,

@@ -30,16 +30,12 @@ FORMATS = ("text", "json", "html")
     "--within", type=float, metavar="F", help="Also decide for all steps within this factor."
 )
 @click.option("--any-discounts", is_flag=True, help="Discounts need not fall with the place.")
-@click.option(
+@options.whole(
     "--effort",
-    type=click.IntRange(1),
     default=100,
-    show_default=True,
     help="Boxes that a proof for NDCG may ask: more take longer and prove more.",
 )
-@click.option(
-    "--bins", type=click.IntRange(1), default=10, show_default=True, help="Of differences."
-)
+@options.whole("--bins", default=10, help="Of differences.")
 @click.option(
     "--convention",
     default="default",
@@ -51,9 +47,7 @@ FORMATS = ("text", "json", "html")
 @click.option("--queries", metavar="WHICH", help="judged: all judged queries; run: those it has.")
 @options.seed
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
-)
+@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
 def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked: Any) -> None:
     """Compare two measures (DCG, NDCG, measure files) on the same rankings.
 
@@ -63,7 +57,7 @@ def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked:
 
     Rankings are --qrels with several --run, or DATA with several --scores.
     """  # fmt: skip
-    from firstpage.dcglearn.reading import wanted
+    from firstpage.dcglearn.ranked import wanted
 
     shown = outputs.chosen_format(None, as_json, output, FORMATS)
     if len(given) < 2:
@@ -92,17 +86,17 @@ def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, 
     from firstpage.dcglearn.certificates.verdicts import verdicts_of
     from firstpage.dcglearn.coherence import coherence_of
     from firstpage.dcglearn.ranked import Ranked
-    from firstpage.measures.conventions import convention
+    from firstpage.measures.measure import convention
 
     settings = {name: asked[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
     how = convention(asked["convention"], **settings)
     ranked = Ranked.of(systems, truth, how, depth=depth)
     one, two = (ranked.scale(m) for m in measures)
-    with shared.counting("certificates") as tick:
+    with shared.counting("certificates") as progress:
         verdicts = verdicts_of(
             ranked, one, shared.full_name(asked["baseline"], systems), asked["vary"],
-            asked["within"], not asked["any_discounts"], asked["effort"], tick,
+            asked["within"], not asked["any_discounts"], asked["effort"], progress,
         )  # fmt: skip
     return coherence_of(ranked, one, two, asked["bins"]), verdicts
 

@@ -18,10 +18,7 @@ from firstpage.cli import options, outputs
     "--top", type=float, help="With --label-gain: the gain of the best label. [2^best - 1]"
 )
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile("html"),
-    help="Write a page with pictures here (.html).",
-)  # fmt: skip
+@options.output("html", help="Write a page with pictures here (.html).")
 def command(
     measure: Path, segment: str | None, label_gain: bool, top: float | None, as_json: bool,
     output: Path | None,
@@ -32,8 +29,7 @@ def command(
 
     if output is not None and (as_json or label_gain):
         raise click.UsageError("-o writes a page; leave out --json and --label-gain.")
-    if top is not None and not label_gain:
-        raise click.UsageError("--top goes with --label-gain.")
+    options.only_with("--label-gain", label_gain, "top")
     found = read_utility(measure)
     if segment is not None:
         found = found.segment(segment)

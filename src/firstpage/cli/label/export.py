@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import outputs
-from firstpage.cli.shared import note
+from firstpage.cli import options, outputs
+from firstpage.cli.shared import note, open_store, with_web
 
 WHAT = {
     "truth": ("qrels", "letor", "jsonl"),
@@ -27,19 +27,18 @@ WHAT = {
     help="By default as the output's name ends; without an ending, the first that fits.",
 )  # fmt: skip
 @click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*sorted({f for fs in WHAT.values() for f in fs})),
-    required=True, help="File to write; - prints.",
-)  # fmt: skip
+@options.output(
+    *sorted({f for fs in WHAT.values() for f in fs}), required=True, help="File to write; - prints."
+)
+@with_web
 def command(project: str, what: str, format_: str | None, name: str | None, output: Path) -> None:
     """Write what PROJECT (a folder or a database URL) holds."""
     chosen = _format(what, format_, output)
-    from firstpage.cli.label.stores import opened
     from firstpage.data.io.files import write_bytes
     from firstpage.web.exports.make import export
     from firstpage.web.exports.notes import notes
 
-    with opened(project) as store, store.read() as tx:
+    with open_store(project) as store, store.read() as tx:
         from firstpage.web.store.projects import the_project
 
         written, found = 0, the_project(tx, name)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from firstpage.cli import shared
-from firstpage.cli.shared import note
+from firstpage.cli import options, shared
+from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.labeling.assessors import Assessor, Conflicts
@@ -40,14 +39,16 @@ RECORDED = {
     help="With --endpoint: what is recorded where the answers to the two orders of a pair differ; "
     "first is the answer to the order that was asked first.  [tie; skip in a project without ties]",
 )  # fmt: skip
-@click.option(
-    "--longest", type=click.IntRange(1), default=8_000, show_default=True,
+@options.whole(
+    "--longest",
+    default=8_000,
     help="With --endpoint: characters of a document that the model reads.",
-)  # fmt: skip
+)
 @click.option(
     "--function", metavar="MODULE:NAME",
     help="A function of (query, left, right): documents with key, body, title, fields, items.",
 )  # fmt: skip
+@with_web
 def command(project: str, login: str, name: str | None, **given: Any) -> None:
     """Let a program do the open work of an assessor in PROJECT (a folder or a database URL).
 
@@ -60,9 +61,7 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
         raise click.UsageError("--endpoint needs --model.")
     if given["endpoint"] is None and given["conflicts"] is not None:
         raise click.UsageError("--conflicts is for --endpoint; a function is asked once.")
-    from firstpage.cli.label.stores import opened
-
-    with opened(project) as store:
+    with open_store(project) as store:
         from firstpage.errors import DataError
         from firstpage.web.machines import judge
         from firstpage.web.store import people, projects
@@ -77,7 +76,9 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
                 f"there is no assessor {login!r} in {chosen.slug!r}; add them: "
                 f"firstpage label add {project}{which} --assessor {login}"
             )
-        done = judge(store, chosen, person, _assessor(given, chosen), _told)
+        assessor = _assessor(given, chosen)
+        with shared.counting(login) as progress:
+            done = judge(store, chosen, person, assessor, progress)
     print(
         f"{login}: {done.queries} queries, {done.answers} answers, {done.skipped.total()} skipped, "
         f"{done.seconds:.1f} s, "
@@ -93,7 +94,7 @@ def _assessor(given: dict[str, Any], project: Project) -> Assessor:
 
     if given["endpoint"] is None:
         return Function(_reported(shared.function(given["function"], "--function"), given))
-    ties = project.options["ties"] or "pairs" not in project.tools
+    ties = project.options.ties or "pairs" not in project.tools
     if given["conflicts"] == "tie" and not ties:
         raise click.UsageError(
             f"--conflicts tie: the project {project.slug!r} has no ties, so nothing could be "
@@ -144,8 +145,3 @@ def _notes(done: Done, longest: int) -> Iterator[str]:
         )
     if done.pictures:
         yield f"{len(done.pictures)} documents are pictures; the program read only their titles."
-
-
-def _told(query: str, questions: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{query}: {questions} questions", end="", file=sys.stderr)

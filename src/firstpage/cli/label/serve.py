@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from firstpage.cli import options
+from firstpage.cli.shared import note, with_web
 
 
 @click.command("serve")
@@ -22,18 +22,12 @@ from firstpage.cli import options
     "--proxy", is_flag=True,
     help="Behind a reverse proxy: believe its X-Forwarded-For and X-Forwarded-Proto.",
 )  # fmt: skip
-@click.option(
-    "--max-upload", type=click.IntRange(1), default=64, show_default=True,
-    help="Megabytes of one upload.",
-)  # fmt: skip
-@click.option(
-    "--max-unpacked", type=click.IntRange(1), default=512, show_default=True,
-    help="Megabytes of it unpacked.",
-)  # fmt: skip
-@click.option(
-    "--max-connections", type=click.IntRange(1), default=1000, show_default=True,
-    help="Open connections; more take the place of silent ones.",
-)  # fmt: skip
+@options.whole("--max-upload", default=64, help="Megabytes of one upload.")
+@options.whole("--max-unpacked", default=512, help="Megabytes of it unpacked.")
+@options.whole(
+    "--max-connections", default=1000, help="Open connections; more take the place of silent ones."
+)
+@with_web
 def command(
     project: str, alone: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
     max_upload: int, max_unpacked: int, max_connections: int,
@@ -43,9 +37,6 @@ def command(
         raise click.UsageError("--open has no accounts, so it listens on this machine only.")
     if alone and (proxy or hosts):
         raise click.UsageError("--open is for this machine alone; leave out --proxy, --allow-host.")
-    from firstpage.cli.label.stores import web
-
-    web()
     from firstpage.web.security import ServeSettings
     from firstpage.web.serve import serve
 
@@ -54,9 +45,8 @@ def command(
         unpacked=max_unpacked << 20, connections=max_connections,
     )  # fmt: skip
     if "://" not in project and not Path(project).exists():
-        print(
-            f"firstpage: note: {project} was not there; an empty application begins. `firstpage "
-            "label setup` makes one from files.",
-            file=sys.stderr,
+        note(
+            f"{project} was not there; an empty application begins. `firstpage label setup` makes "
+            "one from files."
         )
     serve(project, host, port, settings)

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from firstpage.cli import options
-from firstpage.cli.shared import note
+from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.web.imports.bundle import Sources
@@ -52,10 +51,9 @@ def _files(command: Any) -> Any:
 @click.option("--guidelines", type=options.FILE, help="A text file (UTF-8) for the assessors.")
 @_files
 @click.option("--images", type=options.FILE, help="Folder of the pictures that documents name.")
-@click.option(
-    "--depth", type=click.IntRange(1), default=50, show_default=True,
-    help="How many documents of each query are judged, from --run.",
-)  # fmt: skip
+@options.whole(
+    "--depth", default=50, help="How many documents of each query are judged, from --run."
+)
 @click.option(
     "--tool", "tools", multiple=True, type=click.Choice(["pairs", "grades", "lists"]),
     help="pairs by default; two of them make a study with both.",
@@ -87,12 +85,9 @@ def _files(command: Any) -> Any:
 )
 @click.option("--lead", metavar="LOGIN", help="Who leads it; prints a link to come in by.")
 @click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the links.")
+@with_web
 def command(project: str, url: str, **given: Any) -> None:
     """Make a project in PROJECT: a folder (made if absent) or a database URL."""
-    from firstpage.cli.label.stores import web
-
-    web()
-    from firstpage.cli.label.stores import opened
     from firstpage.web.imports import bundle, texts
     from firstpage.web.store import people, projects
 
@@ -104,7 +99,7 @@ def command(project: str, url: str, **given: Any) -> None:
         read = bundle.read(chosen) if _any(given) else None
         setting = projects.setting_of(_setting(given))
         with (
-            opened(project, make=True) as store,
+            open_store(project, make=True) as store,
             texts.staged(store, read, given["tools"] or ("pairs",), setting) as ready,
             store.write() as tx,
         ):
@@ -132,14 +127,9 @@ def command(project: str, url: str, **given: Any) -> None:
 def _check_tools(given: dict[str, Any]) -> None:
     """Refuse options that the tools have no use for."""
     tools = given["tools"] or ("pairs",)
-    source = click.get_current_context().get_parameter_source
-    if given["choose"] != "order" and "lists" not in tools:
-        raise click.UsageError("--choose is for --tool lists.")
-    for name in ("strategy", "refine", "ties"):
-        if "pairs" not in tools and source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} is for --tool pairs.")
-    if given["run"] is None and source("depth") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--depth is for --run.")
+    options.only_with("--tool lists", "lists" in tools, "choose")
+    options.only_with("--tool pairs", "pairs" in tools, "strategy", "refine", "ties")
+    options.only_with("--run", given["run"] is not None, "depth")
     if given["gold_share"] and given["golds"] is None:
         raise click.UsageError("--gold-share needs --golds, the questions to take them from.")
 

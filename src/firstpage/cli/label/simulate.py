@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
-    from firstpage.labeling.simulation.simulate import Simulation, Watch
+    from firstpage.labeling.simulation.simulate import Simulation
     from firstpage.labeling.simulation.votes import Votes
+    from firstpage.types import Progress
 
 RUNS, RUNS_OF_VOTES = 2000, 30
 
@@ -26,28 +26,22 @@ RUNS, RUNS_OF_VOTES = 2000, 30
     help="adaptive, heap, heap-memo, heap-closure, tournament, insertion, quick-sort, "
     "select-best or five-grade; may be repeated. [adaptive]",
 )  # fmt: skip
-@click.option("--n", default=50, show_default=True, type=click.IntRange(1), help="Documents.")
-@click.option("--k", default=10, show_default=True, type=click.IntRange(1), help="Places sought.")
-@click.option(
-    "--runs", type=click.IntRange(1), help=f"[{RUNS}; {RUNS_OF_VOTES} a query with --votes]"
-)
+@options.whole("--n", default=50, help="Documents.")
+@options.whole("--k", default=10, help="Places sought.")
+@options.whole("--runs", help=f"[{RUNS}; {RUNS_OF_VOTES} a query with --votes]")
 @click.option("--noise", default=0.0, show_default=True, help="Chance of a wrong answer.")
 @click.option("--ties", default=0.0, show_default=True, help="Share of documents equally bad.")
-@click.option("--grades", type=click.IntRange(1), help="Merit has only so many levels.")
+@options.whole("--grades", help="Merit has only so many levels.")
 @click.option("--prior-tau", type=float, help="Kendall's tau of a prior order with the truth.")
 @click.option("--votes", type=options.FILE, help="Recorded votes of people: CSV.")
 @click.option(
     "--equal", type=click.Choice(["tie", "coin"]), default="tie", show_default=True,
     help="What a recorded 'equal' answers.",
 )  # fmt: skip
-@click.option(
-    "--budget", "budgets", multiple=True, type=click.IntRange(1),
-    help="Questions at most; may be repeated.",
-)  # fmt: skip
-@click.option(
-    "--refine", default=0, show_default=True, type=click.IntRange(0),
-    help="More questions near the k-th place after the strategy.",
-)  # fmt: skip
+@options.whole("--budget", "budgets", multiple=True, help="Questions at most; may be repeated.")
+@options.whole(
+    "--refine", default=0, least=0, help="More questions near the k-th place after the strategy."
+)
 @options.seed
 @options.as_json
 @click.option(
@@ -64,7 +58,9 @@ def command(
     """
     from firstpage.labeling.strategies.registry import strategy
 
-    _check_votes(votes)
+    made_up = "made-up queries, not with --votes"
+    options.only_with(made_up, votes is None, "n", "noise", "ties", "grades", "prior_tau")
+    options.only_with("--votes", votes is not None, "equal")
     chosen = strategies or ("adaptive",)
     for name in chosen:
         strategy(name)
@@ -73,8 +69,8 @@ def command(
     asked: list[int | None] = [*sorted(set(budgets))] or [None]
     found: list[tuple[int | None, Simulation]] = []
     for name in chosen:
-        with shared.counting(name) as watch:
-            results = _simulated(name, recorded, runs, asked, given, watch)
+        with shared.counting(name) as progress:
+            results = _simulated(name, recorded, runs, asked, given, progress)
         found += list(zip(asked, results, strict=True))
     if as_json:
         print(json.dumps(_as_dict(found), indent=2))
@@ -99,29 +95,19 @@ def _votes(path: Path | None) -> list[Votes] | None:
     return found
 
 
-def _check_votes(votes: Path | None) -> None:
-    """Refuse options that say nothing beside recorded votes, or without them."""
-    source = click.get_current_context().get_parameter_source
-    names = ("n", "noise", "ties", "grades", "prior_tau") if votes is not None else ("equal",)
-    for name in names:
-        if source(name) is ParameterSource.COMMANDLINE:
-            what = "made-up queries, not for --votes" if votes is not None else "--votes"
-            raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
-
-
 def _simulated(
     name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], given: dict[str, Any],
-    watch: Watch | None,
+    progress: Progress | None,
 ) -> list[Simulation]:  # fmt: skip
     from firstpage.labeling.simulation.simulate import World, simulate
-    from firstpage.labeling.strategies.refined import Refined
+    from firstpage.labeling.strategies.adaptive import Refined
     from firstpage.labeling.strategies.registry import strategy
 
     how = Refined(strategy(name), given["refine"]) if given["refine"] else strategy(name)
     world = World(given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"])
     return simulate(
         how, given["k"], world=world, votes=votes, runs=runs, budgets=budgets,
-        equal=given["equal"], seed=given["seed"], watch=watch, name=name,
+        equal=given["equal"], seed=given["seed"], progress=progress, name=name,
     )  # fmt: skip
 
 
@@ -132,7 +118,7 @@ def _as_dict(found: list[tuple[int | None, Simulation]]) -> dict[str, Any]:
 
 
 def _table(found: list[tuple[int | None, Simulation]], votes: list[Votes] | None) -> Any:
-    from firstpage.report.table import Table
+    from firstpage.table import Table
 
     k = found[0][1].k
     head = ["strategy", "budget", "questions", "sd", "recall", "se", f"kNDCG@{k}", "se"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, outputs
-from firstpage.cli.shared import note
+from firstpage.cli.shared import note, open_store
 
 if TYPE_CHECKING:
     from firstpage.labeling.statistics.profiles import AssessorProfile
@@ -29,9 +29,7 @@ ROUNDS = 2000  # of the bootstrap
 @click.option("--results", type=options.FILE, help="With --records: final labels (JSON lines).")
 @click.option("--symmetrise", is_flag=True, help="Count every pair in both orientations.")
 @options.as_json
-@click.option(
-    "-o", "--output", type=outputs.OutputFile(*FORMATS), help="Write here: .txt, .json or .html."
-)
+@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
 def command(
     project: str | None, name: str | None, records: Path | None, results: Path | None,
     symmetrise: bool, as_json: bool, output: Path | None,
@@ -64,9 +62,7 @@ def command(
 
 
 def _of_project(project: str, name: str | None, symmetrise: bool) -> Studied:
-    from firstpage.cli.label.stores import opened
-
-    with opened(project) as store, store.read() as tx:
+    with open_store(project) as store, store.read() as tx:
         from firstpage.web.analysis.figures import skipped_questions, studied
         from firstpage.web.store.projects import the_project
 

@@ -20,9 +20,8 @@ from firstpage.data.formats.letor_writer import write_letor
 from firstpage.data.formats.remarks import remarks_of, warn_of
 from firstpage.data.ids import Ids
 from firstpage.data.io.cache import Entry, Where
-from firstpage.data.io.files import Progress
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.types import Array
+from firstpage.types import Array, Progress
 
 __all__ = ["read_letor", "write_letor"]
 

@@ -16,11 +16,11 @@ from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wi
 from firstpage.data.formats.remarks import warn_of
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.data.io.files import BOM, Progress, open_bytes
+from firstpage.data.io.files import BOM, open_bytes
 from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import powers, spelled_number
-from firstpage.types import Array, Bytes, Ints
+from firstpage.types import Array, Bytes, Ints, Progress
 
 CHUNK = 1 << 20
 FEW = 3  # lines: what they have in common may be chance

@@ -10,9 +10,10 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.data.formats.tables import read_npz, read_table, write_npz, write_table
 from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
-from firstpage.data.io.files import Progress, check_readable, open_bytes, suffix_of
+from firstpage.data.io.files import check_readable, open_bytes, suffix_of
 from firstpage.errors import DataError
 from firstpage.kernels.parsing.numbers import spelled_number
+from firstpage.types import Progress
 
 FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz")
 SUFFIXES = {

@@ -1,4 +1,8 @@
-"""Files as rows, with limits: what is uploaded may be a trap."""
+"""Files as rows: JSON lines, tables separated by commas, semicolons or tabs, Parquet.
+
+One reader serves files of the user's own (`file_rows`, `file_cells`) and uploads, which are read
+with limits: they may be a trap.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,20 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Protocol
 
-from firstpage.errors import DataError, need
+from firstpage.data.io.files import open_bytes, suffix_of
+from firstpage.errors import DataError, at, need
 
 Row = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it holds
 
 LONGEST_LINE = 16 << 20
 PIECE = 1 << 16
 SLICE = 10_000  # rows of a Parquet file that are read at a time
+SEPARATORS = (",", ";", "\t")
 
 
 class ByteStream(Protocol):
@@ -72,12 +80,13 @@ def _too_much(name: str, most: int, what: str) -> DataError:
 
 def unpacked(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[bytes]:
     """Yield the file's bytes in pieces, decompressed where it is gzip; stops at the limit."""
-    packed = stream.read(2) == b"\x1f\x8b"
-    stream.seek(0)
-    source: ByteStream = gzip.open(stream) if packed else stream  # noqa: SIM115
+    head, source = stream.read(2), stream
+    if head == b"\x1f\x8b":
+        stream.seek(0)
+        head, source = b"", gzip.open(stream)  # noqa: SIM115
     seen = 0
     try:
-        while piece := source.read(PIECE):
+        for piece in chain([head] if head else [], iter(partial(source.read, PIECE), b"")):
             seen += len(piece)
             if seen > limits.bytes:
                 raise _too_much(name, limits.bytes, "bytes")
@@ -113,7 +122,7 @@ def json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row
     for number, line in lines(name, stream, limits):
         if not line.strip():
             continue
-        where = f"{name}:{number}"
+        where = at(name, number)
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -123,29 +132,55 @@ def json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row
         yield where, row
 
 
-def csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
-    """Yield the rows of a table with a header; commas, or tabs where the name ends in .tsv."""
-    at = 0
+def separator_of(name: str, first: str) -> str:
+    """Return what separates the columns of a table: comma, semicolon or tab.
 
-    def text() -> Iterator[str]:
-        nonlocal at
-        for at, line in lines(name, stream, limits):  # noqa: B007 (told in errors)
+    It is the one that makes the most names of the first line; a file called .tsv has tabs where its
+    first line has one.
+    """
+    if "\t" in first and suffix_of(Path(name))[0] == ".tsv":
+        return "\t"
+    line = first.replace("\r", " ")
+    return max(SEPARATORS, key=lambda by: len(next(csv.reader([line], delimiter=by), [])))
+
+
+def cells(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each row of a table, and the line where the row begins.
+
+    The first row is the header; blank lines are left out.
+    """
+    text = ((number, line) for number, line in lines(name, stream, limits))
+    begin, first = next(((number, line) for number, line in text if line.strip()), (1, ""))
+    end = begin
+
+    def given() -> Iterator[str]:
+        nonlocal end
+        yield first + "\n"
+        for end, line in text:  # noqa: B007 (told in errors)
             yield line + "\n"
 
-    tab = name.lower().removesuffix(".gz").endswith(".tsv")
     csv.field_size_limit(LONGEST_LINE)
-    reader = csv.reader(text(), delimiter="\t" if tab else ",", strict=True)
+    reader = csv.reader(given(), delimiter=separator_of(name, first), strict=True)
     try:
-        header = [column.strip() for column in next(reader, [])]
-        _check_header(name, header, limits)
-        for cells in reader:
-            if len(cells) > len(header):
-                raise DataError(f"{name}:{at}: has more cells than the header.")
-            if cells:  # no blank line
-                named = zip(header, cells, strict=False)  # cells left out at the end are empty
-                yield f"{name}:{at}", {column: cell for column, cell in named if cell != ""}
+        for row in reader:
+            if row:
+                yield begin, row
+            begin = end + 1
     except csv.Error as error:
-        raise DataError(f"{name}:{at}: cannot be read as a table ({error}).") from error
+        raise DataError(f"{at(name, begin)}: cannot be read as a table ({error}).") from error
+
+
+def csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
+    """Yield the rows of a table with a header, without cells that are empty or left out."""
+    rows_ = cells(name, stream, limits)
+    _, first = next(rows_, (1, []))
+    header = [column.strip() for column in first]
+    _check_header(name, header, limits)
+    for number, row in rows_:
+        if len(row) > len(header):
+            raise DataError(f"{at(name, number)}: has more cells than the header.")
+        named = zip(header, row, strict=False)  # cells left out at the end are empty
+        yield at(name, number), {column: cell for column, cell in named if cell != ""}
 
 
 def _check_header(name: str, header: Sequence[str], limits: ReadLimits) -> None:
@@ -209,3 +244,20 @@ READERS: dict[str, Reader] = {
     ".jsonl": json_rows, ".ndjson": json_rows, ".csv": csv_rows, ".tsv": csv_rows,
     ".parquet": parquet_rows,
 }  # fmt: skip
+
+
+# --- files of the user's own: plain or compressed, of any size
+
+
+def file_rows(path: Path, reader: Reader = rows) -> Iterator[Row]:
+    """Yield the rows of a file, read as its name says or by `reader`."""
+    with open_bytes(path) as (stream, _):
+        plain = str(path).removesuffix(suffix_of(path)[1])
+        for where, row in reader(plain, stream, NO_LIMITS):
+            yield where.replace(plain, str(path), 1), row
+
+
+def file_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each row of a table, and the line where the row begins."""
+    with open_bytes(path) as (stream, _):
+        yield from cells(str(path), stream, NO_LIMITS)

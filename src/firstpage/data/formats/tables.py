@@ -22,6 +22,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.remarks import remarks_of, warn_of
+from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.io.files import (
     BOM,
     check_readable,
@@ -82,10 +83,7 @@ def read_table(
 
 
 def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
-    """Return the names in the first line of a CSV file, and what separates them.
-
-    That is the comma, the semicolon or the tab, whichever makes the most names.
-    """
+    """Return the names in the first line of a CSV file, and what separates them."""
     if isinstance(source, io.BytesIO):
         raw = source.getvalue()[:HEAD]
     else:
@@ -93,9 +91,8 @@ def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
             raw = stream.read(HEAD)
     lines = raw.removeprefix(BOM).decode("utf-8", "replace").splitlines()
     first = next((line for line in lines if line.strip()), "")
-    heads = {by: next(csv.reader([first], delimiter=by), []) for by in (",", ";", "\t")}
-    separator = max(heads, key=lambda by: len(heads[by]))
-    return heads[separator], separator
+    separator = separator_of(str(file), first)
+    return next(csv.reader([first], delimiter=separator), []), separator
 
 
 def _check_distinct(columns: Iterable[str], source: str) -> None:
@@ -141,6 +138,8 @@ def from_frame(
         array = _numbers(frame, name, source)
         arrays.append(array.astype(dtype))
     rows = len(frame)
+    if not rows:
+        raise DataError(f"{source}: there is no document in it.")
     X = np.column_stack(arrays) if arrays else np.empty((rows, 0), dtype)
     ids = None if d is None else _values(frame, d)
     names = _values(frame, q)
@@ -269,6 +268,8 @@ def read_npz(path: str | os.PathLike[str], labelled: bool = True) -> Dataset:
         )
     if lacking:
         raise DataError(f"{file}: lacks {', '.join(lacking)}; it has {', '.join(held)}.")
+    if not len(held["y"]):
+        raise DataError(f"{file}: there is no document in it.")
     names = held["feature_names"].tolist() if "feature_names" in held else None
     data = Dataset.from_arrays(X, held["y"], held["qid"], held.get("docid"), names, str(file))
     warn_of(str(file), remarks_of(data))

@@ -1,10 +1,15 @@
-"""TREC files: `qrels` (query, iteration, document, grade) and `run` (.., rank, score, tag)."""
+"""TREC files: `qrels` (query, iteration, document, grade) and `run` (.., rank, score, tag).
+
+A file is read whole into columns; an upload line by line, with limits.  Both take the same lines
+and say the same of others.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -13,6 +18,7 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.letor_writer import check_name
+from firstpage.data.formats.row_reader import ByteStream, ReadLimits, lines
 from firstpage.data.groups import (
     check_groups,
     group_rows,
@@ -25,9 +31,6 @@ from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.kernels.parsing import trec as kernel
 from firstpage.kernels.parsing.numbers import powers, spelled_number
 from firstpage.types import Bytes, Floats, Ints
-
-QRELS_FIELDS = ("query", "iteration", "document", "grade")
-RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
 
 Self = TypeVar("Self", bound="Column")
 
@@ -44,6 +47,7 @@ class Column:
     source: str = field(default="", repr=False)
 
     what: ClassVar[str] = "value"
+    fields: ClassVar[tuple[str, ...]] = ()  # of a line of its file
 
     def __post_init__(self) -> None:
         for name in ("offsets", "values"):
@@ -118,6 +122,7 @@ class Qrels(Column):
     """Relevance judgments: a grade for each judged document."""
 
     what = "grade"
+    fields = ("query", "iteration", "document", "grade")
 
     @property
     def labels(self) -> Floats:
@@ -128,6 +133,7 @@ class Run(Column):
     """What a system retrieved: a score for each document; `name` is its tag."""
 
     what = "score"
+    fields = ("query", "Q0", "document", "rank", "score", "tag")
 
     @property
     def scores(self) -> Floats:
@@ -136,32 +142,52 @@ class Run(Column):
 
 def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     """Read `query iteration document grade` lines; plain or compressed."""
-    return _read(Qrels, Path(path), QRELS_FIELDS, value_field=3)
+    return _read(Qrels, Path(path))
 
 
 def read_run(path: str | os.PathLike[str]) -> Run:
     """Read `query Q0 document rank score tag` lines; the order comes from the scores alone."""
-    return _read(Run, Path(path), RUN_FIELDS, value_field=4)
+    return _read(Run, Path(path))
 
 
-def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int) -> Self:
+def uploaded_rows(
+    kind: type[Column], name: str, stream: ByteStream, limits: ReadLimits
+) -> Iterator[tuple[str, str, str, float]]:
+    """Yield where each line stands (file:line), its query, its document and its finite value."""
+    at_value = kind.fields.index(kind.what)
+    for number, line in lines(name, stream, limits):
+        words = line.encode().split()
+        if not words:
+            continue
+        if len(words) <= at_value:
+            raise _too_few(kind, at(name, number), len(words))
+        if kind is Qrels and len(words) > len(kind.fields):
+            raise _too_many(kind, at(name, number))
+        value = spelled_number(words[at_value])
+        if value is None or not math.isfinite(value):
+            raise _no_number(kind, at(name, number), words[at_value])
+        yield at(name, number), words[0].decode(), words[2].decode(), value
+
+
+def _read(cls: type[Self], path: Path) -> Self:
     raw = read_all(path)
     text = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
-    lines = int(np.count_nonzero(text == 10))
-    query, starts, ends, values = (np.empty(lines, t) for t in "qqqd")
-    ranks = np.empty(lines, np.int64)
-    hashes = np.empty(lines, np.uint64)
-    query_starts, query_ends = np.empty(lines, np.int64), np.empty(lines, np.int64)
-    table = np.full(max(16, 1 << (2 * lines - 1).bit_length()), -1, np.int64)
+    most = int(np.count_nonzero(text == 10))  # rows, one per line
+    query, starts, ends, values = (np.empty(most, t) for t in "qqqd")
+    ranks = np.empty(most, np.int64)
+    hashes = np.empty(most, np.uint64)
+    query_starts, query_ends = np.empty(most, np.int64), np.empty(most, np.int64)
+    table = np.full(max(16, 1 << (2 * most - 1).bit_length()), -1, np.int64)
     cell = np.zeros(1, np.uint64)
-    hards = np.empty(3 * lines, np.int64)
+    hards = np.empty(3 * most, np.int64)
     state = np.zeros(5, np.int64)
     code = kernel.parse_trec(
-        text, len(text), value_field, int(cls is Qrels), *powers(), cell, cell.view(np.float64),
+        text, len(text), cls.fields.index(cls.what), int(cls is Qrels),
+        *powers(), cell, cell.view(np.float64),
         query, starts, ends, hashes, values, ranks, query_starts, query_ends, table, hards, state,
     )  # fmt: skip
     if code:
-        raise _error(path, text, code, state, fields, value_field)
+        raise _error(cls, path, text, code, state)
     rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])
     if not rows:
         raise DataError(f"{path}: there is no {cls.what} in it.")
@@ -169,7 +195,7 @@ def _read(cls: type[Self], path: Path, fields: tuple[str, ...], value_field: int
         value = spelled_number(bytes(text[start:end]))
         if value is None:
             state[kernel.TROUBLE] = start
-            raise _error(path, text, kernel.BAD_NUMBER, state, fields, value_field)
+            raise _error(cls, path, text, kernel.BAD_NUMBER, state)
         values[row] = value
     _check_finite(path, text, values[:rows], starts, cls.what)
     query = query[:rows]
@@ -230,26 +256,35 @@ def _check_finite(path: Path, text: Bytes, values: Floats, starts: Ints, what: s
         raise DataError(f"{at(path, line)}: the {what} is not a number (NaN).")
 
 
-def _error(
-    path: Path, text: Bytes, code: int, state: Ints, fields: tuple[str, ...], value_field: int
-) -> DataError:
+def _error(kind: type[Column], path: Path, text: Bytes, code: int, state: Ints) -> DataError:
     pos = int(state[kernel.TROUBLE])
     before = bytes(text[:pos])
     line, column = before.count(b"\n") + 1, pos - (before.rfind(b"\n") + 1) + 1
-    place = at(path, line, column)
+    where = at(path, line, column)
     if code == kernel.TOO_FEW:
-        found = int(state[kernel.FIELD])
-        return DataError(
-            f"{place}: the line has {found} field{'s' * (found != 1)} and must have "
-            f"{len(fields)}: {' '.join(fields)}."
-        )
+        return _too_few(kind, where, int(state[kernel.FIELD]))
     if code == kernel.TOO_MANY:
-        return DataError(
-            f"{place}: the line has more than the {len(fields)} fields {' '.join(fields)}; "
-            "is this a run (--run), not judgments?"
-        )
-    word = bytes(text[pos : pos + 60]).split()[0].decode("utf-8", "replace")
-    return DataError(f"{place}: the {fields[value_field]} must be a number, and is {word!r}.")
+        return _too_many(kind, where)
+    return _no_number(kind, where, bytes(text[pos : pos + 60]).split()[0])
+
+
+def _too_few(kind: type[Column], where: str, count: int) -> DataError:
+    return DataError(
+        f"{where}: the line has {count} field{'s' * (count != 1)} and must have "
+        f"{len(kind.fields)}: {' '.join(kind.fields)}."
+    )
+
+
+def _too_many(kind: type[Column], where: str) -> DataError:
+    return DataError(
+        f"{where}: the line has more than the {len(kind.fields)} fields {' '.join(kind.fields)}; "
+        "is this a run (--run), not judgments?"
+    )
+
+
+def _no_number(kind: type[Column], where: str, word: bytes) -> DataError:
+    shown = word[:60].decode("utf-8", "replace")
+    return DataError(f"{where}: the {kind.what} must be a number, and is {shown!r}.")
 
 
 # --- writing
@@ -263,8 +298,7 @@ def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
             rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
-            lines = "".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)
-            out.write(encoded(lines))
+            out.write(encoded("".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)))
 
 
 def write_run(run: Run, path: str | os.PathLike[str]) -> None:
@@ -276,11 +310,11 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False):
             rows = zip(run.values[lo:hi].tolist(), run.docids[slice(lo, hi)], strict=True)
-            lines = (
+            ranked = (
                 f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
                 for rank, (score, doc) in enumerate(sorted(rows, reverse=True), 1)
             )
-            out.write(encoded("".join(lines)))
+            out.write(encoded("".join(ranked)))
 
 
 def _check_names(table: Column) -> None:

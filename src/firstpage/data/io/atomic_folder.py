@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from firstpage.errors import DataError
+from firstpage.folders import replacing
 
 try:
     import fcntl
@@ -27,30 +27,22 @@ def appearing(place: Path) -> Iterator[Path]:
     A process that is killed leaves its draft, whose name begins with a dot; the next that writes
     to the same place removes it.
     """
+    lock = None
     try:
         if place.exists() and (not place.is_dir() or any(place.iterdir())):
             raise DataError(f"{place}: is there already; remove it, or name another folder.")
         final = place.resolve()  # a link to an empty folder stays one
         final.parent.mkdir(parents=True, exist_ok=True)
         _clean(final)
-        draft = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}-"))
+        with replacing(final) as draft:
+            draft.mkdir()
+            lock = _locked(draft)
+            yield draft
     except OSError as error:
-        raise _no_room(place, error) from error
-    lock = _locked(draft)
-    try:
-        draft.chmod(0o755)
-        yield draft
-        os.replace(draft, final)
-    except OSError as error:
-        raise _no_room(place, error) from error
+        raise DataError(f"{place}: cannot be written ({error.strerror or error}).") from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
         if lock is not None:
             os.close(lock)
-
-
-def _no_room(place: Path, error: OSError) -> DataError:
-    return DataError(f"{place}: cannot be written ({error.strerror or error}).")
 
 
 def _clean(final: Path) -> None:

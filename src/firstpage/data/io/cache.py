@@ -9,18 +9,17 @@ both have it.  Where nothing can be written, nothing is, and nobody is bothered.
 from __future__ import annotations
 
 import glob
-import hashlib
 import json
 import os
 import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.folders import cache_folder
+from firstpage.data.io.json_files import digest
+from firstpage.folders import cache_folder, replacing
 from firstpage.types import Array
 
 FORMAT = 4
@@ -33,14 +32,13 @@ class Entry:
 
     def __init__(self, path: Path, where: Where, options: dict[str, Any]) -> None:
         info = path.stat()
-        reading = json.dumps([str(path.resolve()), options], sort_keys=True)
-        self._prefix = f"{path.name}.{_digest(reading)[:12]}."
-        state = f"{FORMAT} {info.st_size} {info.st_mtime_ns}"
+        self._prefix = f"{path.name}.{digest([str(path.resolve()), options])[:12]}."
         if where == "beside":
             base = path.parent / ".firstpage"
         else:
             base = cache_folder() / "data" if where is True else Path(where or ".")
-        self.folder = base / (self._prefix + _digest(state)[:12])
+        state = digest([FORMAT, info.st_size, info.st_mtime_ns])
+        self.folder = base / (self._prefix + state[:12])
 
     def load(self) -> dict[str, Array] | None:
         """The arrays, mapped read-only, or None where they are absent or not whole."""
@@ -58,23 +56,14 @@ class Entry:
 
     def save(self, arrays: dict[str, Array]) -> None:
         """Keep the arrays; stale entries of the same file go."""
-        draft: Path | None = None
-        try:
+        with suppress(OSError):  # full or read-only disk, or another process was first
             self.folder.parent.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(dir=self.folder.parent, prefix=".draft-"))
-            sizes = {}
-            for name, array in arrays.items():
-                np.save(draft / f"{name}.npy", array, allow_pickle=False)
-                sizes[name] = (draft / f"{name}.npy").stat().st_size
-            (draft / "entry.json").write_text(json.dumps(sizes))
-            for old in self.folder.parent.glob(glob.escape(self._prefix) + "*"):
-                shutil.rmtree(old, ignore_errors=True)
-            os.rename(draft, self.folder)
-        except OSError:  # full or read-only disk, or another process was first
-            if draft is not None:
-                with suppress(OSError):
-                    shutil.rmtree(draft)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+            with replacing(self.folder) as draft:
+                draft.mkdir()
+                sizes = {}
+                for name, array in arrays.items():
+                    np.save(draft / f"{name}.npy", array, allow_pickle=False)
+                    sizes[name] = (draft / f"{name}.npy").stat().st_size
+                (draft / "entry.json").write_text(json.dumps(sizes))
+                for old in self.folder.parent.glob(glob.escape(self._prefix) + "*"):
+                    shutil.rmtree(old, ignore_errors=True)

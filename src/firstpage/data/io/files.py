@@ -6,18 +6,15 @@ import gzip
 import io
 import lzma
 import os
-import secrets
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
 from firstpage.errors import DataError, at, need
-
-Progress = Callable[[int, int], None]
-"""Called with bytes done and bytes in all, of the file as it lies on disk."""
+from firstpage.folders import replacing
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 BOM = b"\xef\xbb\xbf"
@@ -131,11 +128,12 @@ def _zstandard(why: str) -> Any:
 
 
 @contextmanager
-def write_bytes(path: Path) -> Iterator[IO[bytes]]:
+def write_bytes(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
     """A file that appears under its name only when it is complete; compressed by its suffix.
 
-    `-` writes to standard output.  Links, pipes and devices are written through and never
-    replaced: a file in the place of /dev/null would break the machine.
+    `sync` waits until it is on the disk.  `-` writes to standard output.  Links, pipes and devices
+    are written through and never replaced: a file in the place of /dev/null would break the
+    machine.
     """
     if str(path) == "-":
         yield sys.stdout.buffer
@@ -143,19 +141,13 @@ def write_bytes(path: Path) -> Iterator[IO[bytes]]:
     if path.is_dir():
         raise DataError(f"{path}: is a folder; name a file in it.")
     through = path.is_symlink() or (path.exists() and not path.is_file())
-    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        handle = open(path, "wb") if through else open(part, "xb")  # noqa: SIM115 (closed below)
-    except OSError as error:
-        raise DataError(f"{path}: cannot write there ({error.strerror}).") from error
-    try:
-        with handle as raw, _compressed(path, raw) as out:
+    with nullcontext(path) if through else replacing(path, sync=sync) as draft:
+        try:
+            raw = open(draft, "wb" if through else "xb")  # noqa: SIM115 (closed below)
+        except OSError as error:
+            raise DataError(f"{path}: cannot write there ({error.strerror}).") from error
+        with raw, _compressed(path, raw) as out:
             yield out
-        if not through:
-            os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

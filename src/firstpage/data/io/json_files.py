@@ -62,12 +62,12 @@ class Kind:
             raise DataError(f"{name}: cannot be read ({error.strerror}).") from None
 
 
-def digest(held: Mapping[str, Any]) -> str:
-    """Of all that a file holds, so that a flipped digit is noticed."""
+def digest(held: Any) -> str:
+    """Return the SHA-256 of a value as JSON: a flipped digit is noticed."""
     return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
 def write_json(held: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """In one step: a killed process leaves the old file or the new."""
-    with write_bytes(Path(path)) as out:
+    """In one step: a killed process, or a loss of power, leaves the old file or the new."""
+    with write_bytes(Path(path), sync=True) as out:
         out.write(json.dumps(held, indent=1, allow_nan=False).encode() + b"\n")

@@ -23,10 +23,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.data.formats import row_reader
+from firstpage.data.formats.row_reader import file_rows
 from firstpage.data.formats.trec import Column
 from firstpage.data.groups import ranked
-from firstpage.data.io.files import check_readable, open_bytes, suffix_of, write_bytes
+from firstpage.data.io.files import check_readable, suffix_of, write_bytes
 from firstpage.data.preferences.preferences import HEAVIEST, UNKNOWN, Preferences
 from firstpage.errors import DataError
 
@@ -55,7 +55,7 @@ def read_preferences(
     if suffix_of(file)[0] == ".npz":
         return _from_arrays(file, grades, pool)
     lookup = _lookup(qrels, runs)
-    rows = [_Row(where, row, lookup, pool) for where, row in _rows(file)]
+    rows = [_Row(where, row, lookup, pool) for where, row in file_rows(file)]
     if not rows:
         raise DataError(f"{file}: holds no pair.")
     found = Preferences.of(
@@ -80,17 +80,9 @@ def chosen_rows(path: str | os.PathLike[str], rows: Sequence[int]) -> list[dict[
     if suffix_of(file)[0] == ".npz":
         found = list(written(read_preferences(file, pool=True)))
     else:
-        found = [dict(row) for _, row in _rows(file)]
+        found = [dict(row) for _, row in file_rows(file)]
     said = ("outcome", "preference", "label")
     return [{k: v for k, v in found[at].items() if k not in said} for at in rows]
-
-
-def _rows(file: Path) -> Iterator[row_reader.Row]:
-    with open_bytes(file) as (stream, _):
-        name = str(file)
-        plain = name.removesuffix(suffix_of(file)[1])
-        for where, row in row_reader.rows(plain, stream, row_reader.NO_LIMITS):
-            yield where.replace(plain, name, 1), row
 
 
 class _Row:

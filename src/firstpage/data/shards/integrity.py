@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,43 +11,34 @@ from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.types import Array, Words
 
-SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
 AGAIN = "half-written, or damaged; write the shards again."
 
 
 class Once:
-    """Every query in one shard only: whatever sums over queries relies on it."""
+    """Every query in one shard (file, block) only: whatever sums over queries relies on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
+        self._what = what
         self._known: Words = np.empty(0, np.uint64)  # hashes, sorted
-        self._shards: list[tuple[str, Ids]] = []
+        self._added: list[tuple[str, Ids]] = []
 
     def add(self, data: Dataset, name: str) -> None:
-        """One more shard; a query that is in an earlier one is refused, naming both."""
+        """One more shard, file or block; a query of another is refused, naming both."""
         hashes = data.queries.hashes
         at = np.searchsorted(self._known, hashes)
         if (np.append(self._known, np.uint64(0))[at] == hashes)[at < len(self._known)].any():
             mine = set(data.queries)
-            for other, ids in self._shards:
+            for other, ids in self._added:
+                if other == name:
+                    continue
                 twice = next((query for query in ids if query in mine), None)
                 if twice is not None:
                     raise DataError(
                         f"the query {twice!r} is in {other} and in {name}; the rows of a query "
-                        "must all be in one shard."
+                        f"must all be in one {self._what}."
                     )
         self._known = np.sort(np.concatenate([self._known, hashes]), kind="stable")
-        self._shards.append((name, data.queries.compact()))
-
-
-def hash_of(data: Dataset) -> str:
-    """Of labels, queries and (at most 64 KB of) features."""
-    found = hashlib.sha256(data.y.tobytes() + data.offsets.tobytes())
-    ids = data.queries.compact()
-    found.update(ids.data.tobytes() + ids.ends.tobytes())
-    X: Any = data.X if isinstance(data.X, np.ndarray) else data.X.data.reshape(-1, 1)
-    step = max(1, -(-X.nbytes // SAMPLED))
-    found.update(np.ascontiguousarray(X[::step]).tobytes())
-    return found.hexdigest()
+        self._added.append((name, data.queries.compact()))
 
 
 def has_arrays(folder: Path) -> bool:
@@ -78,7 +67,7 @@ def check_same(data: Dataset, sha256: str) -> None:
     Labels and queries are looked at whole, of features what the hash looks at; and that sparse
     ones lie in the matrix, for kernels trust them.
     """
-    same = hash_of(data) == sha256
+    same = data.sha256(with_names=True) == sha256
     if same and not isinstance(data.X, np.ndarray):
         ends, columns = data.X.indptr, data.X.indices
         same = bool(ends[0] == 0 and ends[-1] == len(columns) and (np.diff(ends) >= 0).all())

@@ -27,7 +27,7 @@ from firstpage.data.formats.letor_reader import FeatureZero
 from firstpage.data.formats.registry import SUFFIXES, read
 from firstpage.data.io.files import suffix_of
 from firstpage.data.io.json_files import Kind, digest
-from firstpage.data.shards.integrity import AGAIN, Once, check_same, has_arrays, hash_of, mapped
+from firstpage.data.shards.integrity import AGAIN, Once, check_same, has_arrays, mapped
 from firstpage.errors import DataError, FirstpageWarning
 
 FILE = Kind("firstpage-shards", 1, "table of shards")
@@ -253,7 +253,7 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
     found, names, dtype, sparse = [], None, "float32", False
     widths: dict[str, int] = {}
     width, low, high = 0, np.inf, -np.inf
-    once = Once()
+    once = Once("file")
     for number, path in enumerate(files):
         options = {"zero_based": zero_based} if _kind(path) == "letor" else {}
         data = _dataset(path, **options)
@@ -265,7 +265,7 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
         names, sparse = data.feature_names, sparse or data.is_sparse
         width = max(width, data.n_features)
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
-        found.append(Shard(path.name, data.n_docs, len(data), hash_of(data)))
+        found.append(Shard(path.name, data.n_docs, len(data), data.sha256(with_names=True)))
         widths[path.name] = data.n_features
     warn_of_widths(str(place), widths)
     return Shards(place, tuple(found), width, dtype, sparse, names, (low, high), zero_based)

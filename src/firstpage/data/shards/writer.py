@@ -17,8 +17,7 @@ from firstpage.data.formats.letor import to_arrays
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.registry import format_of, read
 from firstpage.data.io.atomic_folder import appearing
-from firstpage.data.io.files import Progress
-from firstpage.data.shards.integrity import Once, hash_of
+from firstpage.data.shards.integrity import Once
 from firstpage.data.shards.shards import (
     FILE,
     TABLE,
@@ -29,6 +28,7 @@ from firstpage.data.shards.shards import (
     warn_of_widths,
 )
 from firstpage.errors import DataError
+from firstpage.types import Progress
 
 
 def letor_blocks(
@@ -112,19 +112,24 @@ def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset
         if not files:
             raise DataError(f"{path}: has no LETOR or Parquet files that belong together.")
         sparse = first = None  # all files are read as the first one
+        once = Once("file")
         for file in files:
             if format_of(file) == "letor":
                 blocks = letor_blocks(file, rows, progress, sparse, first)
-                sparse, first = yield from _told(blocks)
+                sparse, first = yield from _told(blocks, once, file.name)
             else:
-                yield _featured(read(file), file)
+                data = _featured(read(file), file)
+                once.add(data, file.name)
+                yield data
     else:
+        once = Once("block")
         for number, block in enumerate(data):
-            yield _featured(block, f"block {number}")
+            once.add(_featured(block, f"block {number}"), f"block {number}")
+            yield block
 
 
 def _told(
-    blocks: Generator[Dataset, None, int],
+    blocks: Generator[Dataset, None, int], once: Once, name: str
 ) -> Generator[Dataset, None, tuple[bool, int]]:
     """The same blocks; at the end, whether they are sparse and the number of the first feature."""
     sparse = False
@@ -134,6 +139,7 @@ def _told(
         except StopIteration as end:
             return sparse, end.value
         sparse = block.is_sparse
+        once.add(block, name)
         yield block
 
 
@@ -168,7 +174,7 @@ class _Writer:
         self.shards: list[Shard] = []
         self.widths: list[int] = []
         self.files: dict[str, int] = {}  # the features of each source, as text tells them
-        self.once = Once()
+        self.once = Once("shard")
         self.first: Dataset | None = None
         self.low, self.high = np.inf, -np.inf
 
@@ -202,7 +208,7 @@ class _Writer:
             file = place / f"{key}.npy"
             np.save(file, array, allow_pickle=False)
             sizes[key] = file.stat().st_size
-        return Shard(name, data.n_docs, len(data), hash_of(data), sizes)
+        return Shard(name, data.n_docs, len(data), data.sha256(with_names=True), sizes)
 
     def finish(self) -> None:
         if self.first is None or not sum(s.rows for s in self.shards):

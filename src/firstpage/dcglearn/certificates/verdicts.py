@@ -21,14 +21,12 @@ from firstpage.dcglearn.certificates import proofs
 from firstpage.dcglearn.certificates.problem import Case, Vary, case_of
 from firstpage.dcglearn.certificates.proofs import BOXES, Point, Radius, State
 from firstpage.dcglearn.coherence import signs
-from firstpage.dcglearn.ranked import Ranked
-from firstpage.dcglearn.reading import Scale, wanted
-from firstpage.dcglearn.validation import Tick
+from firstpage.dcglearn.ranked import Ranked, Scale, wanted
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.conventions import Convention
-from firstpage.measures.conventions import convention as named_convention
-from firstpage.types import Floats
+from firstpage.measures.measure import Convention
+from firstpage.measures.measure import convention as named_convention
+from firstpage.types import Floats, Progress
 
 PLACES = 200  # of NDCG, for which bounds are still quick
 
@@ -153,9 +151,9 @@ def verdicts(
 def verdicts_of(
     ranked: Ranked, scale: Scale, baseline: str | None = None, vary: Vary | None = None,
     within: float | None = None, falling: bool = True, effort: int = BOXES,
-    tick: Tick | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Verdict, ...]:  # fmt: skip
-    """The same of rankings that are read already; `tick` is told (done, total)."""
+    """The same of rankings that are read already; `progress` is told (done, total)."""
     _check(within, effort)
     if scale.normalized and scale.places > PLACES:
         raise MeasureError(
@@ -169,8 +167,8 @@ def verdicts_of(
     pairs = [p for p in combinations(range(len(names)), 2) if base is None or base in p]
     found = []
     for done, pair in enumerate(pairs):
-        if tick is not None:
-            tick(done, len(pairs))
+        if progress is not None:
+            progress(done, len(pairs))
         with quiet_blas():
             found.append(_verdict(ranked, scale, pair, vary, within, falling, effort))
     return tuple(found)

@@ -75,7 +75,7 @@ def read_clicks(path: str | os.PathLike[str]) -> list[Pair]:
     """Skip-above pairs, one for each time that a click says so.
 
     JSON lines {"query": .., "ranking": [documents], "clicks": [documents]}, one a list shown; or
-    CSV with the columns query, docid, position, clicked (.tsv: with tabs), where a list ends as the
+    a .csv or .tsv table with the columns query, docid, position, clicked, where a list ends as the
     query changes or the position goes back to where it began, or before.
     """
     file = Path(path)

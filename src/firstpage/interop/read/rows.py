@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows, json_rows, lines
-from firstpage.data.io.files import read_all, suffix_of
+from firstpage.data.formats.row_reader import NO_LIMITS, file_cells, json_rows
+from firstpage.data.io.files import read_all
 from firstpage.errors import DataError, at
 
 Json: TypeAlias = object
@@ -20,39 +19,34 @@ Json: TypeAlias = object
 def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield (file:line, fields) of a CSV file with a header, rows without any text left out.
 
+    The line is the one where a row begins: fields in quotes may go over several.
+
     wanted  the names that the column of each field may have
     """
-    data, compression = read_all(path), suffix_of(path)[1]
-    columns = _columns(path, data, wanted)
-    name = str(path)[: -len(compression) or None]
-    for where, row in csv_rows(name, io.BytesIO(data), NO_LIMITS):
-        if any(cell.strip() for cell in row.values()):
-            fields = {key: row.get(column, "").strip() for key, column in columns.items()}
-            yield where.replace(name, str(path), 1), fields
+    rows = file_cells(path)
+    header = [name.strip().lower() for name in next(rows, (1, []))[1]]
+    columns = {key: _column(path, header, names) for key, names in wanted.items()}
+    for line, row in rows:
+        if any(field.strip() for field in row):
+            if len(row) <= max(columns.values()):
+                raise DataError(f"{at(path, line)}: has fewer fields than the header.")
+            if any(field.strip() for field in row[len(header) :]):
+                raise DataError(
+                    f"{at(path, line)}: has more fields than the header; put fields with "
+                    "separators into quotes."
+                )
+            fields = {key: row[column].strip() for key, column in columns.items()}
+            yield at(path, line), fields
 
 
-def _columns(path: Path, data: bytes, wanted: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    """The column of each field: the first of its names that the header has, in any case."""
-    _, line = next(lines(str(path), io.BytesIO(data), NO_LIMITS), (1, ""))
-    try:
-        tabs = suffix_of(path)[0] == ".tsv"
-        cells = next(csv.reader([line], delimiter="\t" if tabs else ","), [])
-    except csv.Error as error:
-        raise DataError(f"{at(path, 1)}: cannot be read as a table ({error}).") from None
-    header = [cell.strip() for cell in cells]
-    return {key: _column(path, header, names) for key, names in wanted.items()}
-
-
-def _column(path: Path, header: list[str], names: tuple[str, ...]) -> str:
-    lower = [column.lower() for column in header]
-    name = next((name for name in names if name in lower), None)
+def _column(path: Path, header: list[str], names: tuple[str, ...]) -> int:
+    """Return the index of the column that has the first of the names."""
+    name = next((name for name in names if name in header), None)
     if name is None:
-        other = len(header) == 1 and any(mark in header[0] for mark in ";\t")
-        hint = "; put commas between columns" if other else ""
-        raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}{hint}.")
-    if lower.count(name) > 1:
+        raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}.")
+    if header.count(name) > 1:
         raise DataError(f"{at(path, 1)}: the column {name} is there twice.")
-    return header[lower.index(name)]
+    return header.index(name)
 
 
 def json_values(path: Path) -> Iterator[tuple[str, Json]]:

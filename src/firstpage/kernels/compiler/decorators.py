@@ -2,9 +2,10 @@
 
 Importing Numba and starting its compiler takes longer than a whole small
 `firstpage evaluate` should.  So a kernel is compiled by Numba the first time it is called with
-given array types, its machine code is kept in the cache folder, and every later process
+given array types, its machine code is stored in the cache folder, and every later process
 links that code through llvmlite alone, in milliseconds.  Small jobs for which there is no
 machine code yet are interpreted: their answer is there before a compiler would have started.
+Where machine code cannot be linked, plain Numba takes over (`functions.Plain`).
 
 Rules for the functions marked `@kernel` (called from Python) and `@part` (called from
 kernels): arguments are C-ordered arrays, ints and floats; they allocate nothing (the caller
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.kernels.compiler import object_cache
-from firstpage.kernels.compiler.functions import P, Part, R
+from firstpage.kernels.compiler.functions import P, Part, Plain, R
 
 LIGHT = 60_000  # array elements that a kernel may go through before it is worth compiling
 _lock = threading.RLock()
@@ -36,7 +37,7 @@ class Kernel(Part[P, R]):
     def __init__(self, function: Callable[P, R], heavy: bool = False) -> None:
         super().__init__(function)
         self.heavy = heavy
-        self._versions: dict[tuple[str, ...], object_cache.Linked] = {}
+        self._versions: dict[tuple[str, ...], object_cache.Linked | Plain] = {}
         self._interpreted = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -45,10 +46,10 @@ class Kernel(Part[P, R]):
         run = self._versions.get(types)
         if run is None:
             with _lock:
-                found = object_cache.from_cache(self, types)
-                if found is None and self._is_light(args):
+                code = self._stored(types)
+                if code is None and self._is_light(args):
                     return self._interpret(args)
-                run = self._link(types, found)
+                run = self._link(types, code)
         result: R = run(*args)
         return result
 
@@ -60,15 +61,19 @@ class Kernel(Part[P, R]):
         """
         types = tuple([_type_of(a) for a in args])
         with _lock:
-            run = self._versions.get(types) or self._link(
-                types, object_cache.from_cache(self, types)
-            )
+            run = self._versions.get(types) or self._link(types, self._stored(types))
         return run.bind(args)
 
-    def _link(self, types: tuple[str, ...], found: object_cache.Code | None) -> object_cache.Linked:
-        self._versions[types] = object_cache.linked(
-            found or object_cache.compiled(self, types), types
+    def _stored(self, types: tuple[str, ...]) -> object_cache.Code | None:
+        return object_cache.linking.attempt(lambda: object_cache.from_cache(self, types))
+
+    def _link(
+        self, types: tuple[str, ...], code: object_cache.Code | None
+    ) -> object_cache.Linked | Plain:
+        run = object_cache.linking.attempt(
+            lambda: object_cache.linked(code or object_cache.compiled(self, types), types)
         )
+        self._versions[types] = run or Plain(self, types)
         return self._versions[types]
 
     def _is_light(self, args: tuple[Any, ...]) -> bool:
@@ -105,9 +110,9 @@ def vector_kernel(function: Callable[P, R]) -> Kernel[P, R]:
     never interpreted, which would take them in another one: a small job here and a large one there
     must agree.
     """
-    found = Kernel(function, heavy=True)
-    found.fastmath = frozenset({"reassoc", "contract"})
-    return found
+    made: Kernel[P, R] = Kernel(function, heavy=True)
+    made.fastmath = frozenset({"reassoc", "contract"})
+    return made
 
 
 @cache

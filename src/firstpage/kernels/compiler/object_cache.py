@@ -1,6 +1,7 @@
-"""Machine code of kernels: compile it, keep it in the cache folder, link it, call it.
+"""Machine code of kernels: compile it, store it in the cache folder, link it, call it.
 
-Numba is imported here, in one function, and only when there is something to compile.
+All that Firstpage relies on of Numba's private interface is in this file; docs/kernels.md lists it.
+Where it cannot be relied on, `linking` gives up, and kernels are called through Numba itself.
 """
 
 from __future__ import annotations
@@ -11,22 +12,93 @@ import json
 import os
 import platform
 import sys
-import tempfile
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from firstpage import kernels
-from firstpage.folders import cache_folder
-from firstpage.kernels.compiler.functions import Part, content, globals_used, reachable
+from firstpage.errors import FirstpageError, FirstpageWarning
+from firstpage.folders import cache_folder, replacing
+from firstpage.kernels.compiler.functions import Part, fingerprint, jitted
+from firstpage.types import Floats, Ints
 
 FORMAT = 2  # of the cached files; raise it when their meaning changes
+
+# --- whether this process links machine code
+
+VARIABLE = "FIRSTPAGE_KERNELS"
+LINKED, PLAIN = "linked", "numba"  # what the variable may say
+CHECKED = {"numba": ((0, 60), (0, 69)), "llvmlite": ((0, 43), (0, 51))}
+"""From which version on, and before which, linking was checked; as in pyproject.toml."""
+
+T = TypeVar("T")
+
+
+class LinkingError(Exception):
+    """Numba's private interface is not as the linker expects it."""
+
+
+class Linking:
+    """Whether this process links machine code; once given up, it stays so."""
+
+    def __init__(self) -> None:
+        self._on: bool | None = None  # not decided yet
+
+    def attempt(self, action: Callable[[], T]) -> T | None:
+        """Return the result of `action`, or None where linking is off or fails now."""
+        try:
+            if self._on is None:
+                self._on = _requested() == LINKED
+                if self._on:
+                    check_versions()
+            return action() if self._on else None
+        except FirstpageError:
+            raise
+        except Exception as error:  # a private interface may break in any way
+            self._on = False
+            warnings.warn(_explained(error), FirstpageWarning, stacklevel=2)
+            return None
+
+
+linking = Linking()
+
+
+def _requested() -> str:
+    value = os.environ.get(VARIABLE) or LINKED
+    if value not in (LINKED, PLAIN):
+        raise FirstpageError(f"{VARIABLE}={value!r} is unknown; set it to {LINKED} or {PLAIN}.")
+    return value
+
+
+version_of = cache(version)  # reads a file
+
+
+def check_versions() -> None:
+    """Refuse versions of Numba and llvmlite with which linking was never checked."""
+    for package, (first, end) in CHECKED.items():
+        installed = version_of(package)
+        numbers = tuple(int(number) for number in installed.split(".")[:2])
+        if not first <= numbers < end:
+            raise LinkingError(f"{package} {installed} was never checked for it")
+
+
+def _explained(error: Exception) -> str:
+    reason = " ".join(f"{error}".split()) or "no reason given"
+    if not isinstance(error, LinkingError):
+        reason = f"{type(error).__name__}: {reason}"
+    wanted = " ".join(f"'{name}<{end[0]}.{end[1]}'" for name, (_, end) in CHECKED.items())
+    return (
+        f"stored machine code cannot be linked here ({reason}), so kernels run by plain "
+        "numba.njit: the results are the same, every start takes about a second more and the first "
+        f"one longer. Install {wanted}, or set {VARIABLE}={PLAIN} to silence this."
+    )
+
 
 # --- calling: Numba passes an array as (owner, parent, size, itemsize, data, shape, strides)
 
@@ -96,26 +168,38 @@ Code = tuple[dict[str, str], bytes]
 """Symbol and result type, and the machine code."""
 
 
-def linked(found: Code, types: tuple[str, ...]) -> Linked:
-    header, code = found
-    return Linked(_engine().add(code, header["symbol"]), types, header["result"])
+def linked(code: Code, types: tuple[str, ...]) -> Linked:
+    """Return machine code as something to call."""
+    header, machine_code = code
+    return Linked(_engine().add(machine_code, header["symbol"]), types, header["result"])
 
 
-def _file(kernel: Part[Any, Any], types: tuple[str, ...]) -> Path:
-    name = f"{kernel.name}-{fingerprint(kernel, types)}.o"
+def file_of(kernel: Part[Any, Any], types: tuple[str, ...]) -> Path:
+    """Where the machine code is stored: named for all that it depends on."""
+    name = f"{kernel.name}-{fingerprint(kernel, FORMAT, types, _tools())}.o"
     return cache_folder() / "kernels" / name
 
 
 def from_cache(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code | None:
-    return load(_file(kernel, types))
+    """Return the stored machine code, if there is any."""
+    return load(file_of(kernel, types))
 
 
 def compiled(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code:
+    """Compile a kernel and store its machine code.
+
+    The first compilation of a process is preceded by a self-check of the calling convention.
+    """
     if kernels.on_compile is not None:
         kernels.on_compile()
-    found = _compile(kernel, types)
-    _store(_file(kernel, types), *found)
-    return found
+    _self_check()
+    return _compiled(kernel, types)
+
+
+def _compiled(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code:
+    code = _compile(kernel, types)
+    _store(file_of(kernel, types), *code)
+    return code
 
 
 def load(file: Path) -> Code | None:
@@ -133,18 +217,8 @@ def _store(file: Path, header: dict[str, str], code: bytes) -> None:
     head = json.dumps({**header, "sha256": hashlib.sha256(code).hexdigest()}).encode()
     with suppress(OSError):  # a read-only disk costs the next start a compilation, no more
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent)
-        with os.fdopen(handle, "wb") as out:
-            out.write(head + b"\n" + code)
-        os.replace(name, file)
-
-
-def fingerprint(kernel: Part[Any, Any], types: tuple[str, ...]) -> str:
-    """All that the machine code depends on: the functions, the types, the tools, the CPU."""
-    digest = hashlib.sha256(repr((FORMAT, types, _tools())).encode())
-    for function in reachable(kernel):
-        digest.update(repr((sorted(function.fastmath), list(content(function.python)))).encode())
-    return digest.hexdigest()[:24]
+        with replacing(file) as draft:
+            draft.write_bytes(head + b"\n" + code)
 
 
 @cache
@@ -152,40 +226,40 @@ def _tools() -> tuple[str, ...]:
     import llvmlite.binding as llvm
 
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    return (sys.version, platform.machine(), version("numba"), version("llvmlite"), cpu, features)
+    tools = version_of("numba"), version_of("llvmlite")
+    return (sys.version, platform.machine(), *tools, cpu, features)
 
 
 # --- compiling
 
 
-@cache
-def _jitted(function: Part[Any, Any]) -> Any:
-    """The function for Numba, every part it names replaced by that part's compiled form."""
-    import numba
-
-    scope = dict(function.python.__globals__)
-    for name, value in globals_used(function.python):
-        if isinstance(value, Part):
-            scope[name] = _jitted(value)
-    plain = FunctionType(function.python.__code__, scope, function.name)
-    options = {"error_model": "numpy", "fastmath": set(function.fastmath), "_nrt": False}
-    bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return numba.njit(**options, **bare)(plain)
-
-
 def _compile(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code:
-    """Numba's optimised LLVM code for these types, turned into machine code."""
+    """Numba's optimized LLVM code for these types, turned into machine code."""
     import llvmlite.binding as llvm
 
-    dispatcher = _jitted(kernel)
+    bare = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    dispatcher = jitted(kernel, error_model="numpy", **bare)
     signature = tuple(_numba_type(name) for name in types)
     dispatcher.compile(signature)
-    compiled = dispatcher.overloads[signature]
-    module = llvm.parse_assembly(compiled.library.get_llvm_str())
+    overload = dispatcher.overloads[signature]
+    module = llvm.parse_assembly(overload.library.get_llvm_str())
     foreign = [f.name for f in module.functions if f.is_declaration and _is_runtime(f.name)]
-    assert not foreign, f"kernel {kernel.name} needs Python at run time: {foreign}"
-    header = {"symbol": compiled.fndesc.llvm_func_name, "result": str(compiled.fndesc.restype)}
+    if foreign:
+        raise LinkingError(f"kernel {kernel.name} needs Python at run time: {foreign}")
+    symbol = overload.fndesc.llvm_func_name
+    _check_arguments(kernel.name, module.get_function(symbol), types)
+    header = {"symbol": symbol, "result": str(overload.fndesc.restype)}
     return header, _target_machine().emit_object(module)
+
+
+def _check_arguments(name: str, function: Any, types: tuple[str, ...]) -> None:
+    """Refuse code that takes other arguments than `Linked` passes: calling it could crash."""
+    names = {ctypes.c_void_p: "ptr", ctypes.c_double: "double"}
+    expected = [names.get(slot, "i64") for slot in _signature(types)]
+    actual = [str(argument.type) for argument in function.arguments]
+    actual = ["ptr" if text.endswith("*") else text for text in actual]  # LLVM before 15
+    if actual != expected:
+        raise LinkingError(f"kernel {name} takes ({', '.join(actual)}), not {', '.join(expected)}")
 
 
 def _is_runtime(symbol: str) -> bool:
@@ -202,6 +276,43 @@ def _numba_type(name: str) -> Any:
         return types.float64
     dtype, ndim = name.split(":")
     return types.Array(from_dtype(np.dtype(dtype)), int(ndim), "C")
+
+
+# --- the self-check: small functions that use each kind of argument and of result
+
+
+def _weighted_sum(values: Floats, table: Ints, factor: float, row: int) -> float:
+    total = 0.0
+    for i in range(values.size):
+        values[i] *= factor
+        total += values[i] * table[row, i]
+    return total
+
+
+def _set_first(values: Ints, value: int) -> None:
+    values[0] = value
+
+
+@cache
+def _self_check() -> None:
+    """Compile, link and call two small functions, and compare with what Python computes."""
+    probes: tuple[tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], ...] = (
+        (
+            _weighted_sum,
+            ("float64:1", "int64:2", "float", "int"),
+            (np.array([1.0, -2.5, 4.0]), np.arange(6).reshape(2, 3), 0.5, 1),
+        ),
+        (_set_first, ("int64:1", "int"), (np.zeros(2, np.int64), 7)),
+    )
+    for function, types, args in probes:
+        probe: Part[Any, Any] = Part(function)
+        code = from_cache(probe, types) or _compiled(probe, types)
+        results = []
+        for run in (linked(code, types), function):
+            arrays = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args)
+            results.append((run(*arrays), arrays[0].tolist()))
+        if results[0] != results[1]:
+            raise LinkingError(f"the self-check returned {results[0]} instead of {results[1]}")
 
 
 # --- running

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from firstpage.labeling.belief.thurstone import information
-from firstpage.labeling.belief.utilities import Utilities
+from firstpage.labeling.belief.utilities import Utilities, information
 from firstpage.types import Floats, Ints
 
 Pair = tuple[int, int]

@@ -10,15 +10,121 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import exp, expm1, log, pi, sqrt
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.linalg import solve
+from scipy.special import expit, log_ndtr, ndtr, ndtri
 from scipy.stats import rankdata
 
 from firstpage.errors import DataError
-from firstpage.labeling.belief.thurstone import moments
 from firstpage.types import Array, Floats
+
+HALF_LOG_TAU = 0.5 * log(2 * pi)
+NEVER = 1e-300
+
+
+# Thurstone's model with ties.  The assessor sees the difference d of two utilities with a normal
+# error of variance 1, and answers "first" above `margin`, "second" below -margin, and "neither"
+# between (Glenn and David 1960).  So the unit of all utilities is the error of one answer.
+
+
+def moments(
+    mean: float, variance: float, outcome: int, margin: float
+) -> tuple[float, float, float]:
+    """log chance of an answer about d ~ N(mean, variance), and its two derivatives by the mean.
+
+    The derivatives g and h give d's moments after the answer exactly: mean + variance g, and
+    variance + variance^2 h (h < 0).
+    """
+    scale = sqrt(variance + 1.0)
+    if outcome == 0:
+        return _tie(mean / scale, margin / scale, scale)
+    t = (outcome * mean - margin) / scale
+    chance = float(log_ndtr(t))
+    ratio = exp(-0.5 * t * t - HALF_LOG_TAU - chance)
+    return chance, outcome * ratio / scale, -ratio * (ratio + t) / (scale * scale)
+
+
+def _tie(t: float, width: float, scale: float) -> tuple[float, float, float]:
+    """Of |d + error| < margin; t and width are in units of `scale`.
+
+    Both ends are mirrored into the lower tail, where logarithms keep their digits.
+    """
+    sign = -1.0 if t > 0 else 1.0
+    low, high = -width - abs(t), width - abs(t)
+    top = float(log_ndtr(high))
+    chance = top + log(-expm1(float(log_ndtr(low)) - top))
+    at_low = exp(-0.5 * low * low - HALF_LOG_TAU - chance)
+    at_high = exp(-0.5 * high * high - HALF_LOG_TAU - chance)
+    slope = at_high - at_low  # by -|t|'s opposite: towards 0
+    bend = low * at_low - high * at_high - slope * slope
+    return chance, sign * slope / scale, bend / (scale * scale)
+
+
+def information(mean: Floats, variance: Floats, margin: float) -> Floats:
+    """E[g^2]: how far an answer is expected to move the mean of d, squared, per variance^2.
+
+    At most about 2/pi / (variance + 1), at mean 0; next to nothing where the answer is foreseen.
+    """
+    scale = np.sqrt(variance + 1.0)
+    size = np.abs(mean)  # either sign says as much, and in this tail a tie keeps its digits
+    up, down = (size - margin) / scale, (-size - margin) / scale
+    p_up, p_down = ndtr(up), ndtr(down)
+    f_up, f_down = np.exp(-0.5 * up * up), np.exp(-0.5 * down * down)
+    tie = np.maximum(ndtr(-up) - p_down, NEVER)
+    total = f_up**2 / np.maximum(p_up, NEVER) + f_down**2 / np.maximum(p_down, NEVER)
+    total += (f_up - f_down) ** 2 / tie
+    found: Floats = total / (2 * pi * scale * scale)
+    return found
+
+
+# Bradley and Terry's utilities (1952) by maximum likelihood; a tie is half a win for each.
+RIDGE = 1e-6
+MAX_NEWTON_STEPS = 200
+MAX_STEP = 2.0  # step of a utility: where one always wins, the likelihood is nearly flat
+STEP_TOLERANCE = 1e-9
+
+
+def bradley_terry(
+    n: int,
+    left: Sequence[int] | Array,
+    right: Sequence[int] | Array,
+    outcome: Sequence[int] | Array,
+) -> Floats:
+    """Utilities with P(left wins) = 1 / (1 + exp(u_right - u_left)), their mean 0.
+
+    Maximises the log likelihood less `RIDGE` / 2 times the sum of squares, which keeps documents
+    finite that always win, and puts those that nobody judged, or a group that nobody compared with
+    the others, at 0.
+    """
+    games, points = np.zeros((n, n)), np.zeros(n)
+    left, right = np.asarray(left, np.int64), np.asarray(right, np.int64)
+    half = 0.5 * np.asarray(outcome, np.float64)
+    for one, other, sign in ((left, right, 1.0), (right, left, -1.0)):
+        np.add.at(games, (one, other), 1.0)
+        np.add.at(points, one, sign * half)
+    found = np.zeros(n)
+    for _ in range(MAX_NEWTON_STEPS):
+        step = _newton(found, games, points, RIDGE)
+        longest = float(np.abs(step).max(initial=0.0))
+        found = found + step * min(1.0, MAX_STEP / max(longest, STEP_TOLERANCE))
+        if longest < STEP_TOLERANCE:
+            break
+    centred: Floats = found - found.mean()
+    return centred
+
+
+def _newton(at: Floats, games: Floats, points: Floats, penalty: float) -> Floats:
+    """Newton's step; `points` are wins less half of the games, which the slope at 0 leaves."""
+    chance = expit(at[:, None] - at)
+    slope = points - (games * (chance - 0.5)).sum(axis=1) - penalty * at
+    bend = games * chance * (1.0 - chance)
+    curvature = np.diag(bend.sum(axis=1) + penalty) - bend
+    found: Floats = solve(curvature, slope, assume_a="pos")
+    return found
+
 
 MARGIN = 0.4  # of differences that look equal, in errors of one answer: 3 in 10 of equal pairs
 SPREADS = (1.2, 0.7, 2.0)  # standard deviations of utilities that are tried
@@ -74,7 +180,6 @@ def prior(
     scores: Sequence[float] | None = None,
     features: Array | None = None,
     trust: float = TRUST,
-    margin: float = MARGIN,
 ) -> Utilities:
     """The belief before any answer: utilities of variance spread^2 around 0.
 
@@ -89,7 +194,7 @@ def prior(
         mean = trust * spread * np.asarray(ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
         left *= 1.0 - trust * trust
     covariance = np.eye(n) if features is None else _alike(np.asarray(features, np.float64), n)
-    return Utilities(mean, left * covariance, margin, spread=spread)
+    return Utilities(mean, left * covariance, spread=spread)
 
 
 def _alike(features: Floats, n: int) -> Floats:

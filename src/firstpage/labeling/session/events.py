@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, TypeVar
 
 from firstpage.errors import DataError
 from firstpage.registry import number
@@ -87,6 +87,49 @@ WORDS: dict[str, type[Any]] = {
     "judged": Judged, "undone": Undone, "revised": Revised, "switched": Switched,
 }  # fmt: skip
 STRONGEST = 2  # outcome of a comparison: much better
+Source = TypeVar("Source")
+
+
+class OutOfStep(DataError):
+    """An event that does not fit the log before it."""
+
+
+def apply_event(standing: list[Judged], event: Event) -> None:
+    """Apply one event to the judgments that stand; one that does not fit changes nothing."""
+    if isinstance(event, Judged):
+        standing.append(event)
+    elif isinstance(event, Undone):
+        if not standing:
+            raise OutOfStep("there is nothing to undo.")
+        standing.pop()
+    elif isinstance(event, Revised):
+        if not 0 <= event.at < len(standing):
+            raise OutOfStep(f"there is no judgment {event.at}; {len(standing)} stand.")
+        old = standing[event.at]
+        changed = replace(old, outcome=event.outcome, bad=event.bad, skipped=False)
+        check_outcome(changed)
+        standing[event.at] = changed
+
+
+def replay(log: Iterable[tuple[Event, Source]]) -> list[tuple[Judged, Source]]:
+    """Return the judgments that stand after a log, each with the source of its first answer."""
+    standing: list[Judged] = []
+    sources: list[Source] = []
+    for event, source in log:
+        apply_event(standing, event)
+        if isinstance(event, Judged):
+            sources.append(source)
+        del sources[len(standing) :]
+    return list(zip(standing, sources, strict=True))
+
+
+def check_outcome(judgment: Judged) -> None:
+    """Refuse an outcome or a bad document that the question does not have."""
+    if judgment.right is not None and abs(judgment.outcome) > STRONGEST:
+        raise DataError(f"the outcome of a comparison is -2 to 2; got {judgment.outcome!r}.")
+    for name in judgment.bad:
+        if name not in (judgment.left, judgment.right):
+            raise DataError(f"{name!r} cannot be called bad: it is not shown.")
 
 
 def to_dict(event: Event) -> dict[str, Any]:

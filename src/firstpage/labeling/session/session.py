@@ -13,33 +13,93 @@ from typing import Any
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.control_questions import Extras, Gold
-from firstpage.labeling.session.estimate import guess, with_confidence
+from firstpage.labeling.session.estimate import (
+    guess,
+    moment_of,
+    needed,
+    questions_left,
+    with_confidence,
+)
 from firstpage.labeling.session.events import (
-    STRONGEST,
     Event,
     Judged,
     Kind,
+    OutOfStep,
     Revised,
     Setting,
     Switched,
     Undone,
+    apply_event,
+    check_outcome,
 )
-from firstpage.labeling.session.remaining import moment_of, needed, questions_left
-from firstpage.labeling.strategies.every import AnyOrder
-from firstpage.labeling.strategies.refined import Refined
+from firstpage.labeling.strategies.adaptive import Refined
+from firstpage.labeling.strategies.exhaustive import AnyOrder
 from firstpage.labeling.strategies.registry import strategy
-from firstpage.labeling.strategies.run import Run, begin
 from firstpage.labeling.strategies.strategy import (
     Answer,
     Asked,
     Compare,
     Grade,
     Question,
+    Run,
     Strategy,
     Task,
     TopK,
+    begin,
 )
+
+APART = 5  # a question is not repeated before so many others
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A question whose answer is known: 1, the left one is better, -1 or 0; or a grade."""
+
+    left: str
+    right: str | None
+    outcome: int
+
+
+@dataclass(frozen=True)
+class Extras:
+    """Which extra question is due.  It depends on the log and the seed alone, so replay agrees."""
+
+    golds: tuple[Gold, ...] = ()
+
+    def due(self, setting: Setting, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
+        """The extra question to show now, if any: never the first, never two in a row."""
+        if not log or log[-1].kind != "judgment" or not (setting.repeats or setting.golds):
+            return None
+        plain = [event for event in log if event.kind == "judgment"]
+        rng = np.random.default_rng([setting.seed, len(plain), 1])
+        chance = rng.random()
+        if chance < setting.golds:
+            return self._gold(log)
+        if chance < setting.golds + setting.repeats:
+            return _repeat(plain[:-APART], log, rng)
+        return None
+
+    def _gold(self, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
+        """The first one not yet asked."""
+        seen = {(event.left, event.right) for event in log if event.kind == "gold"}
+        for gold in self.golds:
+            if (gold.left, gold.right) not in seen:
+                return gold.left, gold.right, "gold"
+        return None
+
+
+def _repeat(
+    plain: Sequence[Judged], log: Sequence[Judged], rng: np.random.Generator
+) -> tuple[str, str | None, Kind] | None:
+    """One of the older judgments that was not repeated yet, with sides swapped half of the time."""
+    seen = {frozenset((e.left, e.right)) for e in log if e.kind == "repeat"}
+    old = [e for e in plain if frozenset((e.left, e.right)) not in seen and not e.skipped]
+    if not old:
+        return None
+    event = old[int(rng.integers(len(old)))]
+    if event.right is not None and rng.random() < 0.5:
+        return event.right, event.left, "repeat"
+    return event.left, event.right, "repeat"
 
 
 def sides(first: str, second: str, before: Sequence[Judged], seed: int) -> tuple[str, str]:
@@ -55,10 +115,6 @@ def sides(first: str, second: str, before: Sequence[Judged], seed: int) -> tuple
             return second, first
     flip = np.random.default_rng([seed, len(before)]).random() < 0.5
     return (second, first) if flip else (first, second)
-
-
-class OutOfStep(DataError):
-    """An answer to something else than what is open."""
 
 
 @dataclass(frozen=True)
@@ -254,20 +310,17 @@ class Session:
         return self._shown(question, [*self._standing, event])
 
     def _take(self, event: Event) -> None:
-        """What an event does to the judgments that stand."""
+        """Apply an event; all but a judgment begin the strategy anew."""
+        apply_event(self._standing, event)
         if isinstance(event, Judged):
-            self._standing.append(event)
             return
-        if isinstance(event, Undone):
-            if not self._standing:
-                raise OutOfStep("there is nothing to undo.")
-            self._standing.pop()
-            self._since = min(self._since, len(self._standing))
-        elif isinstance(event, Revised):
-            self._revise(event)
-        else:
+        if isinstance(event, Switched):
             strategy(event.setting.strategy)
             self.setting, self._since = event.setting, len(self._standing)
+        elif isinstance(event, Revised):
+            self._since = len(self._standing)
+        else:
+            self._since = min(self._since, len(self._standing))
         self._at_work = None
 
     def _fits(self, event: Judged) -> None:
@@ -282,17 +335,7 @@ class Session:
                 f"the open question is {shown.left!r} against {shown.right!r} ({shown.kind}), "
                 f"not {event.left!r} against {event.right!r} ({event.kind})."
             )
-        _check(event)
-
-    def _revise(self, event: Revised) -> None:
-        if not 0 <= event.at < len(self._standing):
-            raise OutOfStep(f"there is no judgment {event.at}; {len(self._standing)} stand.")
-        changed = replace(
-            self._standing[event.at], outcome=event.outcome, bad=event.bad, skipped=False
-        )
-        _check(changed)
-        self._standing[event.at] = changed
-        self._since = len(self._standing)
+        check_outcome(event)
 
     def _run(self) -> Run:
         """The strategy where the judgments lead."""
@@ -342,11 +385,3 @@ def chosen(setting: Setting) -> Strategy:
     """The strategy that a setting means."""
     base = strategy(setting.strategy)
     return Refined(base, setting.refine) if setting.refine else base
-
-
-def _check(event: Judged) -> None:
-    if event.right is not None and abs(event.outcome) > STRONGEST:
-        raise DataError(f"the outcome of a comparison is -2 to 2; got {event.outcome!r}.")
-    for name in event.bad:
-        if name not in (event.left, event.right):
-            raise DataError(f"{name!r} cannot be called bad: it is not shown.")

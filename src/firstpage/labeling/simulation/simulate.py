@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.errors import DataError
 from firstpage.labeling.session.estimate import guess
-from firstpage.labeling.strategies.grades import GRADES
+from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,
@@ -22,13 +22,12 @@ from firstpage.labeling.strategies.strategy import (
     TopK,
 )
 from firstpage.measures.evaluate import evaluate
-from firstpage.types import Floats
+from firstpage.types import Floats, Progress
 
 if TYPE_CHECKING:
     from firstpage.labeling.simulation.votes import Votes
 
 Respond = Callable[[Question], Answer]
-Watch = Callable[[int, int], None]  # runs done, runs in all
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def simulate(
     budgets: Sequence[int | None] = (None,),
     equal: str = "tie",
     seed: int = 0,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
     name: str = "",
 ) -> list[Simulation]:
     """Run a strategy many times: on made-up queries, or `runs` times on each query with votes.
@@ -188,8 +187,8 @@ def simulate(
         ended.append(drive(chosen, task, respond, budgets))
         merits.append(merit)
         groups.append(group)
-        if watch is not None:
-            watch(len(ended), total)
+        if progress is not None:
+            progress(len(ended), total)
     name = name or (how if isinstance(how, str) else type(how).__name__)
     named = tuple(groups) if votes is not None else ()
     return [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from firstpage.data.formats.row_reader import file_cells
 from firstpage.errors import DataError, at
-from firstpage.labeling.belief.bradley_terry import bradley_terry
+from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
 from firstpage.types import Floats
 
@@ -71,27 +71,26 @@ class Votes:
 def read_votes(path: Path | str) -> list[Votes]:
     """Votes of a CSV file with the columns topic, arg1, arg2, vote (a1, a2 or equal)."""
     found: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
-    with open(path, newline="", encoding="utf-8") as lines:
-        for query, left, right, outcome in _rows(csv.reader(lines), path):
-            if right < left:
-                left, right, outcome = right, left, -outcome
-            found[query][left, right].append(outcome)
+    for query, left, right, outcome in _rows(file_cells(Path(path)), path):
+        if right < left:
+            left, right, outcome = right, left, -outcome
+        found[query][left, right].append(outcome)
     if not found:
         raise DataError(f"{path}: holds no votes.")
     return [_gathered(query, pairs) for query, pairs in found.items()]
 
 
-def _rows(table: Iterator[list[str]], path: Path | str) -> Iterator[tuple[str, str, str, int]]:
+def _rows(
+    table: Iterator[tuple[int, list[str]]], path: Path | str
+) -> Iterator[tuple[str, str, str, int]]:
     columns: list[int] = []
-    header = next(table, [])
+    _, header = next(table, (1, []))
     for names in COLUMNS.values():
         place = next((i for i, name in enumerate(header) if name.strip().lower() in names), None)
         if place is None:
             raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}.")
         columns.append(place)
-    for number, row in enumerate(table, 2):
-        if not row:
-            continue
+    for number, row in table:
         if len(row) <= max(columns):
             raise DataError(f"{at(path, number)}: has {len(row)} fields; the header has more.")
         query, left, right, vote = (row[c] for c in columns)

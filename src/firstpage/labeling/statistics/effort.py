@@ -9,8 +9,8 @@ from statistics import fmean, median, stdev
 from typing import Any, Literal
 
 from firstpage.errors import DataError
+from firstpage.labeling.session.estimate import expected_questions
 from firstpage.labeling.session.events import DEFAULT_STRATEGY
-from firstpage.labeling.session.remaining import expected_questions
 from firstpage.labeling.statistics.intervals import defined
 from firstpage.labeling.statistics.records import Record, judged
 from firstpage.labeling.strategies.registry import STRATEGY_OF

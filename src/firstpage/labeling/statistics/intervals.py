@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.measures import significance
 from firstpage.types import Floats
-
-AT_ONCE = 1_000_000  # resampling weights held in memory
 
 
 @dataclass(frozen=True)
@@ -80,19 +79,7 @@ def bootstrap(
     value = float(statistic(np.ones((1, groups)))[0])
     if groups < 2 or math.isnan(value):
         return Interval(value, math.nan, math.nan, level)
-    rng = np.random.default_rng(seed)
-    chance = np.full(groups, 1 / groups)
-    step = max(1, AT_ONCE // groups)
-    drawn = [
-        statistic(rng.multinomial(groups, chance, min(step, rounds - at)).astype(np.float64))
-        for at in range(0, rounds, step)
-    ]
-    known = np.concatenate(drawn)
-    known = known[~np.isnan(known)]
-    if not len(known):
-        return Interval(value, math.nan, math.nan, level)
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high), level)
+    return Interval(value, *significance.bootstrap(statistic, groups, rounds, seed, level), level)
 
 
 def ratio(over: float, under: float) -> float:

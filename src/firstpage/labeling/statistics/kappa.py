@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from firstpage.errors import DataError
-from firstpage.labeling.statistics.agreement import pair_answers
 from firstpage.labeling.statistics.intervals import Interval, bootstrap
-from firstpage.labeling.statistics.records import Labels, Record, Results, judged
+from firstpage.labeling.statistics.records import Labels, Results
 from firstpage.labeling.statistics.relations import common, relations
 from firstpage.types import Array, Floats, Ints
 
@@ -169,32 +168,6 @@ def _one_minus(over: Floats, under: Floats) -> Floats:
     fine = under > 1e-12
     share = np.divide(over, under, out=np.full_like(over, np.nan), where=fine)
     return 1 - share
-
-
-def pair_ratings(records: Iterable[Record]) -> Ratings:
-    """Raw answers: a unit is a pair of documents, a value their relation, seen both ways."""
-    return Ratings.of_units(
-        (query, answers.values()) for (query, _, _), answers in pair_answers(records).items()
-    ).both_ways()
-
-
-def grade_ratings(records: Iterable[Record]) -> Ratings:
-    """Raw grades: a unit is a document of a query; who graded twice counts with the last."""
-    units: dict[tuple[str, str], dict[str, int]] = {}
-    for r in judged(records):
-        if r.grade is not None:
-            units.setdefault((r.query, r.left), {})[r.assessor] = r.grade
-    return Ratings.of_units((query, given.values()) for (query, _), given in units.items())
-
-
-def label_ratings(results: Results, tool: str) -> Ratings:
-    """Final labels: a unit is a document of a query."""
-    units: dict[tuple[str, str], list[float]] = {}
-    for (query, _, used), labels in results.items():
-        if used == tool:
-            for doc, label in labels.items():
-                units.setdefault((query, doc), []).append(label)
-    return Ratings.of_units((query, values) for (query, _), values in units.items())
 
 
 def relation_ratings(results: Results, tool: str) -> Ratings:

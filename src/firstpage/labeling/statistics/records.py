@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from firstpage.data.io.files import open_bytes
-from firstpage.errors import DataError, at
+from firstpage.data.formats.row_reader import file_rows, json_rows
+from firstpage.errors import DataError
 
 TOOLS = ("pairs", "grades", "lists")
 KINDS = ("judgment", "repeat", "gold", "training")
@@ -103,7 +103,7 @@ def judged(records: Iterable[Record]) -> Iterator[Record]:
 
 def read_records(path: str | Path) -> list[Record]:
     """Records of a JSON-lines file, as `write_records` writes it; plain or compressed."""
-    return [_record(row, path, line) for line, row in _rows(path)]
+    return [_record(row, where) for where, row in file_rows(Path(path), json_rows)]
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> None:
@@ -118,55 +118,33 @@ def write_records(path: str | Path, records: Iterable[Record]) -> None:
 def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float]]:
     """Final results of a JSON-lines file: query, assessor, tool, and labels by document."""
     found: dict[tuple[str, str, str], dict[str, float]] = {}
-    for line, row in _rows(path):
+    for where, row in file_rows(Path(path), json_rows):
         try:
             key = str(row["query"]), str(row["assessor"]), str(row["tool"])
             labels = {str(doc): float(label) for doc, label in row["labels"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
-                f"{at(path, line)}: a result needs query, assessor, tool and labels "
+                f"{where}: a result needs query, assessor, tool and labels "
                 f"{{document: number}}; {error!r}."
             ) from error
         if not all(map(math.isfinite, labels.values())):
-            raise DataError(f"{at(path, line)}: labels must be finite numbers.")
+            raise DataError(f"{where}: labels must be finite numbers.")
         if key in found:
-            raise DataError(f"{at(path, line)}: a second result of {', '.join(key)}; keep one.")
+            raise DataError(f"{where}: a second result of {', '.join(key)}; keep one.")
         found[key] = labels
     return found
 
 
-def write_results(path: str | Path, results: Results) -> None:
-    """One JSON object a line, as `read_results` reads it."""
-    with open(path, "w", encoding="utf-8") as out:
-        for (query, assessor, tool), labels in results.items():
-            row = {"query": query, "assessor": assessor, "tool": tool, "labels": dict(labels)}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open_bytes(Path(path)) as (stream, _):
-        for line, raw in enumerate(stream, 1):
-            if not raw.strip():
-                continue
-            try:
-                row = json.loads(raw)
-            except ValueError as error:
-                raise DataError(f"{at(path, line)}: this is no JSON ({error}).") from error
-            if not isinstance(row, dict):
-                raise DataError(f"{at(path, line)}: a line must be one JSON object.")
-            yield line, row
-
-
-def _record(row: dict[str, Any], path: str | Path, line: int) -> Record:
+def _record(row: Mapping[str, Any], where: str) -> Record:
     known = {f.name for f in fields(Record)}
     odd = sorted(set(row) - known)
     if odd:
-        raise DataError(f"{at(path, line)}: a record has no field {odd[0]!r}.")
+        raise DataError(f"{where}: a record has no field {odd[0]!r}.")
     try:
         return Record(**{**row, "bad": tuple(row.get("bad", ()))})
     except TypeError as error:
         missing = [n for n in ("query", "assessor", "tool", "left") if n not in row]
         what = f"the field {missing[0]!r} is missing" if missing else str(error)
-        raise DataError(f"{at(path, line)}: {what}.") from error
+        raise DataError(f"{where}: {what}.") from error
     except DataError as error:
-        raise DataError(f"{at(path, line)}: {error}") from error
+        raise DataError(f"{where}: {error}") from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from firstpage.labeling.statistics.agreement import (
+    FIGURES,
     SIGNS,
     Agreement,
     ChiSquared,
@@ -14,6 +15,8 @@ from firstpage.labeling.statistics.agreement import (
     by_query,
     caution,
     compare_methods,
+    contrast,
+    estimate,
     pair_overlaps,
     result_overlaps,
     total,
@@ -26,14 +29,13 @@ from firstpage.labeling.statistics.consistency import (
     self_consistency,
     triads,
 )
-from firstpage.labeling.statistics.contrast import FIGURES, contrast, estimate
 from firstpage.labeling.statistics.effort import Effort, effort_by
 from firstpage.labeling.statistics.intervals import Interval, shown
 from firstpage.labeling.statistics.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings
 from firstpage.labeling.statistics.records import Record, Results
+from firstpage.table import Table
 
 METHODS = {"pairs": "top-k labelling", "grades": "graded", "lists": "lists"}
-Rows = list[list[str]]
 
 
 class Drawn(TypedDict):
@@ -41,29 +43,6 @@ class Drawn(TypedDict):
 
     rounds: int
     seed: int
-
-
-@dataclass(frozen=True)
-class StudyTable:
-    """A title, a head and rows of text; `note` stands below."""
-
-    title: str
-    head: Sequence[str]
-    rows: Rows
-    note: str = ""
-
-    def __str__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(self.head, *self.rows, strict=True)]
-        lines = [
-            "  ".join(
-                f"{cell:<{w}}" if c == 0 else f"{cell:>{w}}"
-                for c, (cell, w) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in [self.head, *self.rows]
-        ]
-        rule = "  ".join("─" * w for w in widths)
-        notes = [self.note] if self.note else []
-        return "\n".join([self.title, lines[0], rule, *lines[1:], *notes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +91,7 @@ class Study:
         found |= {name: getattr(self, name).to_dict() for name in ("repeats", "bias", "triads")}
         return {**found, "caution": self.caution}
 
-    def tables(self) -> list[StudyTable]:
+    def tables(self) -> list[Table]:
         """All of it as tables of text: effort, shared pairs, derived orders, consistency."""
         found = [_effort_table(self.effort)] if self.effort else []
         if self.shared or self.derived:
@@ -123,7 +102,7 @@ class Study:
         return [*found, _consistency_table(self)]
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self.tables()))
+        return "\n\n".join(table.text() for table in self.tables())
 
     __repr__ = __str__
 
@@ -180,7 +159,7 @@ def _differences(overlaps: Mapping[str, list[Overlap]], drawn: Drawn) -> dict[st
     return {figure: contrast(*tables, figure, **drawn) for figure in FIGURES}
 
 
-def _effort_table(effort: Mapping[str, Effort]) -> StudyTable:
+def _effort_table(effort: Mapping[str, Effort]) -> Table:
     head = [
         "Method", "s/judgment", "median", "sd", "min/query", "judgments/query", "judgments",
         "paused min", "away min",
@@ -193,7 +172,8 @@ def _effort_table(effort: Mapping[str, Effort]) -> StudyTable:
         ]
         for tool, e in effort.items()
     ]  # fmt: skip
-    return StudyTable("Effort", head, rows, adjusted_note(sum(e.adjusted for e in effort.values())))
+    note = adjusted_note(sum(e.adjusted for e in effort.values()))
+    return Table(head, rows, "Effort", note)
 
 
 def adjusted_note(count: int) -> str:
@@ -206,7 +186,7 @@ def adjusted_note(count: int) -> str:
     )
 
 
-def _shared_table(found: Study) -> StudyTable:
+def _shared_table(found: Study) -> Table:
     head = ["", *(METHODS[tool] for tool in found.shared)]
     names = {"overall": "same answer", "without_ties": "without ties", "kappa": "Cohen's kappa"}
     rows = [["pairs answered by two", *(f"{a.total:.0f}" for a in found.shared.values())]]
@@ -220,19 +200,19 @@ def _shared_table(found: Study) -> StudyTable:
         note = "nobody was asked for pairs: only derived orders can be compared"
     elif lonely:
         note += f"; no pair of {' and '.join(lonely)} was answered by two"
-    return StudyTable("Agreement on shared pairs", head, rows if found.shared else [], note)
+    return Table(head, rows if found.shared else [], "Agreement on shared pairs", note)
 
 
-def _agreement_table(tool: str, agreement: Agreement) -> StudyTable:
+def _agreement_table(tool: str, agreement: Agreement) -> Table:
     note = (
         f"{agreement.total:.0f} pairs of documents by the orders that people ended with; rows: one "
         "assessor, columns: the other"
     )
     title = f"Agreement of derived orders, {METHODS[tool]}"
-    return StudyTable(title, ["", *SIGNS], agreement.rows(), note)
+    return Table(["", *SIGNS], agreement.rows(), title, note)
 
 
-def _summary_table(found: Study) -> StudyTable:
+def _summary_table(found: Study) -> Table:
     head = ["", *(METHODS[tool] for tool in found.derived), "difference", "test"]
     names = {
         "overall": "overall", "without_ties": "without ties", "chance": "by chance",
@@ -257,10 +237,10 @@ def _summary_table(found: Study) -> StudyTable:
             " The test takes pairs as independent, and those of one query are not;"
             " intervals are over queries."
         )
-    return StudyTable("Agreement of derived orders, all", head, rows, note.strip())
+    return Table(head, rows, "Agreement of derived orders, all", note.strip())
 
 
-def _consistency_table(found: Study) -> StudyTable:
+def _consistency_table(found: Study) -> Table:
     repeats, bias = found.repeats, found.bias
     rows = [
         [
@@ -272,7 +252,7 @@ def _consistency_table(found: Study) -> StudyTable:
         ["circular triads", *_share(found.triads.complete, found.triads.share)],
     ]
     note = f"left against right: p = {bias.p:.3f}" if bias.share.total else ""
-    return StudyTable("Consistency", ["", "number", "share"], rows, note)
+    return Table(["", "number", "share"], rows, "Consistency", note)
 
 
 def _share(number: int, value: float) -> list[str]:

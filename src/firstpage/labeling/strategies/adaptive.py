@@ -1,9 +1,12 @@
-"""The adaptive strategy: a belief about utilities, and always the question that tells most."""
+"""The adaptive strategy: a belief about utilities, and always the question that tells most.
+
+`Refined` spends such questions near the k-th place after another strategy is done.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
 from math import ceil, log2
 from typing import ClassVar
@@ -18,7 +21,9 @@ from firstpage.labeling.strategies.strategy import (
     Answer,
     Asked,
     Compare,
+    Question,
     Questions,
+    Strategy,
     Task,
     TopK,
     tied_runs,
@@ -194,3 +199,40 @@ class Thought:
         if spent or state.sure(task.top, how.confidence):
             return None
         return state.next(task.top)
+
+
+@dataclass(frozen=True)
+class Refined:
+    """`base` finds a top k; `extra` questions then go where they tell most, repeats included.
+
+    The result is what fits all answers best, so an early slip can be mended.
+    """
+
+    base: Strategy
+    extra: int = 20
+
+    def __post_init__(self) -> None:
+        number(self, "extra", low=0, whole=True)
+
+    def questions(self, task: Task) -> Questions:
+        """Those of the base, then the extra ones."""
+        asked: list[Asked] = []
+        found = yield from noting(self.base.questions(task), asked)
+        if not self.extra:
+            return found
+        past = (*task.past, *asked)
+        more = Adaptive(budget=len(past) + self.extra, confidence=None)
+        return (yield from more.questions(replace(task, past=past)))
+
+
+def noting(questions: Questions, asked: list[Asked]) -> Generator[Question, Answer, TopK]:
+    """The same questions; what is answered goes into `asked`."""
+    try:
+        question = next(questions)
+        while True:
+            answer = yield question
+            asked.append((question, answer))
+            question = questions.send(answer)
+    except StopIteration as end:
+        found: TopK = end.value
+        return found

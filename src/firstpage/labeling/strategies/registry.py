@@ -6,8 +6,7 @@ from typing import Any
 
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.adaptive import Adaptive
-from firstpage.labeling.strategies.every import EveryPair
-from firstpage.labeling.strategies.grades import FiveGrade
+from firstpage.labeling.strategies.exhaustive import EveryPair, FiveGrade
 from firstpage.labeling.strategies.sorting import (
     Heap,
     HeapClosure,

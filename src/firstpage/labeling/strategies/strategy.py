@@ -1,4 +1,4 @@
-"""What a strategy is: an ordinary algorithm that yields its questions and receives answers.
+"""What a strategy is, and a run of one: an algorithm that yields questions and receives answers.
 
 Documents are the numbers 0 .. n-1 in here; sessions know their names.
 """
@@ -166,3 +166,57 @@ class Strategy(Protocol):
     def questions(self, task: Task) -> Questions:
         """Ask until the top k is known."""
         ...
+
+
+class Run(Protocol):
+    """What a session needs of a strategy at work; `found` once nothing is open."""
+
+    @property
+    def open(self) -> Question | None: ...
+
+    @property
+    def found(self) -> TopK | None: ...
+
+    def answer(self, answer: Answer) -> None:
+        """Answer what is open."""
+        ...
+
+    def ahead(self, answer: Answer) -> Question | None:
+        """What would be open after this answer."""
+        ...
+
+
+class Steps:
+    """Any strategy: its generator, and the answers that led where it stands."""
+
+    def __init__(self, how: Strategy, task: Task) -> None:
+        self._how, self._task = how, task
+        self._given: list[Answer] = []
+        self._steps = how.questions(task)
+        self.open: Question | None = None
+        self.found: TopK | None = None
+        self._go(None)
+
+    def answer(self, answer: Answer) -> None:
+        """Answer what is open."""
+        self._given.append(answer)
+        self._go(answer)
+
+    def ahead(self, answer: Answer) -> Question | None:
+        """A generator cannot be copied, so the way is gone again."""
+        other = Steps(self._how, self._task)
+        for given in [*self._given, answer]:
+            other.answer(given)
+        return other.open
+
+    def _go(self, answer: Answer | None) -> None:
+        try:
+            self.open = next(self._steps) if answer is None else self._steps.send(answer)
+        except StopIteration as end:
+            self.open, self.found = None, end.value
+
+
+def begin(how: Strategy, task: Task) -> Run:
+    """Set a strategy to work; one that can look ahead by itself does so."""
+    started: Run = how.begin(task) if hasattr(how, "begin") else Steps(how, task)
+    return started

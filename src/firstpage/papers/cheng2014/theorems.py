@@ -77,13 +77,13 @@ def iterations(data: Data, C: float, epsilon: float, most: int = 20_000) -> int:
     return most
 
 
-def one_slack_bound(data: Data, C: float, epsilon: float, greatest: float = 1.0) -> float:
-    """Joachims, Finley and Yu's; it is stated for epsilon up to 4 R^2 C."""
+def one_slack_bound(data: Data, C: float, epsilon: float) -> float:
+    """Joachims, Finley and Yu's; it is stated for epsilon up to 4 R^2 C; D is 1."""
     curve = 4 * data.longest**2 * C
-    return float(max(np.ceil(np.log2(greatest / curve)), 0.0) + np.ceil(4 * curve / epsilon))
+    return float(max(np.ceil(np.log2(1.0 / curve)), 0.0) + np.ceil(4 * curve / epsilon))
 
 
-def counted(rng: np.random.Generator, samples: int) -> list[tuple[float, float, int, float]]:
+def counted(rng: np.random.Generator) -> list[tuple[float, float, int, float]]:
     """(C, epsilon, iterations, bound) over a grid."""
     data = made(rng)
     return [
@@ -96,7 +96,7 @@ def counted(rng: np.random.Generator, samples: int) -> list[tuple[float, float, 
 
 def halts(rng: np.random.Generator, samples: int) -> Result:
     """iterations <= bound everywhere; and how they really grow as epsilon falls."""
-    rows = counted(rng, samples)
+    rows = counted(rng)
     over = [row for row in rows if row[2] > row[3]]
     numbers = {
         "runs": len(rows), "over the bound": len(over),
@@ -117,7 +117,7 @@ def _growth(rows: list[tuple[float, float, int, float]], C: float) -> float:
 
 def quadratic(rng: np.random.Generator, samples: int) -> Result:
     """iterations * epsilon^2 does not grow as epsilon falls."""
-    rows = counted(rng, samples)
+    rows = counted(rng)
     worst = 0.0
     for C in COSTS:
         held = [count * e**2 for cost, e, count, _ in rows if cost == C]

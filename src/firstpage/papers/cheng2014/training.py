@@ -15,7 +15,7 @@ import numpy as np
 
 from firstpage.aggregation.aggregate import aggregate
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.supervised_kemeny import Credit, SupervisedKemeny
+from firstpage.aggregation.methods import Credit, SupervisedKemeny
 from firstpage.aggregation.weights import supervised_weights
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold

@@ -16,13 +16,13 @@ from firstpage.papers.niu2012.learned import (
     LETOR,
     METHODS,
     PENALTIES,
+    STUDY,
     WEAK,
     at_half,
     boosted,
     ten,
 )
 from firstpage.papers.niu2012.printed import GAINS, LETOR_MQ2008, TOP_K
-from firstpage.papers.niu2012.truths import STUDY
 from firstpage.papers.study.claims import RARE, alike, every, greater, reaches
 from firstpage.papers.study.letor_protocol import FOLDS
 from firstpage.papers.study.study import Cells, Claim, Entry, Grid, Row, Verdict, Work

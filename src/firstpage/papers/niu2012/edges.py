@@ -18,9 +18,8 @@ import numpy as np
 
 from firstpage.measures.evaluate import evaluate
 from firstpage.papers.niu2012 import learned
-from firstpage.papers.niu2012.learned import ALL_BETAS, WEAK, boosted
+from firstpage.papers.niu2012.learned import ALL_BETAS, WEAK, boosted, called, letor_parts
 from firstpage.papers.niu2012.printed import TOP_K
-from firstpage.papers.niu2012.truths import called, letor_parts
 from firstpage.papers.study.claims import greater
 from firstpage.papers.study.letor_protocol import FOLDS, rows_of, seed_of
 from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Grid, Row, Work

@@ -1,10 +1,29 @@
-"""Tables 1 to 3 with simulated people: what labelling costs, and how far two of them agree."""
+"""Tables 1 to 3: what labeling costs, and how far two people agree, simulated and recorded.
+
+Simulated assessors agree as those of Niu et al. (2012) did, and label as in section 4.1.
+
+Recorded votes are of about 33 texts a topic, every pair judged by five people.  The heap asks, and
+somebody who judged that pair answers.  A "person" there is one vote of each pair, so several
+people; two of them share no vote.  Nobody graded these texts.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+
 import numpy as np
 
-from firstpage.labeling.simulation.simulate import drive
+from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows
+from firstpage.errors import DataError
+from firstpage.labeling.planning.assignment import make_assignment
+from firstpage.labeling.planning.tasks import Assignment
+from firstpage.labeling.simulation.simulate import Respond, drive
+from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.statistics.agreement import (
     Agreement,
     by_query,
@@ -16,12 +35,83 @@ from firstpage.labeling.statistics.effort import SECONDS
 from firstpage.labeling.statistics.records import Labels
 from firstpage.labeling.statistics.relations import top_labels
 from firstpage.labeling.strategies.registry import strategy
-from firstpage.labeling.strategies.strategy import Answer, Grade, Question, Task
-from firstpage.papers.niu2012.assessors import DOCUMENTS, QUERIES, Crowd, K, by_pairs, plan
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Question, Task
 from firstpage.papers.niu2012.printed import SIGNS
 from firstpage.papers.study.letor_protocol import seed_of
 from firstpage.papers.study.study import Row
 from firstpage.types import Floats
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How people see: `noise` is the sd of a utility (itself of sd 1), `jitter` that of the lines.
+
+    `lines` between grades are quantiles of a query's utilities.
+    """
+
+    noise: float = 0.5
+    jitter: float = 0.35
+    lines: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
+
+    def __post_init__(self) -> None:
+        if self.noise < 0 or self.jitter < 0:
+            raise DataError("noise and jitter must be numbers from 0 on.")
+        if list(self.lines) != sorted(self.lines) or not all(0 <= x <= 1 for x in self.lines):
+            raise DataError(f"lines must ascend between 0 and 1; got {self.lines}.")
+
+    def seen(self, utility: Floats, rng: np.random.Generator) -> Floats:
+        """One person's view of the documents."""
+        return utility + self.noise * rng.standard_normal(len(utility))
+
+    def grades(self, utility: Floats, rng: np.random.Generator) -> Floats:
+        """One person's grades, 0 the worst; the lines move together."""
+        lines = np.quantile(utility, self.lines) + self.jitter * rng.standard_normal()
+        return np.digitize(self.seen(utility, rng), lines).astype(np.float64)
+
+
+QUERIES, DOCUMENTS, K, FOLDS = 50, 50, 10, 5
+PEOPLE = ("U1", "U2", "U3", "U4", "U5")
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """What two people found of a query, one by each tool."""
+
+    top: tuple[int, ...]  # documents, the best first
+    grades: Floats
+    asked: int
+
+
+def plan(queries: Sequence[str], replicates: int, seed: int) -> Assignment:
+    """U_i does fold i with pairs and fold i + 1 with grades; a second time shifted by two."""
+    return make_assignment(queries, PEOPLE, folds=FOLDS, replicates=replicates, seed=seed)
+
+
+def assignment(queries: Sequence[str], replicates: int, seed: int) -> dict[str, str]:
+    """The fold of each query, by the name of who labels its top."""
+    found = plan(queries, replicates, seed)
+    return {t.query: t.assessor for t in found.tasks if t.tool == "pairs" and t.replicate == 0}
+
+
+def labelled(crowd: Crowd, utility: Floats, rng: np.random.Generator) -> Labelled:
+    """A query judged by one person with pairs, and by another one with grades."""
+    top, asked = by_pairs(crowd.seen(utility, rng), "heap", int(rng.integers(2**31)))
+    return Labelled(top, crowd.grades(utility, rng), asked)
+
+
+def by_pairs(view: Floats, how: str, seed: int, k: int = K) -> tuple[tuple[int, ...], int]:
+    """The top k that a strategy finds with a person of this view, and how many pairs it asks."""
+    end = drive(strategy(how), Task(len(view), k, seed), _sure(view))[0]
+    return end.found.order, end.asked
+
+
+def _sure(view: Floats) -> Respond:
+    def respond(question: Question) -> Answer:
+        assert isinstance(question, Compare)
+        return Answer(int(np.sign(view[question.first] - view[question.second])))
+
+    return respond
+
 
 SIMULATED = "simulated"
 TOOLS = {"pairs": "top-k", "grades": "graded"}
@@ -138,3 +228,99 @@ def _results(rng: np.random.Generator, graders: Crowd) -> dict[tuple[str, str, s
         else:
             found[key] = dict(zip(names, graders.grades(worth, rng).tolist(), strict=True))
     return found
+
+
+VOTED = "UKPConvArg1"
+TIMES = ("worker", "accept_time", "submit_time")
+Answers = dict[tuple[int, int], int]
+
+
+@lru_cache(maxsize=1)
+def _topics(folder: str) -> list[Votes]:
+    return read_votes(Path(folder) / "votes.csv")
+
+
+def voted_effort(rng: np.random.Generator, strategies: list[str], folder: str) -> list[Row]:
+    """Judgments a topic, answered by votes; and by nobody in doubt, for the same numbers."""
+    asked: dict[tuple[str, str], list[float]] = {}
+    texts = [len(topic.documents) for topic in _topics(folder)]
+    for topic in _topics(folder):
+        seed, n = seed_of(rng), len(topic.documents)
+        view = rng.standard_normal(n)
+        for how in strategies:
+            task = Task(n, K, seed)
+            count = drive(strategy(how), task, topic.judge(rng))[0].asked
+            asked.setdefault((VOTED, how), []).append(count)
+            sure = by_pairs(view, how, seed)[1]
+            asked.setdefault((f"as many texts as {VOTED}", how), []).append(sure)
+    found: list[Row] = [
+        {"data": data, "tool": how, "measure": "judgments", "value": float(np.mean(counts)),
+         "queries": counts}
+        for (data, how), counts in asked.items()
+    ]  # fmt: skip
+    each: Row = {"data": VOTED, "tool": "all", "measure": "texts", "value": float(np.mean(texts))}
+    return [*found, {**each, "queries": texts}]
+
+
+def seconds(rng: np.random.Generator, folder: str) -> list[Row]:
+    """The median of the seconds between accepting and submitting a sheet, by its pairs."""
+    path = Path(folder) / "votes.csv"
+    sheets: dict[tuple[str, ...], int] = {}
+    with path.open("rb") as stream:
+        for where, row in csv_rows(str(path), stream, NO_LIMITS):
+            if any(name not in row for name in TIMES):
+                raise DataError(f"{where}: lacks {', '.join(TIMES)}.")
+            key = tuple(row[name] for name in TIMES)
+            sheets[key] = sheets.get(key, 0) + 1
+    spent = [(_time(end) - _time(start)) / n for (_, start, end), n in sheets.items()]
+    return [
+        {"data": VOTED, "tool": "pairs on a sheet", "measure": "seconds", "value": median(spent)}
+    ]
+
+
+def _time(text: str) -> float:
+    """`2016-01-31 16:53:19.0 UTC` in seconds."""
+    try:
+        return datetime.fromisoformat(text[:19]).timestamp()
+    except ValueError:
+        raise DataError(f"{text!r} is no time such as 2016-01-31 16:53:19.") from None
+
+
+def voted_agreement(rng: np.random.Generator, folder: str) -> list[Row]:
+    """Table 2: the top-k labels of two "persons", and beside them their votes themselves."""
+    tops, votes = [], []
+    for topic in _topics(folder):
+        one, other = _persons(topic, rng)
+        tops.append(Agreement.of(_labels(topic, one, rng), _labels(topic, other, rng)))
+        both = np.array([[answers[pair] for pair in one] for answers in (one, other)])
+        votes.append(Agreement.between(*both))
+    found = []
+    for tool, each in (("top-k", tops), ("pairs", votes)):
+        whole = Agreement(np.sum([table.counts for table in each], axis=0))
+        found += agreed(whole, each, VOTED, "votes", tool)
+    return found
+
+
+def _persons(topic: Votes, rng: np.random.Generator) -> tuple[Answers, Answers]:
+    """Two different votes of every pair that has two."""
+    drawn = {
+        pair: rng.choice(votes, 2, replace=False).tolist()
+        for pair, votes in topic.outcomes.items()
+        if len(votes) > 1
+    }
+    return {pair: two[0] for pair, two in drawn.items()}, {p: two[1] for p, two in drawn.items()}
+
+
+def _labels(topic: Votes, answers: Answers, rng: np.random.Generator) -> dict[str, float]:
+    task = Task(len(topic.documents), K, seed_of(rng))
+    top = drive(strategy("heap"), task, _answering(answers))[0].found
+    return dict(zip(topic.documents, map(float, top.labels(K)), strict=True))
+
+
+def _answering(answers: Answers) -> Respond:
+    def respond(question: Question) -> Answer:
+        assert isinstance(question, Compare)
+        outcome = answers.get(question.pair, 0)
+        return Answer(outcome if question.first < question.second else -outcome)
+
+    return respond

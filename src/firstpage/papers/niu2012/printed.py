@@ -91,7 +91,6 @@ AGREEMENT = {
 }
 OVERALL = {"top-k": 0.745, "graded": 0.547}
 WITHOUT_TIES = {"top-k": 0.897, "graded": 0.831}
-CHI_SQUARED = {"overall": 420.7, "without ties": 28.5}
 
 # LETOR 4.0's baselines on MQ2008, NDCG@10 by its own tool: the mean over five test folds.
 LETOR_MQ2008 = {

@@ -110,12 +110,11 @@ def _chance(apart: Floats) -> float:
     n, mean = len(apart), float(apart.mean())
     if n < 2:
         return float("nan")
-    error = float(apart.std(ddof=1)) / np.sqrt(n)
-    if error <= 1e-12:
+    if float(apart.std(ddof=1)) / np.sqrt(n) <= 1e-12:
         return 0.5 if abs(mean) <= 1e-12 else float(mean < 0)
-    from scipy.stats import t
+    from scipy.stats import ttest_1samp
 
-    return float(t.sf(mean / error, n - 1))
+    return float(ttest_1samp(apart, 0.0, alternative="greater").pvalue)
 
 
 def _verdict(chance: float) -> Verdict:

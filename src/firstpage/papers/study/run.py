@@ -2,29 +2,41 @@
 
 Random numbers depend on the first seed, the work's stream and the number of the run alone, so
 neither the order nor the number of processes changes a digit.
+
+Finished runs are kept on disk: what was done once is not done again, also after a kill.  A run is a
+small JSON file, written beside its place and renamed.  Its folder is named after the code and the
+versions that made it, its name after everything else the numbers depend on.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import platform
+import shutil
 import signal
 import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from firstpage.data.io.json_files import digest
 from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.papers.study.cache import Shelf, shelf, versions
-from firstpage.papers.study.sources import SOURCES, fingerprint, missing
+from firstpage.folders import cache_folder, replacing
+from firstpage.papers.study.registry import SOURCES, fingerprint, missing
 from firstpage.papers.study.study import (
     Cells,
     Claim,
@@ -36,8 +48,79 @@ from firstpage.papers.study.study import (
     Work,
     cells_of,
 )
+from firstpage.types import Progress
 
-Tick = Callable[[int, int], None]
+FORMAT = 1
+OLD = 30 * 86400.0  # seconds after which what other code made is thrown away
+LIBRARIES = ("numpy", "scipy", "numba")
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The place of one study's runs, made by one state of the code."""
+
+    folder: Path
+
+    def path(self, key: Sequence[Any]) -> Path:
+        return self.folder / f"{digest(key)[:32]}.json"
+
+    def load(self, key: Sequence[Any]) -> dict[str, Any] | None:
+        """What is kept under a key; None where there is nothing, or something damaged."""
+        try:
+            kept = json.loads(self.path(key).read_text())
+        except (OSError, ValueError):
+            return None
+        return kept if _whole(kept) else None
+
+    def save(self, key: Sequence[Any], value: dict[str, Any]) -> None:
+        """Keep a run; where nothing can be written, nothing is, and nobody is bothered."""
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with replacing(self.path(key)) as draft:
+                draft.write_text(json.dumps(value))
+
+
+def _whole(kept: Any) -> bool:
+    """Rows, at least one, each with a number."""
+    rows = kept.get("rows") if isinstance(kept, dict) else None
+    return (
+        isinstance(rows, list)
+        and bool(rows)
+        and all(isinstance(row, dict) and isinstance(row.get("value"), int | float) for row in rows)
+    )
+
+
+def shelf(study: str, rooms: Sequence[str]) -> Shelf:
+    """The shelf for the code as it stands."""
+    base = cache_folder() / "studies" / study
+    found = Shelf(base / code_digest(rooms))
+    _sweep(base, found.folder)
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers come from."""
+    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+
+
+def code_digest(rooms: Sequence[str]) -> str:
+    """Changes with the sources of these packages and modules, and with the libraries' versions."""
+    told = hashlib.sha256(json.dumps([FORMAT, versions()], sort_keys=True).encode())
+    for room in rooms:
+        module = import_module(room)
+        assert module.__file__ is not None
+        file = Path(module.__file__)
+        for source in sorted(file.parent.rglob("*.py")) if file.stem == "__init__" else [file]:
+            told.update(source.name.encode() + b"\0" + source.read_bytes())
+    return told.hexdigest()[:16]
+
+
+def _sweep(base: Path, own: Path) -> None:
+    """Runs of other code go when they are old."""
+    with suppress(OSError):
+        for folder in base.iterdir():
+            if folder != own and time.time() - folder.stat().st_mtime > OLD:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -99,7 +182,7 @@ def merged(every: Sequence[Reproduction]) -> dict[str, Any]:
 
 
 def reproduce(
-    study: Study, entries: Sequence[Entry], plan: Plan, tick: Tick | None = None
+    study: Study, entries: Sequence[Entry], plan: Plan, progress: Progress | None = None
 ) -> Reproduction:
     """Do what is not done yet, and judge the claims."""
     lost = {entry.name: missing(entry.needs, plan.data) for entry in entries}
@@ -110,7 +193,7 @@ def reproduce(
     }
     kept, fresh = _done(
         [t for works in tasks.values() for runs in works for t in runs],
-        shelf(study.name, study.rooms), plan, tick,
+        shelf(study.name, study.rooms), plan, progress,
     )  # fmt: skip
 
     def rows(task: Task) -> list[Row]:
@@ -165,13 +248,13 @@ def _tasks(work: Work, plan: Plan, folders: dict[str, tuple[Path, str]]) -> Iter
 
 
 def _done(
-    tasks: Sequence[Task], place: Shelf, plan: Plan, tick: Tick | None
+    tasks: Sequence[Task], place: Shelf, plan: Plan, progress: Progress | None
 ) -> tuple[dict[str, dict[str, Any]], int]:
     """What every task gave, by its key; figures that share work share its runs."""
     every = {repr(task.key): task for task in tasks}
     kept = {} if plan.again else _kept(every, place)
     left = [task for key, task in every.items() if key not in kept]
-    tell = tick or (lambda done, total: None)
+    tell = progress or (lambda done, total: None)
     tell(len(kept), len(every))
     for task, value in _results(left, plan.jobs):
         place.save(task.key, value)

@@ -19,6 +19,18 @@ from firstpage.types import Floats
 
 Row = dict[str, Any]  # labels, "value", and perhaps "queries"
 NUMBERS = ("value", "queries")
+SPELLED = {  # names of works whose functions moved since
+    "lan2013.lists:curves": "lan2013.tails:curves",
+    "niu2012.labeling:seconds": "niu2012.voted:seconds",
+    "niu2012.labeling:voted_agreement": "niu2012.voted:agreement",
+    "niu2012.labeling:voted_effort": "niu2012.voted:effort",
+    "zhou2013.news:editors": "zhou2013.active:editors",
+    "zhou2013.news:real_lists": "zhou2013.active:real_lists",
+    "zhou2013.news:simulated": "zhou2013.active:simulated",
+    "zhou2013.worlds:noisy": "zhou2013.web:noisy",
+    "zhou2013.worlds:web_by_difference": "zhou2013.web:by_difference",
+    "zhou2013.worlds:web_learning": "zhou2013.web:learning",
+}
 Verdict = Literal["holds", "does not hold", "cannot be tested"]
 
 
@@ -51,8 +63,10 @@ class Work:
         It is spelled as it was when the figures of docs/papers were made, so that they come again.
         """
         name = f"{self.do.__module__}:{self.do.__qualname__}"
-        spelled = name.replace("firstpage.papers.", "firstpage.studies.")
-        return spelled.replace(".labeling:", ".labelling:")
+        if not name.startswith("firstpage.papers."):
+            return name
+        own = name.removeprefix("firstpage.papers.")
+        return "firstpage.studies." + SPELLED.get(own, own.replace(".labeling:", ".labelling:"))
 
 
 @dataclass(frozen=True)

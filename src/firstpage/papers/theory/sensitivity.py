@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 
 from firstpage.losses.loss import Loss
-from firstpage.papers.theory.spaces import before, changes_top, depth, orders, swapped
-from firstpage.papers.theory.surrogates import Phi, Surrogate, surrogate
+from firstpage.papers.theory.spaces import (
+    Phi,
+    Surrogate,
+    before,
+    changes_top,
+    depth,
+    orders,
+    surrogate,
+    swapped,
+)
 from firstpage.types import Array, Bools, Floats
 
 LINES = 12
@@ -28,13 +36,13 @@ class Kink:
     jump: float
 
 
-def kink(phi: Surrogate, rng: np.random.Generator, lines: int = LINES) -> Kink | None:
+def kink(phi: Surrogate, rng: np.random.Generator) -> Kink | None:
     """A corner of the loss of some order, if a search finds one.
 
     A smooth function's slope changes the less the nearer one looks; at a corner it does not.
     Lines keep clear of scores that are all 0, where a cosine has no value.
     """
-    for _ in range(lines):
+    for _ in range(LINES):
         start, way = 3 * rng.normal(size=phi.n), rng.normal(size=phi.n)
         order = int(rng.integers(len(phi.values(start))))
 

@@ -18,7 +18,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.io.json_files import Kind, digest, write_json
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step, Watcher
-from firstpage.rankers.fit.record import fingerprint, versions
+from firstpage.rankers.fit.record import versions
 from firstpage.solvers.watch import Found, Watch
 from firstpage.types import Floats
 
@@ -136,7 +136,7 @@ def belongs(
         "parameters": {k: plain_parameter(v) for k, v in given if k not in INDIFFERENT},
         "data": [data["sha256"], *[digest({"w": w.tolist()}) for w in weights if w is not None]],
         "warm start": None if start is None else digest({"w": np.asarray(start).tolist()}),
-        "validation data": None if valid is None else fingerprint(valid)["sha256"],
+        "validation data": None if valid is None else valid.sha256(),
     }
 
 

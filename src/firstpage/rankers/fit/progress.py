@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.measures.conventions import convention
-from firstpage.measures.lists import rank_lists
-from firstpage.measures.measure import Measure
+from firstpage.measures.measure import Measure, convention, rank_lists
 from firstpage.types import Floats
 
 PATIENCE = 50

@@ -14,7 +14,7 @@ from firstpage.losses.loss import Loss
 from firstpage.measures.measure import Measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
 from firstpage.rankers.fit.progress import PATIENCE, Step, Watcher
-from firstpage.rankers.fit.record import fingerprint, fit_record, versions
+from firstpage.rankers.fit.record import fit_record, versions
 from firstpage.rankers.fit.training_data import Training
 from firstpage.rankers.sharded.data import IN_MEMORY, Spread
 from firstpage.scorers.scorer import Scoring
@@ -112,7 +112,7 @@ def fit_result(
     best = watcher.best if watcher.keep or interrupted else None
     record = {
         "data": request.training.fingerprint(),
-        "validation": None if request.valid is None else fingerprint(request.valid),
+        "validation": None if request.valid is None else request.valid.fingerprint(),
         "measure": str(request.measure),
         **fit_record(iterations, value, converged, interrupted, best, watcher.history, gap),
         "seed": request.seed,

@@ -18,7 +18,6 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.scoring.linear import zero_sum
 from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.record import fingerprint
 from firstpage.solvers.objective import Objective
 from firstpage.types import Floats, Ints
 
@@ -51,7 +50,7 @@ class Training:
         return replace(self, query_weights=shares)
 
     def fingerprint(self) -> dict[str, Any]:
-        return fingerprint(self.data)
+        return self.data.fingerprint()
 
     def close(self) -> None:
         """Nothing is held elsewhere."""
@@ -167,7 +166,7 @@ def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
     alike = (len(train), train.n_docs, train.n_features) == (
         len(valid), valid.n_docs, valid.n_features,
     )  # fmt: skip
-    if alike and fingerprint(train)["sha256"] == fingerprint(valid)["sha256"]:
+    if alike and train.sha256() == valid.sha256():
         warnings.warn(SAME, FirstpageWarning, stacklevel=5)
         return
     both = shared_queries(train, valid)

@@ -18,9 +18,7 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.losses.registry import LOSSES, loss
-from firstpage.measures.conventions import convention
-from firstpage.measures.lists import rank_lists
-from firstpage.measures.measure import Measure
+from firstpage.measures.measure import Measure, convention, rank_lists
 from firstpage.measures.registry import Named
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.composed import Composed

@@ -7,9 +7,7 @@ import numpy as np
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.measures.graded import top_sums
-from firstpage.measures.conventions import convention
-from firstpage.measures.lists import SHORT, rank_lists
-from firstpage.measures.measure import Measure
+from firstpage.measures.measure import SHORT, Measure, convention, rank_lists
 from firstpage.types import Bools, Floats, Ints
 
 DUST = 1e-12  # differences of a measure that are rounding

@@ -14,8 +14,7 @@ from typing import Any
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import choose
 from firstpage.dcglearn.advice import FEWEST
-from firstpage.web.analysis.compared import Grades, lists_of
-from firstpage.web.analysis.measure import Learned, learned
+from firstpage.web.analysis.measure import Grades, Learned, learned, lists_of
 from firstpage.web.store import projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
@@ -42,21 +41,21 @@ def following(tx: Tx, project: Project, mine: Sequence[TaskRow]) -> Choice:
     waiting = [task for task in mine if task.state == "open"]
     if begun or not waiting:
         return Choice(begun[0] if begun else None)
-    if project.options["choose"] == ORDER or waiting[0].tool != "lists":
+    if project.options.choose == ORDER or waiting[0].tool != "lists":
         return Choice(waiting[0].id)
     found = learned(tx, project)
     why = held_up(project, found)
     if why is None:
         pairs = list(_open(tx, project, waiting))
-        row = _most_teaching(found, [pair for _, pair in pairs], project.options["choose"])
+        row = _most_teaching(found, [pair for _, pair in pairs], project.options.choose)
         if row is not None:
-            return Choice(pairs[row][0], project.options["choose"])
+            return Choice(pairs[row][0], project.options.choose)
     return Choice(waiting[0].id, ORDER, why or ALIKE)
 
 
 def held_up(project: Project, found: Learned) -> str | None:
     """Why queries come in the order of work although another choice is wished; for leads."""
-    if project.options["choose"] == ORDER:
+    if project.options.choose == ORDER:
         return None
     if found.learner is None:
         return found.why
@@ -67,7 +66,7 @@ def held_up(project: Project, found: Learned) -> str | None:
 
 def told(project: Project, found: Learned) -> dict[str, Any]:
     """The same for a page or for JSON."""
-    wish = project.options["choose"]
+    wish = project.options.choose
     why = held_up(project, found)
     return {"wish": wish, "by": ORDER if why else wish, "why": why}
 
@@ -75,14 +74,14 @@ def told(project: Project, found: Learned) -> dict[str, Any]:
 def wish(tx: Tx, task: TaskRow, choices: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """Which of a query's open pairs comes next; None: as the strategy would."""
     project = projects.get(tx, task.project)
-    if project.options["choose"] == ORDER:
+    if project.options.choose == ORDER:
         return None
     found = learned(tx, project)
     if held_up(project, found) is not None:
         return None
     lists = lists_of(tx, project).get(task.query, {})
     pairs = [(lists.get(left, ()), lists.get(right, ())) for left, right in choices]
-    row = _most_teaching(found, pairs, project.options["choose"])
+    row = _most_teaching(found, pairs, project.options.choose)
     return None if row is None else choices[row]
 
 

@@ -1,10 +1,13 @@
-"""Effort and agreement of a project, as the statistics give them, for JSON."""
+"""How far a project is, and its effort and agreement, as the statistics give them, for JSON."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from firstpage.labeling.planning.tasks import listed
 from firstpage.labeling.statistics.effort import effort_by, learning_curve, outliers
 from firstpage.labeling.statistics.profiles import (
     AssessorProfile,
@@ -12,9 +15,102 @@ from firstpage.labeling.statistics.profiles import (
     query_profiles,
 )
 from firstpage.labeling.statistics.study import Study, adjusted_note, study
-from firstpage.web.analysis.records import records, results, sittings, skipped
+from firstpage.web.analysis.records import (
+    any_answer,
+    records,
+    results,
+    sittings,
+    skipped,
+    skipping_tasks,
+)
+from firstpage.web.store import assigning, projects, tasks, texts
+from firstpage.web.store.assigning import effort_of
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
+from firstpage.web.store.tasks import TaskRow
+
+STATES = ("open", "started", "done")
+
+
+def progress(tx: Tx, project: Project) -> dict[str, Any]:
+    """Return tasks by state and judgments so far: in all, by query, by assessor.
+
+    `problems` says what the deal as it is leaves uncovered, `idle` who is present without a task,
+    `not_judged` which queries are done and have no answer, since everything was skipped.
+    """
+    rows = tasks.of_project(tx, project.id)
+    skipping = skipping_tasks(tx, project)
+    skips = {task: sum(j.skipped for j in judged) for task, judged in skipping.items()}
+    empty = {task for task, judged in skipping.items() if not any_answer(judged)}
+    present = set(assigning.present_assessors(tx, project))
+    names = {r["person"]: r["name"] for r in projects.members(tx, project)}
+    by_query: dict[str, list[TaskRow]] = {
+        row["key"]: [] for row in texts.of_project(tx, project.id)
+    }
+    titles = {row["key"]: row["text"] for row in texts.of_project(tx, project.id)}
+    by_person: dict[int, list[TaskRow]] = {}
+    for row in rows:
+        by_query.setdefault(row.query_key, []).append(row)
+        by_person.setdefault(row.person, []).append(row)
+    not_judged = [
+        key
+        for key, mine in by_query.items()
+        if (done := [row.id for row in mine if row.state == "done"]) and empty.issuperset(done)
+    ]
+    dealt = assigning.current_plan(tx, project) if rows else None
+    return {
+        "state": project.state,
+        "all": _counted(rows, present, skips),
+        "queries": [
+            {"query": key, "text": titles.get(key, key), **_counted(mine, present, skips)}
+            for key, mine in by_query.items()
+        ],
+        "assessors": [
+            {
+                "person": person, "name": names.get(person, f"deleted-{person}"),
+                "departed": person not in present, **_counted(mine, present, skips),
+            }
+            for person, mine in by_person.items()
+        ],
+        "problems": [*_not_judged(not_judged), *([] if dealt is None else dealt.problems)],
+        "not_judged": not_judged,
+        "idle": [] if dealt is None else dealt.idle,
+    }  # fmt: skip
+
+
+def _not_judged(keys: Sequence[str]) -> list[str]:
+    if not keys:
+        return []
+    return [
+        f"Of {len(keys)} queries that are done, everything was skipped, so they have no truth: "
+        f"{listed(map(repr, keys))}. Their assessors can still answer (Look back), or others "
+        "judge them."
+    ]
+
+
+def _counted(
+    rows: list[TaskRow], present: Collection[int], skips: Mapping[int, int]
+) -> dict[str, Any]:
+    """Count tasks that cover a query by their state, and abandoned ones apart.
+
+    `judgments` are answers; `skipped_questions` have none.
+    """
+    skipped_questions = sum(skips.get(row.id, 0) for row in rows)
+    covering = [row for row in rows if tasks.covers(row, present)]
+    states = Counter(row.state for row in covering)
+    skipped = sum(row.state == "skipped" for row in rows)
+    remaining = 0.0
+    for row in covering:
+        if row.state in tasks.TO_DO:
+            whole = effort_of(row.setting, row.tool, row.n).judgments
+            remaining += max(1.0, whole - row.asked)
+    return {
+        "tasks": len(covering), **{state: states[state] for state in STATES}, "skipped": skipped,
+        "left_behind": sum(tasks.abandoned(row, present) for row in rows) - skipped,
+        "judgments": sum(row.asked for row in rows) - skipped_questions,
+        "skipped_questions": skipped_questions, "expected_left": remaining,
+    }  # fmt: skip
+
 
 ROUNDS = 400  # of a bootstrap that somebody waits for
 MAX_OUTLIERS = 50  # listed; all are counted

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import RowMapping, select
 
-from firstpage.labeling.session.events import Judged, Revised, Switched, Undone, from_dict
+from firstpage.labeling.session.events import Judged, from_dict, replay
 from firstpage.labeling.statistics.records import Record
 from firstpage.labeling.statistics.relations import top_labels
 from firstpage.web.store.connect import Tx
@@ -92,20 +92,7 @@ def _k(row: RowMapping, log: Sequence[RowMapping]) -> int:
 
 def standing(log: Sequence[RowMapping]) -> list[tuple[Judged, RowMapping]]:
     """Judgments that were not undone, as revised; each with the row that it came by."""
-    found: list[tuple[Judged, RowMapping]] = []
-    for row in log:
-        event = from_dict(row["event"])
-        if isinstance(event, Judged):
-            found.append((event, row))
-        elif isinstance(event, Undone):
-            found.pop()
-        elif isinstance(event, Revised):
-            old, came = found[event.at]
-            new = replace(old, outcome=event.outcome, bad=event.bad, skipped=False)
-            found[event.at] = (new, came)
-        else:
-            assert isinstance(event, Switched)
-    return found
+    return replay((from_dict(row["event"]), row) for row in log)
 
 
 def records(tx: Tx, project: Project, found: Sequence[Sitting] | None = None) -> list[Record]:

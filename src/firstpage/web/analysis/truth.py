@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from firstpage.labeling.belief.consensus import consensus
+from firstpage.labeling.belief.posterior_ranks import consensus
 from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Grade, Question
 from firstpage.web.analysis.records import Sitting, keys_by_query, sittings
 from firstpage.web.store import texts
@@ -52,9 +52,9 @@ class NotJudged:
     why: str = "not judged: everything was skipped"
 
 
-def truths(tx: Tx, project: Project, tool: str | None = None) -> list[Truth]:
-    """Every query that somebody judged under the tool, the project's own if none is named."""
-    return judged_queries(tx, project, tool)[0]
+def truths(tx: Tx, project: Project) -> list[Truth]:
+    """Return every query that somebody judged under the project's own tool."""
+    return judged_queries(tx, project)[0]
 
 
 def judged_queries(

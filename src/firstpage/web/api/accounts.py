@@ -23,11 +23,11 @@ from firstpage.web.security import (
     session_of,
     store_of,
 )
-from firstpage.web.store import deletion, invitations, logins, people, rights
+from firstpage.web.store import deletion, invitations, logins, people, projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
-from firstpage.web.store.state import NotThere
+from firstpage.web.store.sessions import NotThere
 
 router = APIRouter(tags=["people"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
@@ -121,6 +121,6 @@ def delete_data(
 def _managed(tx: Tx, by: Person, person: int) -> Person:
     """Somebody whom `by` may manage; for all others there is no such person."""
     whom = people.get(tx, person)
-    if whom is None or not rights.may_manage(tx, by, whom):
+    if whom is None or not projects.may_manage(tx, by, whom):
         raise NotThere("there is no such person.")
     return whom

@@ -11,7 +11,7 @@ from firstpage.web.api import bodies
 from firstpage.web.security import Admin, csrf_header, store_of
 from firstpage.web.store import audit, invitations
 from firstpage.web.store.logins import Login
-from firstpage.web.store.state import NotThere
+from firstpage.web.store.sessions import NotThere
 
 router = APIRouter(tags=["admin"])
 

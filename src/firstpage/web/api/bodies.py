@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from firstpage.web.store.options import Tool
+
 MAX_INT = 2**31 - 1  # of an id: what an INTEGER column of both databases stores
 
 
@@ -98,7 +100,7 @@ class ProjectBody(Body):
     slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9\-]{0,63}$")]
     title: Text = ""
     guidelines: Guidelines = ""
-    tool: Literal["pairs", "grades", "lists"] = "pairs"
+    tool: Tool = "pairs"
     setting: dict[str, Any] = {}
     options: dict[str, Any] = {}
 
@@ -106,7 +108,7 @@ class ProjectBody(Body):
 class ChangeBody(Body):
     title: Text | None = None
     guidelines: Guidelines | None = None
-    tool: Literal["pairs", "grades", "lists"] | None = None
+    tool: Tool | None = None
     setting: dict[str, Any] | None = None
     options: dict[str, Any] | None = None
 

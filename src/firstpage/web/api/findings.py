@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from firstpage.web.admission import AdmissionRoute
-from firstpage.web.analysis import choosing, figures, measure, progress, truth
+from firstpage.web.analysis import choosing, figures, measure, truth
 from firstpage.web.exports import make
 from firstpage.web.exports.notes import notes
 from firstpage.web.security import Lead, store_of
@@ -25,7 +25,7 @@ REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 def show_progress(request: Request, member: Lead) -> dict[str, Any]:
     """How far the project is, by query and by assessor."""
     with store_of(request).read() as tx:
-        return progress.progress(tx, member.project)
+        return figures.progress(tx, member.project)
 
 
 @router.get("/effort")

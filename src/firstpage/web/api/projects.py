@@ -138,4 +138,4 @@ def _shown(member: Member) -> dict[str, Any]:
     }  # fmt: skip
     if not member.leads:
         return dict(found)
-    return {**found, "setting": asdict(project.setting), "options": dict(project.options)}
+    return {**found, "setting": asdict(project.setting), "options": project.options.model_dump()}

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 
 from firstpage.report.page import page, paragraph
-from firstpage.report.table import Table
+from firstpage.table import Table
 
 HEAD = ("route", "what it does", "is sent", "answers")
 

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
 from firstpage.web.security import Lead, csrf_header, store_of
-from firstpage.web.store import assigning, audit, invitations, people, projects, rights
+from firstpage.web.store import assigning, audit, invitations, people, projects
 from firstpage.web.store.logins import Login
-from firstpage.web.store.state import NotThere
+from firstpage.web.store.sessions import NotThere
 
 router = APIRouter(tags=["team"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
@@ -35,7 +35,7 @@ def add_member(
     """
     with store_of(request).write() as tx:
         person, by = people.by_login(tx, body.login), login.person
-        if person is not None and not rights.may_add(tx, by, person, member.project):
+        if person is not None and not projects.may_add(tx, by, person, member.project):
             link = invitations.invite(tx, member.project, body.role, by, whom=person)
             return {"id": None, "joined": False, "link": asdict(link)}
         known = person or people.create(tx, body.login, body.name)

@@ -1,18 +1,58 @@
-"""Exports by name, for the API, the pages and the command line."""
+"""Exports by name, for the API, the pages and the command line: truth, measure, log, assignment."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 
+from firstpage.data.formats.letor_writer import BLANKS, check_name
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
 from firstpage.web.analysis.figures import studied
+from firstpage.web.analysis.measure import compared, learned
 from firstpage.web.analysis.truth import Truth, truths
-from firstpage.web.exports import log, measure, truth
+from firstpage.web.exports import log
 from firstpage.web.store import assigning, projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
+
+
+def measure_json(tx: Tx, project: Project) -> Iterator[str]:
+    """As `Utility.save` writes it; an error says why where there is none."""
+    found = learned(tx, project).known().to_dict()
+    yield json.dumps(found, indent=1, allow_nan=False) + "\n"
+
+
+def preferences(tx: Tx, project: Project) -> Iterator[str]:
+    """One judgment a line: grades from the first place on, null for what nobody has judged."""
+    for judgment in compared(tx, project):
+        yield json.dumps(asdict(judgment), ensure_ascii=False) + "\n"
+
+
+def truth_letor(truths: Sequence[Truth]) -> Iterator[str]:
+    """`label qid:query # docid = document`; features are for others to add."""
+    for truth in truths:
+        check_name(truth.query, "query id", "a LETOR file", BLANKS + "#")
+        for key in truth.documents:
+            check_name(key, "document id", "a LETOR file")
+            yield f"{truth.labels[key]} qid:{truth.query} # docid = {key}\n"
+
+
+def truth_qrels(truths: Sequence[Truth]) -> Iterator[str]:
+    """`query 0 document label`."""
+    for truth in truths:
+        check_name(truth.query, "query id", "a qrels file")
+        for key in truth.documents:
+            check_name(key, "document id", "a qrels file")
+            yield f"{truth.query} 0 {key} {truth.labels[key]}\n"
+
+
+def truth_jsonl(truths: Sequence[Truth]) -> Iterator[str]:
+    """One query a line: order, labels, tie groups, bad documents, confidence."""
+    for truth in truths:
+        yield json.dumps(asdict(truth), ensure_ascii=False, allow_nan=False) + "\n"
+
 
 Export = Callable[[Tx, Project], Iterator[str]]
 
@@ -49,13 +89,13 @@ def _truth(write: Callable[[list[Truth]], Iterator[str]]) -> Export:
 
 
 EXPORTS: dict[str, tuple[str, Export]] = {
-    "truth.letor": ("text/plain; charset=utf-8", _truth(truth.letor)),
-    "truth.qrels": ("text/plain; charset=utf-8", _truth(truth.qrels)),
-    "truth.jsonl": ("application/x-ndjson", _truth(truth.jsonl)),
+    "truth.letor": ("text/plain; charset=utf-8", _truth(truth_letor)),
+    "truth.qrels": ("text/plain; charset=utf-8", _truth(truth_qrels)),
+    "truth.jsonl": ("application/x-ndjson", _truth(truth_jsonl)),
     "log.jsonl": ("application/x-ndjson", lambda tx, p: log.jsonl(log.rows(tx, p))),
     "log.csv": ("text/csv; charset=utf-8", lambda tx, p: log.as_csv(log.rows(tx, p))),
     "report.html": ("text/html; charset=utf-8", report),
     "assignment.json": ("application/json", assignment),
-    "measure.json": ("application/json", measure.measure),
-    "preferences.jsonl": ("application/x-ndjson", measure.preferences),
+    "measure.json": ("application/json", measure_json),
+    "preferences.jsonl": ("application/x-ndjson", preferences),
 }

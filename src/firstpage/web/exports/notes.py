@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from firstpage.labeling.planning.tasks import listed
-from firstpage.web.analysis.compared import compared, skipped_lists
-from firstpage.web.analysis.measure import learned
+from firstpage.web.analysis.measure import compared, learned, skipped_lists
 from firstpage.web.analysis.truth import NotJudged, Truth, judged_queries
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx

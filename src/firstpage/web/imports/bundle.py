@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from firstpage.data.formats import row_reader
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits
 from firstpage.errors import DataError
-from firstpage.web.imports import known, rows, trec
-from firstpage.web.imports.known import Known
-from firstpage.web.imports.pace import PacedStream
+from firstpage.web.imports import rows, trec
 from firstpage.web.imports.pictures import Pictures
+from firstpage.web.imports.rows import Known
 from firstpage.web.store.texts import Query
+
+LONGEST_PAUSE = 0.1  # seconds
+
+
+class PacedStream:
+    """A binary stream that pauses before each read as long as its reader worked since the last.
+
+    The threads of a server share one interpreter.  A reader that never rests keeps half of it,
+    and every answer, which passes between threads some twenty times, waits for it each time.
+    """
+
+    def __init__(
+        self, stream: ByteStream, pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.thread_time,
+    ) -> None:  # fmt: skip
+        self._stream, self._pause, self._clock = stream, pause, clock
+        self._resumed = clock()
+
+    def read(self, size: int = -1) -> bytes:
+        """Pause, then read up to `size` bytes."""
+        self._pause(min(self._clock() - self._resumed, LONGEST_PAUSE))
+        self._resumed = self._clock()
+        return self._stream.read(size)
+
+    def seek(self, offset: int) -> int:
+        """Go to a position of the stream."""
+        return self._stream.seek(offset)
+
 
 DEPTH = 50
 SHOWN = 3  # names in a note; the others are counted
@@ -76,7 +104,7 @@ def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa
         found = rows.queries_from(_rows(sources.queries, limits, unread))
     if sources.topics is not None:
         found = trec.topics(sources.topics.name, sources.topics.stream, limits)
-    golds = known.golds_from(_rows(sources.golds, limits, unread)) if sources.golds else []
+    golds = rows.golds_from(_rows(sources.golds, limits, unread)) if sources.golds else []
     training = _training(sources, limits, unread)
     found, unnamed = _named(found)
     made, notes = _documents(sources, found, limits, unread)
@@ -95,7 +123,7 @@ def _training(sources: Sources, limits: ReadLimits, unread: rows.Unread) -> list
     file = sources.training
     if file is None:
         return []
-    return known.training_from(file.name, _rows(file, limits, unread), sources.pictures, unread)
+    return rows.training_from(file.name, _rows(file, limits, unread), sources.pictures, unread)
 
 
 def _empty_notes(queries: list[Query], training: list[Known]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, select, update
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import Setting
 from firstpage.web.imports.bundle import Bundle
-from firstpage.web.imports.known import Known
+from firstpage.web.imports.rows import Known
 from firstpage.web.store import audit, projects, texts
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.people import Person

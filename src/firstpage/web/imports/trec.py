@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterator
 from html import unescape
@@ -15,6 +14,7 @@ from firstpage.data.formats.row_reader import (
     json_rows,
     lines,
 )
+from firstpage.data.formats.trec import Qrels, Run, uploaded_rows
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import (
@@ -60,21 +60,11 @@ def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query
 def run(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
     """The documents of each query, the best first; their scores are what one believes of them."""
     found: Wanted = {}
-    for number, line in lines(name, stream, limits):
-        words = line.split()
-        if not words:
-            continue
-        if len(words) < 5:
-            raise DataError(
-                f"{name}:{number}: a run has 6 columns: query Q0 document rank score name."
-            )
-        score = _number(words[4])
-        if score is None:
-            raise DataError(f"{name}:{number}: the score {words[4]!r} is no number.")
-        mine = _of_query(found, f"{name}:{number}", words[0])
-        if words[2] in mine:
-            raise DataError(f"{name}:{number}: document {words[2]!r} comes twice in this query.")
-        mine[words[2]] = score
+    for where, query, document, score in uploaded_rows(Run, name, stream, limits):
+        mine = _of_query(found, where, query)
+        if document in mine:
+            raise DataError(f"{where}: document {document!r} comes twice in this query.")
+        mine[document] = score
     return {
         query: dict(sorted(docs.items(), key=lambda item: -(item[1] or 0.0)))
         for query, docs in found.items()
@@ -95,15 +85,10 @@ def _of_query(found: Wanted, where: str, query: str) -> dict[str, float | None]:
 def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[str, int]]:
     """Grades by query and document, for the items of lists."""
     found: dict[str, dict[str, int]] = {}
-    for number, line in lines(name, stream, limits):
-        words, where = line.split(), f"{name}:{number}"
-        if not words:
-            continue
-        if len(words) != 4:
-            raise DataError(f"{where}: qrels have 4 columns: query 0 document grade.")
-        mine, grade = found.setdefault(words[0], {}), grade_of(where, words[3])
-        if mine.setdefault(words[2], grade) != grade:
-            raise DataError(f"{where}: document {words[2]!r} has two grades in this query.")
+    for where, query, document, value in uploaded_rows(Qrels, name, stream, limits):
+        mine, grade = found.setdefault(query, {}), grade_of(where, value)
+        if mine.setdefault(document, grade) != grade:
+            raise DataError(f"{where}: document {document!r} has two grades in this query.")
     return found
 
 
@@ -291,11 +276,3 @@ def _docid(comment: str) -> str:
     if len(words) >= 3 and words[0].lower() == "docid" and words[1] == "=":
         return words[2]
     return words[0] if words else ""
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

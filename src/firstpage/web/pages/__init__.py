@@ -7,11 +7,11 @@ from fastapi.exception_handlers import http_exception_handler
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from firstpage.web.pages import dashboard, measure, people, setup, sign_in, texts, work
+from firstpage.web.pages import dashboard, people, setup, sign_in, work
 from firstpage.web.pages.rendering import Files, address, failed
 
 router = APIRouter(include_in_schema=False)
-for part in (sign_in, work, people, texts, dashboard, measure, setup):
+for part in (sign_in, work, people, dashboard, setup):
     router.include_router(part.router)
 
 

@@ -8,11 +8,14 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from firstpage.report import draw
-from firstpage.web.analysis import figures, progress, truth
+from firstpage.report.measure import drawn
+from firstpage.web.analysis import figures, truth
+from firstpage.web.analysis.choosing import told
+from firstpage.web.analysis.measure import learned
 from firstpage.web.api.bodies import Before
 from firstpage.web.exports import log
 from firstpage.web.exports.notes import truth_notes
-from firstpage.web.pages.rendering import PageRoute, render
+from firstpage.web.pages.rendering import PageRoute, render, sentence
 from firstpage.web.security import Lead, store_of
 from firstpage.web.store import audit, texts
 from firstpage.web.store.connect import Tx
@@ -45,7 +48,7 @@ MAX_COMMENTS = 500  # on one page; the log has all
 @router.get("/p/{slug}/dashboard")
 def dashboard(request: Request, member: Lead) -> Response:
     with store_of(request).read() as tx:
-        far = progress.progress(tx, member.project)
+        far = figures.progress(tx, member.project)
         cost = figures.effort(tx, member.project)
     return render(
         request, "lead/dashboard.html", member=member, progress=far, effort=cost,
@@ -57,7 +60,7 @@ def dashboard(request: Request, member: Lead) -> Response:
 def live(request: Request, member: Lead) -> Response:
     """The part of the dashboard that changes while people work."""
     with store_of(request).read() as tx:
-        far = progress.progress(tx, member.project)
+        far = figures.progress(tx, member.project)
     return render(request, "lead/progress.html", member=member, progress=far)
 
 
@@ -164,3 +167,33 @@ def _titles(tx: Tx, project: Project, keys: list[str]) -> dict[str, dict[str, An
             }
             found[row["key"]] = {"text": row["text"], "documents": docs}
     return found
+
+
+CHOICES = [  # the option, its name, and what comes next by it
+    ("order", "Order of work", "whatever is next in the order of work"),
+    ("simple-margin", "Simple margin", "the pair that the measure is least sure of"),
+    ("diverse", "Diverse", "the pair whose verdict may most easily turn round"),
+    ("committee", "Committee", "the pair that measures from parts of the judgments quarrel about"),
+]
+
+ADVICE = {
+    "stop": "More judgments hardly pay.",
+    "go on": "Go on judging.",
+    "unclear": "It is open whether more judgments pay.",
+    "too few": "Too few judgments to say whether more pay.",
+}
+
+
+@router.get("/p/{slug}/measure")
+def measure_page(request: Request, member: Lead) -> Response:
+    """Show the measure with its intervals, how it compares with DCG, and whether to go on."""
+    with store_of(request).read() as tx:
+        found = learned(tx, member.project)
+    choice = told(member.project, found)
+    return render(
+        request, "lead/measure.html", member=member, found=found, choice=choice,
+        words={name: words for name, _, words in CHOICES}, advice_words=ADVICE,
+        advice=sentence(found.advice) if found.advice else None,
+        comparison=sentence(found.comparison) if found.comparison else None,
+        pictures=Markup(drawn(found.utility, found.intervals)) if found.utility else None,
+    )  # fmt: skip

@@ -13,16 +13,7 @@ from firstpage.web.api.bodies import Before, Id
 from firstpage.web.pages.rendering import Form, PageRoute, field, go, render
 from firstpage.web.pages.setup import ready
 from firstpage.web.security import Admin, Lead, desk_of, store_of
-from firstpage.web.store import (
-    assigning,
-    audit,
-    deletion,
-    invitations,
-    people,
-    projects,
-    rights,
-    tasks,
-)
+from firstpage.web.store import assigning, audit, deletion, invitations, people, projects, tasks
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.invitations import Link
 from firstpage.web.store.people import Person
@@ -127,7 +118,7 @@ def _person(
 ) -> Response:
     with store_of(request).read() as tx:
         whom = _present(tx, member.project, person)
-        may = rights.may_manage(tx, member.person, whom)
+        may = projects.may_manage(tx, member.person, whom)
         work = tasks.of_person(tx, member.project, whom.id)
         rows = projects.members(tx, member.project)
     here = [r for r in rows if r["person"] == whom.id and r["left"] is None]
@@ -177,7 +168,7 @@ def _present(tx: Tx, project: Project, person: int) -> Person:
 
 def _managed(tx: Tx, member: Member, person: int) -> Person:
     whom = _present(tx, member.project, person)
-    if whom.id == member.person.id or not rights.may_manage(tx, member.person, whom):
+    if whom.id == member.person.id or not projects.may_manage(tx, member.person, whom):
         raise HTTPException(404, NOBODY)
     return whom
 

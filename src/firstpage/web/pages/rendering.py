@@ -23,8 +23,14 @@ from starlette.types import Scope
 from firstpage.errors import DataError, FirstpageError
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api.bodies import storable
-from firstpage.web.refusals import headers_of, status_of
-from firstpage.web.security import csrf_form, csrf_token, current_login, settings_of
+from firstpage.web.security import (
+    csrf_form,
+    csrf_token,
+    current_login,
+    headers_of,
+    settings_of,
+    status_of,
+)
 from firstpage.web.store.projects import Member
 
 FOLDER = Path(__file__).parents[1] / "static"

@@ -11,16 +11,17 @@ from starlette.datastructures import FormData
 from firstpage.errors import FirstpageError
 from firstpage.web import sign_in
 from firstpage.web.pages.rendering import Form, PageRoute, field, go, here, render, sentence
-from firstpage.web.refusals import headers_of, status_of
 from firstpage.web.security import (
     LoggedIn,
     MaybeLogin,
     device_of,
     drop_login_cookie,
     gate_of,
+    headers_of,
     let_in,
     network_of,
     session_of,
+    status_of,
     store_of,
 )
 from firstpage.web.store import invitations, logins

@@ -16,7 +16,7 @@ from firstpage.web.security import Anyone, CurrentPerson, desk_of, store_of
 from firstpage.web.store import projects, tasks, training
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
-from firstpage.web.store.state import State
+from firstpage.web.store.sessions import State
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -183,7 +183,7 @@ def current(tx: Tx, project: Project) -> Assignment:
     present = present_assessors(tx, project)
     others = dict.fromkeys(str(row.person) for row in rows if row.person not in present)
     return Assignment(
-        tuple(keys), tuple(map(str, present)), project.tools, project.options["replicates"],
+        tuple(keys), tuple(map(str, present)), project.tools, project.options.replicates,
         tuple(_task(row) for row in rows if tasks.covers(row, present)), tuple(others),
         tuple(_task(row) for row in rows if tasks.abandoned(row, present)),
     )  # fmt: skip
@@ -209,8 +209,8 @@ def _planned(tx: Tx, project: Project) -> Assignment:
         raise DataError("there are no assessors yet; invite some first.")
     if all(row.state == "open" for row in tasks.of_project(tx, project.id)):
         return make_assignment(
-            keys, people, folds=project.options["folds"], tools=project.tools,
-            replicates=project.options["replicates"], seed=project.setting.seed,
+            keys, people, folds=project.options.folds, tools=project.tools,
+            replicates=project.options.replicates, seed=project.setting.seed,
         )  # fmt: skip
     return levelled(current(tx, project), _fixed(tx, project))
 
@@ -224,7 +224,7 @@ def _told(tx: Tx, project: Project, assignment: Assignment) -> Plan:
     effort: dict[str, list[tuple[float, float]]] = {name: [] for name in assignment.assessors}
     counts: Counter[tuple[str, str]] = Counter()
     for task in assignment.tasks:
-        each = effort_of(project.setting, task.tool, sizes[task.query], project.options["seconds"])
+        each = effort_of(project.setting, task.tool, sizes[task.query], project.options.seconds)
         effort.setdefault(task.assessor, []).append((each.judgments, each.hours))
         counts[task.assessor, states.get((task.query, task.assessor, task.tool), "open")] += 1
     loads = [

@@ -26,9 +26,9 @@ from sqlalchemy.types import TypeEngine
 
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of, write_bytes
 from firstpage.errors import DataError, at
+from firstpage.folders import replacing
 from firstpage.web.store import invitations
-from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, short
-from firstpage.web.store.migrate import present
+from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, present_version, short
 from firstpage.web.store.tables import metadata
 
 FORMAT = "firstpage-backup"
@@ -180,7 +180,7 @@ def back_up(store: Store, path: Path) -> str:
     if store.sqlite and suffix_of(path)[0] != ".jsonl" and str(path) != "-":
         _copy_sqlite(store, path)
         return "sqlite"
-    with write_bytes(path) as out, store.read() as tx:
+    with write_bytes(path, sync=True) as out, store.read() as tx:
         if str(path) != "-":
             _keep_private(out)
         for line in dump(tx, store.sqlite):
@@ -248,23 +248,19 @@ def _keep_private(out: IO[bytes]) -> None:
 
 def _copy_sqlite(store: Store, path: Path) -> None:
     """By SQLite's own interface: consistent, while others write."""
-    part = path.with_name(f".{path.name}.part")
     try:
-        part.unlink(missing_ok=True)
-        make_private(part)
-        with (
-            closing(sqlite3.connect(str(store.url.database))) as source,
-            closing(sqlite3.connect(part)) as copy,
-        ):
-            source.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")
-            for name in NOT_KEPT:
-                copy.execute(f"DELETE FROM {name}")
-            copy.commit()
-        part.replace(path)
+        with replacing(path, sync=True) as part:
+            make_private(part)
+            with (
+                closing(sqlite3.connect(str(store.url.database))) as source,
+                closing(sqlite3.connect(part)) as copy,
+            ):
+                source.backup(copy)
+                copy.execute("PRAGMA journal_mode=DELETE")
+                for name in NOT_KEPT:
+                    copy.execute(f"DELETE FROM {name}")
+                copy.commit()
     except (sqlite3.Error, OSError) as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
         raise DataError(f"{path}: the copy could not be made ({error}).") from error
 
 
@@ -293,7 +289,7 @@ def _unpacked(path: Path) -> Iterator[Store]:
         _check_sqlite(path, mine)
         copy = Store(f"sqlite:///{mine}")
         try:
-            if present(copy) is None:
+            if present_version(copy) is None:
                 raise DataError(f"{path}: this is no backup of Firstpage (it lacks our tables).")
             yield copy.prepare()
         finally:

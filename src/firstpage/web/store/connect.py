@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     Connection,
@@ -24,13 +24,18 @@ from sqlalchemy import (
     Table,
     create_engine,
     event,
+    inspect,
+    text,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from firstpage.errors import DataError, FirstpageError, need
-from firstpage.web.store.migrate import upgrade
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 
 Clock = Callable[[], datetime]
 FILE = "firstpage.db"
@@ -272,3 +277,54 @@ def short(error: Exception) -> str:
     """The first line of what a database says."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+MIGRATION_LOCK = 7_205_759  # any number, the same for all servers of one PostgreSQL database
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def upgrade(store: Store) -> None:
+    """To the newest version; two servers that start at once do it one after the other."""
+    have = present_version(store)
+    if have == newest_version():
+        return  # as always but once; Alembic need not be loaded
+    from alembic import command
+
+    if have is not None and have not in known_versions():
+        raise DataError(
+            f"{store.shown}: was written by a newer Firstpage (tables {have}); update this one."
+        )
+    config = alembic_config()
+    with store.write() as tx:
+        if not store.sqlite:
+            tx.connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+        config.attributes["connection"] = tx.connection
+        command.upgrade(config, "head")
+
+
+def known_versions() -> list[str]:
+    """Those that this program knows, oldest first: files are named by them."""
+    return sorted(path.name.split("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*_*.py"))
+
+
+def newest_version() -> str:
+    return known_versions()[-1]
+
+
+def present_version(store: Store) -> str | None:
+    """The version of a database; None where it has no tables yet."""
+    with store.read() as tx:
+        if not inspect(tx.connection).has_table("alembic_version"):
+            return None
+        found: str | None = tx.value(text("SELECT version_num FROM alembic_version"))
+        return found
+
+
+def alembic_config() -> Config:
+    """Where Alembic finds the steps."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlalchemy import delete, select, update
 
-from firstpage.web.store import assigning, attempts, audit, logins, rights
+from firstpage.web.store import assigning, attempts, audit, logins, projects
 from firstpage.web.store import projects as project_rows
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
@@ -47,7 +47,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
         tx.run(update(events).where(events.c.person == person.id).values(comment=None))
         tx.run(update(tasks).where(tasks.c.person == person.id).values(reason=None))
     _unname(tx, person)
-    for project in rights.projects_of(tx, person.id):
+    for project in projects.projects_of(tx, person.id):
         audit.note(
             tx, "data deleted", person=by.id, project=project, who=person.id,
             judgments=judgments, **{"count": count},

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import RowMapping, Select, or_, select, update
 
 from firstpage.errors import DataError
-from firstpage.web.store import audit, logins, people, projects, rights
+from firstpage.web.store import audit, logins, people, projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
@@ -231,9 +231,9 @@ def _works(tx: Tx, row: RowMapping) -> bool:
     if maker is None or maker.admin:
         return maker is not None
     if row["kind"] == "join":
-        return row["project"] in rights.projects_of(tx, maker.id, "lead")
+        return row["project"] in projects.projects_of(tx, maker.id, "lead")
     whom = people.get(tx, row["person"])
-    return whom is not None and rights.may_manage(tx, maker, whom)
+    return whom is not None and projects.may_manage(tx, maker, whom)
 
 
 def _belongs(project: Project) -> Any:
@@ -247,9 +247,9 @@ def _seen(tx: Tx, row: RowMapping, by: Person) -> bool:
     if by.admin:
         return True
     if row["kind"] == "join":
-        return row["project"] in rights.projects_of(tx, by.id, "lead")
+        return row["project"] in projects.projects_of(tx, by.id, "lead")
     whom = people.get(tx, row["person"])
-    return whom is not None and rights.may_manage(tx, by, whom)
+    return whom is not None and projects.may_manage(tx, by, whom)
 
 
 def _newest(tx: Tx, found: Select[Any]) -> list[RowMapping]:

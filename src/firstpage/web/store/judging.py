@@ -15,17 +15,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.events import Event, Judged, Revised, Switched, Undone
-from firstpage.labeling.session.remaining import Moment, questions_left
-from firstpage.labeling.session.session import OutOfStep, Session
-from firstpage.labeling.strategies.grades import GRADES
+from firstpage.labeling.session.estimate import Moment, questions_left
+from firstpage.labeling.session.events import Event, Judged, OutOfStep, Revised, Switched, Undone
+from firstpage.labeling.session.session import Session
+from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.labeling.strategies.registry import check_documents
 from firstpage.web.store import assigning, audit, log, projects, tasks, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
-from firstpage.web.store.sessions import Opened, caught_up, result_of
-from firstpage.web.store.state import Conflict, Doc, NotThere, State, why_closed
+from firstpage.web.store.sessions import (
+    Conflict,
+    Doc,
+    NotThere,
+    Opened,
+    State,
+    caught_up,
+    result_of,
+    why_closed,
+)
 from firstpage.web.store.tasks import TaskRow
 
 KEPT = 1000  # sessions at hand at most
@@ -278,13 +286,13 @@ def _check_buttons(opened: Opened, given: Given) -> None:
     """Refuse what the project's pages have no button for, or what contradicts itself."""
     if opened.task.tool != "pairs" or given.skipped:
         return
-    if given.bad and not opened.options["bad"]:
+    if given.bad and not opened.options.bad:
         raise DataError("this project has no button for bad documents.")
     if len(given.bad) == 1 and given.outcome != (-1 if given.left in given.bad else 1):
         raise DataError("of one bad document and another, the other one is better.")
     if len(given.bad) > 1 and given.outcome != 0:
         raise DataError("of two bad documents, neither is better.")
-    if given.outcome == 0 and not given.bad and not opened.options["ties"]:
+    if given.outcome == 0 and not given.bad and not opened.options.ties:
         raise DataError("this project has no ties: say which one is better, or skip.")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import RowMapping, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.exc import IntegrityError
 
 from firstpage.labeling.session.events import Event, from_dict, to_dict
@@ -81,8 +81,3 @@ def add_spans(tx: Tx, task: int, key: str, timing: Timing) -> None:
     """Time that ended without an answer; the same key once."""
     if tx.value(select(spans.c.id).where(spans.c.task == task, spans.c.key == key)) is None:
         tx.add(spans, task=task, key=key, spans=list(timing.spans), at=tx.now, **timing.sums())
-
-
-def rows(tx: Tx, task: int) -> Sequence[RowMapping]:
-    """The log of a task as it is kept."""
-    return tx.all(select(events).where(events.c.task == task).order_by(events.c.seq))

@@ -1,69 +1,60 @@
-"""The options of a project: which there are, what is usual, what is refused."""
+"""The options of a project: which there are, their defaults and their bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from firstpage.errors import DataError
 
-CHOICES = ("order", "simple-margin", "diverse", "committee")
-
-DEFAULTS: dict[str, Any] = {
-    "ties": False,  # a button for "neither is better"
-    "bad": True,  # buttons for "clearly irrelevant"
-    "away_after": 120,  # seconds without a sign of life until we ask
-    "training_pass": 0.7,  # share of training questions to get right
-    "replicates": 1,  # assessors a query, under each tool
-    "tools": None,  # several tools, for a study; else the project's own
-    "folds": None,
-    "rtl": None,  # documents read from right to left; None: as their text does
-    "seconds": None,  # expected a judgment; None: as published for the tool
-    "choose": "order",  # which pair of lists comes next: by the order of work, or what teaches most
-}
+Tool = Literal["pairs", "grades", "lists"]
+Number = int | float  # as it was given: 120 is not 120.0 on a page
 
 
-def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those given, each of its kind; what is not known is refused."""
-    for name, value in given.items():
-        if name not in DEFAULTS:
-            raise DataError(f"a project has no option {name!r} (it has: {', '.join(DEFAULTS)}).")
-        fits, words = RULES[name]
-        if value is None and DEFAULTS[name] is None:
-            continue
-        if not fits(value):
-            raise DataError(f"the option {name} is {words}; got {value!r}.")
-    return dict(given)
+def _each_once(tools: list[str]) -> list[str]:
+    if len(set(tools)) < len(tools):
+        raise ValueError("each once")
+    return tools
 
 
-def _number(value: object, low: float, high: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+Tools = Annotated[list[Tool], Field(min_length=1, strict=False), AfterValidator(_each_once)]
 
 
-def _count(high: int) -> tuple[Callable[[Any], bool], str]:
-    return (
-        lambda v: isinstance(v, int) and _number(v, 1, high),
-        f"a whole number from 1 to {high}",
+class Options(BaseModel):
+    """What a lead may choose beside the setting; the descriptions complete "the option x is"."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    ties: bool = Field(False, description="true or false")  # a button for "neither is better"
+    bad: bool = Field(True, description="true or false")  # buttons for "clearly irrelevant"
+    # Seconds without a sign of life until we ask.
+    away_after: Number = Field(120, ge=5, le=86400, description="seconds from 5 to 86400")
+    # The fraction of training questions to answer correctly.
+    training_pass: Number = Field(0.7, ge=0, le=1, description="a share from 0 to 1")
+    # Assessors per query, under each tool.
+    replicates: int = Field(1, ge=1, le=1000, description="a whole number from 1 to 1000")
+    # Several tools, for a study; else the project's own.
+    tools: Tools | None = Field(None, description="a list of pairs, grades, lists, each once")
+    folds: int | None = Field(None, ge=1, le=100_000, description="a whole number from 1 to 100000")
+    # Documents read from right to left; None: as their text does.
+    rtl: bool | None = Field(None, description="true or false")
+    # Expected per judgment; None: as published for the tool.
+    seconds: Number | None = Field(None, ge=0.1, le=3600, description="seconds from 0.1 to 3600")
+    # Which pair of lists comes next: by the order of work, or what teaches most.
+    choose: Literal["order", "simple-margin", "diverse", "committee"] = Field(
+        "order", description="one of order, simple-margin, diverse, committee"
     )
 
 
-def _tools(value: Any) -> bool:
-    known = {"pairs", "grades", "lists"}
-    if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
-        return False
-    return 0 < len(set(value) & known) == len(value)
-
-
-_FLAG: tuple[Callable[[Any], bool], str] = (lambda v: isinstance(v, bool), "true or false")
-RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "ties": _FLAG,
-    "bad": _FLAG,
-    "rtl": _FLAG,
-    "away_after": (lambda v: _number(v, 5, 86400), "seconds from 5 to 86400"),
-    "training_pass": (lambda v: _number(v, 0, 1), "a share from 0 to 1"),
-    "seconds": (lambda v: _number(v, 0.1, 3600), "seconds from 0.1 to 3600"),
-    "replicates": _count(1000),
-    "folds": _count(100_000),
-    "choose": (lambda v: v in CHOICES, f"one of {', '.join(CHOICES)}"),
-    "tools": (_tools, "a list of pairs, grades, lists, each once"),
-}
+def read_options(given: Mapping[str, Any]) -> Options:
+    """Return the options given, with defaults for the rest; the first mistake is refused."""
+    try:
+        return Options.model_validate(dict(given))
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+    fields = Options.model_fields
+    if name not in fields:
+        raise DataError(f"a project has no option {name!r} (it has: {', '.join(fields)}).")
+    raise DataError(f"the option {name} is {fields[name].description}; got {given[name]!r}.")

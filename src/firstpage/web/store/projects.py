@@ -1,25 +1,25 @@
-"""Projects and who belongs to them."""
+"""Projects, who belongs to them, and who may manage whose account."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import DEFAULT_STRATEGY, Setting, setting_from
-from firstpage.labeling.strategies.grades import FiveGrade
+from firstpage.labeling.strategies.exhaustive import FiveGrade
 from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents, strategy
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
-from firstpage.web.store.options import DEFAULTS, checked_options
+from firstpage.web.store.options import Options, Tool, read_options
 from firstpage.web.store.people import Person
 from firstpage.web.store.tables import documents, memberships, people, projects, queries
 
-TOOLS = ("pairs", "grades", "lists")
+TOOLS = get_args(Tool)
 STATES = ("draft", "open", "closed")
 ROLES = ("lead", "assessor")
 MAX_TITLE, MAX_GUIDELINES = 300, 200_000  # characters
@@ -34,7 +34,7 @@ SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
 
 @dataclass(frozen=True)
 class Project:
-    """One labelling project; `options` are filled up with what is usual."""
+    """One labelling project; `options` have defaults where none were given."""
 
     id: int
     slug: str
@@ -42,14 +42,14 @@ class Project:
     guidelines: str
     tool: str
     setting: Setting
-    options: Mapping[str, Any]
+    options: Options
     state: str
     created: str
 
     @property
     def tools(self) -> tuple[str, ...]:
         """All that its assessors use; one unless the options name several."""
-        return tuple(self.options.get("tools") or (self.tool,))
+        return tuple(self.options.tools or (self.tool,))
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ def create(
         projects, slug=slug, title=_short(title.strip()) or slug,
         guidelines=_readable(guidelines),
         tool=_tool(tool), setting=asdict(setting_of(setting or {})),
-        options=checked_options(options or {}), state="draft", created=tx.now,
+        options=read_options(options or {}).model_dump(exclude_unset=True),
+        state="draft", created=tx.now,
     )  # fmt: skip
     made = get(tx, row)
     check_fit(made.setting, made.tools)
@@ -152,7 +153,9 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> 
     if changes.get("setting") is not None:
         new["setting"] = asdict(setting_of({**asdict(project.setting), **changes["setting"]}))
     if changes.get("options") is not None:
-        new["options"] = checked_options({**project.options, **changes["options"]})
+        new["options"] = read_options(
+            {**project.options.model_dump(), **changes["options"]}
+        ).model_dump()
     if new:
         tx.run(update(projects).where(projects.c.id == project.id).values(**new))
         audit.note(tx, "project changed", person=by.id, project=project.id, **new)
@@ -294,7 +297,7 @@ def _tool(name: str) -> str:
 def _project(row: RowMapping) -> Project:
     return Project(
         row["id"], row["slug"], row["title"], row["guidelines"], row["tool"],
-        setting_from(row["setting"]), {**DEFAULTS, **row["options"]}, row["state"], row["created"],
+        setting_from(row["setting"]), read_options(row["options"]), row["state"], row["created"],
     )  # fmt: skip
 
 
@@ -310,3 +313,35 @@ def the_project(tx: Tx, slug: str | None = None) -> Project:
     if found is None:
         raise DataError(f"there is no project {slug!r} here (there are: {', '.join(have)}).")
     return found
+
+
+def may_manage(tx: Tx, by: Person, whom: Person) -> bool:
+    """May `by` reset the password or delete the data of `whom`?
+
+    An admin may.  A lead may for an assessor who leads nothing and whose projects, past and
+    present, this lead leads all: otherwise leading one project would open the others.
+    """
+    if by.admin:
+        return True
+    if whom.admin or by.id == whom.id or projects_of(tx, whom.id, "lead"):
+        return False
+    theirs = projects_of(tx, whom.id)
+    return bool(theirs) and theirs <= projects_of(tx, by.id, "lead")
+
+
+def may_add(tx: Tx, by: Person, whom: Person, project: Project) -> bool:
+    """May `by`, who leads the project, add `whom` without their consent?
+
+    Those who are in it, and those whom `by` manages; others consent by accepting an invitation.
+    """
+    if by.id == whom.id or may_manage(tx, by, whom):
+        return True
+    return any(project.id in projects_of(tx, whom.id, role) for role in ("lead", "assessor"))
+
+
+def projects_of(tx: Tx, person: int, role: str | None = None) -> set[int]:
+    """Return the projects that somebody is or was in; with a role, where they have it now."""
+    found = select(memberships.c.project).where(memberships.c.person == person)
+    if role is not None:
+        found = found.where(memberships.c.role == role, memberships.c.left.is_(None))
+    return {row["project"] for row in tx.all(found)}

@@ -1,17 +1,136 @@
-"""Sessions out of the database: a task's documents, its setting and its log."""
+"""Sessions out of the database, and the state of a task that an assessor sees."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.labeling.session.control_questions import Gold
-from firstpage.labeling.session.session import Session
+from sqlalchemy import RowMapping
+
+from firstpage.errors import FirstpageError
+from firstpage.labeling.session.session import Gold, Session, Shown
 from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
-from firstpage.web.store.state import Doc, State, doc, state_of
+from firstpage.web.store.options import Options
 from firstpage.web.store.tasks import TaskRow
+from firstpage.web.store.texts import without_grade
+
+REHEARSAL = threading.Lock()
+
+
+class NotThere(FirstpageError):
+    """What was asked for does not exist, or not for this person; both sound the same."""
+
+
+class Conflict(FirstpageError):
+    """An answer that comes too late or twice; `state` says where things stand."""
+
+    def __init__(self, detail: str, state: State) -> None:
+        super().__init__(detail)
+        self.state = state
+
+
+@dataclass(frozen=True)
+class Doc:
+    """A document to show: its frame's address, or the fields of a card, or a list's items."""
+
+    key: str
+    title: str
+    kind: str
+    url: str
+    dir: str | None = None
+    fields: dict[str, Any] | None = None
+    items: list[Any] | None = None
+
+
+@dataclass(frozen=True)
+class QueryText:
+    text: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The open question; hidden repeats and gold questions look like any other."""
+
+    kind: str
+    left: Doc
+    right: Doc | None
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a task stands."""
+
+    task: int
+    project: str
+    tool: str
+    query: QueryText
+    seq: int
+    question: Asked | None
+    asked: int
+    left: tuple[int, int]
+    done: bool
+    can_undo: bool
+    options: dict[str, Any]
+    message: str | None = None
+
+
+def doc(row: RowMapping | Mapping[str, Any], rtl: bool | None = None) -> Doc:
+    """How a stored document is shown; without the grades of a list's items."""
+    fields = row["fields"] if isinstance(row["fields"], dict) else None
+    items = fields.get("items") if fields and row["kind"] == "list" else None
+    shown = [without_grade(item) for item in items] if isinstance(items, list) else None
+    direction = None if rtl is None else ("rtl" if rtl else "ltr")
+    return Doc(
+        row["key"], row["title"], row["kind"], f"/documents/{row['id']}", direction,
+        fields if row["kind"] == "card" else None, shown,
+    )  # fmt: skip
+
+
+def shown_options(options: Options) -> dict[str, Any]:
+    """Those that the judging page needs."""
+    return options.model_dump(include={"ties", "bad", "away_after"})
+
+
+def why_closed(task: TaskRow) -> str | None:
+    """Why nothing can be answered, in a gentle sentence; None where one can."""
+    if task.project_state == "draft":
+        return "This project has not been opened yet; please come back later."
+    if task.project_state == "closed":
+        return "This project is closed; thank you for your work."
+    if task.state == "skipped":
+        return "You handed this query back; there is nothing more to do here."
+    return None
+
+
+def state_of(
+    task: TaskRow, session: Session, docs: Mapping[str, Doc], options: Options,
+    barred: str | None = None,
+) -> State:  # fmt: skip
+    """The state of a task; `barred` says why no question is shown."""
+    shown = None if barred else session.question
+    message = barred or ("This query is done. Thank you." if session.done else None)
+    return State(
+        task.id, task.slug, task.tool, QueryText(task.query_text, task.description),
+        len(session.events), _asked(shown, docs), len(session.judgments), _left(session),
+        session.done, bool(session.judgments) and not barred, shown_options(options), message,
+    )  # fmt: skip
+
+
+def _left(session: Session) -> tuple[int, int]:
+    """One at a time: the first for a strategy rehearses it, and all others then know."""
+    with REHEARSAL:
+        return session.left
+
+
+def _asked(shown: Shown | None, docs: Mapping[str, Doc]) -> Asked | None:
+    if shown is None:
+        return None
+    right = None if shown.right is None else docs[shown.right]
+    return Asked("judgment", docs[shown.left], right)
 
 
 @dataclass
@@ -21,7 +140,7 @@ class Opened:
     task: TaskRow
     session: Session
     docs: dict[str, Doc]
-    options: Mapping[str, Any]
+    options: Options
     barred: str | None = None
 
     def state(self) -> State:
@@ -53,7 +172,7 @@ def _opened(tx: Tx, row: TaskRow) -> Opened:
         [d["key"] for d in found], row.setting, golds=fitting,
         prior=None if None in priors else priors,
     )  # fmt: skip
-    return Opened(row, session, {d["key"]: doc(d, options["rtl"]) for d in found}, options)
+    return Opened(row, session, {d["key"]: doc(d, options.rtl) for d in found}, options)
 
 
 def settle(tx: Tx, task: int) -> None:

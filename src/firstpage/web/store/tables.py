@@ -22,7 +22,6 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
-from sqlalchemy.types import TypeEngine
 
 NAMING = {
     "ix": "ix_%(column_0_label)s",
@@ -41,14 +40,8 @@ def _time(name: str, null: bool = False) -> Column[str]:
     return Column(name, String(32), nullable=null)
 
 
-def _of(
-    name: str,
-    other: str,
-    null: bool = False,
-    index: bool = True,
-    column: type[TypeEngine[int]] = Integer,
-) -> Column[int]:
-    return Column(name, column, ForeignKey(f"{other}.id"), nullable=null, index=index)
+def _of(name: str, other: str, null: bool = False, index: bool = True) -> Column[int]:
+    return Column(name, Integer, ForeignKey(f"{other}.id"), nullable=null, index=index)
 
 
 people = Table(

@@ -39,20 +39,6 @@ class Query:
     documents: tuple[Document, ...] = ()
 
 
-def add_query(tx: Tx, project: int, query: Query, position: int, purpose: str = "work") -> int:
-    """The query with its documents; its id."""
-    row = tx.add(
-        queries, project=project, key=query.key, text=query.text, description=query.description,
-        purpose=purpose, position=position,
-    )  # fmt: skip
-    add_documents(tx, row, query.documents)
-    return row
-
-
-def add_documents(tx: Tx, query: int, given: Sequence[Document], start: int = 0) -> None:
-    tx.add_all(documents, [document_row(query, start + i, d) for i, d in enumerate(given)])
-
-
 def document_row(query: int, position: int, document: Document) -> dict[str, Any]:
     """A document of a query as the table has it."""
     fields = None if document.fields is None else dict(document.fields)
@@ -148,10 +134,6 @@ def with_grades(fields: Any, known: Mapping[str, int]) -> tuple[Any, int]:
 
 
 def _graded(item: dict[str, Any], known: Mapping[str, int]) -> tuple[dict[str, Any], bool]:
-    found = known.get(item_id(item) or "")
+    named = next((str(item[name]) for name in IDS if item.get(name) not in (None, "")), "")
+    found = known.get(named)
     return (item, False) if found is None else ({**item, GRADE: found}, True)
-
-
-def item_id(item: Mapping[str, Any], names: Sequence[str] = IDS) -> str | None:
-    """What an item is called, if it has a name."""
-    return next((str(item[name]) for name in names if item.get(name) not in (None, "")), None)

@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping, bindparam, func, select
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project, get
-from firstpage.web.store.state import Asked, QueryText, State, doc, shown_options
+from firstpage.web.store.sessions import Asked, QueryText, State, doc, shown_options
 from firstpage.web.store.tables import golds, queries, trained
 from firstpage.web.store.tasks import TaskRow
 
@@ -47,7 +47,7 @@ def standing(tx: Tx, project: Project, person: int) -> Standing:
     left = tuple(row for row in asked if row["id"] not in done)
     if left:
         return Standing(True, False, number, len(given), right, left)
-    if right >= project.options["training_pass"] * len(given):
+    if right >= project.options.training_pass * len(given):
         return Standing(True, True, number, len(given), right, ())
     return Standing(True, False, number + 1, 0, right, tuple(asked))
 
@@ -70,7 +70,7 @@ def state(tx: Tx, project: Project, person: int) -> State:
         row = tx.first(select(queries).where(queries.c.id == gold["query"]))
         assert row is not None
         query = QueryText(row["text"], row["description"])
-        rtl = project.options["rtl"]
+        rtl = project.options.rtl
         docs = {d["key"]: doc(d, rtl) for d in texts.documents_of(tx, gold["query"])}
         right = None if gold["right"] is None else docs[gold["right"]]
         question = Asked("training", docs[gold["left"]], right)

@@ -1,0 +1,115 @@
+"""What a request asks for, whatever format its body has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from reprlib import Repr
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from firstpage.serving.limits import Limits, Refusal
+from firstpage.types import Array, Ints
+
+DEFAULT_REASONS = 10  # features per explanation, where the request names no number
+EXPECTED = {  # what a field must be
+    "queries": "a list of queries",
+    "query": "a string or an integer, or left out",
+    "candidates": "a list of candidates",
+    "id": "a string or an integer",
+    "features": "an object by name, or a list in the model's order (GET /model shows it)",
+    "explain": "true, false or a number of features",
+    "top": "a number of candidates from 1 on",
+}
+_SHORT = Repr()  # neither long nor deep, whatever a client sends
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 60, 60
+
+
+class RawRequest(NamedTuple):
+    """A request as it arrives, and what is needed to read it.
+
+    params  of the query string
+    names   of the model's features
+    """
+
+    media_type: str
+    body: bytes
+    params: Mapping[str, str]
+    batch: bool
+    names: tuple[str, ...]
+    limits: Limits
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """`explain` and `top` of the query string, for bodies that hold only numbers."""
+        explain, top = self.params.get("explain", "false"), self.params.get("top")
+        explain = {"true": str(DEFAULT_REASONS), "false": "0"}.get(explain, explain)
+        if not _is_count(explain):
+            raise Refusal(f"'explain' must be {EXPECTED['explain']}.")
+        if top is not None and not (_is_count(top) and int(top)):
+            raise Refusal(f"'top' must be {EXPECTED['top']}.")
+        return {"explain": int(explain), "top": None if top is None else int(top)}
+
+
+@dataclass(frozen=True, eq=False)
+class RankRequest:
+    """Candidates of one or more queries; query q owns the rows offsets[q]:offsets[q+1].
+
+    ids      one per row; None: candidates are known by their positions in the query
+    queries  one label per query; None: queries are known by their positions
+    explain  number of features named per candidate in the answer; 0: no explanations
+    top      number of candidates per query in the answer; None: all
+    """
+
+    X: Array
+    offsets: Ints
+    ids: Sequence[Any] | None = None
+    queries: Sequence[Any] | None = None
+    explain: int = 0
+    top: int | None = None
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        return list(pairwise(self.offsets.tolist()))
+
+    @property
+    def answered(self) -> int:
+        """Number of candidates in the answer."""
+        lengths = np.diff(self.offsets)
+        top = len(self.X) if self.top is None else min(self.top, len(self.X))
+        return int(np.minimum(lengths, top).sum())
+
+    def check_finite(self, names: Sequence[str]) -> None:
+        """Refuse a feature that is not a finite number, and name it."""
+        finite = np.isfinite(self.X)
+        if finite.all():
+            return
+        row, column = np.argwhere(~finite)[0].tolist()
+        query = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        inside = row - int(self.offsets[query])
+        where = f"candidate {inside if self.ids is None else short(self.ids[row])}"
+        if len(self.offsets) > 2:
+            label = query if self.queries is None else self.queries[query]
+            where = f"query {short(label)}, {where}"
+        raise Refusal(
+            f"{where}: feature {names[column]!r} is {self.X[row, column]}; every feature must be a "
+            "finite number."
+        )
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def unknown_field(name: str, known: Sequence[str], where: str) -> Refusal:
+    """Return the refusal of a field that would otherwise be ignored."""
+    listed = ", ".join(map(repr, known))
+    return Refusal(f"{where} has an unknown field {short(name)}; known are {listed}.")
+
+
+def short(value: Any) -> str:
+    """Return a value for a message, of bounded length."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

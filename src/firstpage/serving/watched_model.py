@@ -1,0 +1,143 @@
+"""The model in service, and how the model of a new file replaces it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+
+from msgspec import UNSET
+
+from firstpage.errors import DataError, FirstpageError
+from firstpage.serving.json_messages import ModelSummary, ReloadReport
+from firstpage.serving.served_model import FileStamp, ServedModel, file_stamp, load, sha256_of
+
+log = logging.getLogger("firstpage.serving")
+MAX_NAMES = 5  # features named in a message; the answer to POST /reload names all
+
+
+class WatchedModel:
+    """The model of a file that may be replaced.
+
+    A new file is read while the model in service goes on, and replaces it in one step; a request
+    keeps the model that it began with.  A file that cannot be served is refused, once, and the
+    old model stays.  So is a model with other features than the one in service, unless
+    `allow_new_features`: the clients send the features of the old one.
+
+    model    the model in service, None while there is none
+    refused  why the file that lies there now is not served; None: it is
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, allow_new_features: bool = False) -> None:
+        self.path = Path(path)
+        self.name = printable(self.path.name)
+        self.allow_new_features = allow_new_features
+        self.model: ServedModel | None = None
+        self.refused: str | None = None
+        self.reloads = 0
+        self.refusals = 0
+        self._stamp: FileStamp | None = None
+        self._lock = threading.Lock()
+
+    def changed(self) -> bool:
+        """Return whether another file lies there than the one read last."""
+        return file_stamp(self.path) != self._stamp
+
+    def reload(self) -> ReloadReport:
+        """Serve the file that lies there now, or refuse it; return what changed."""
+        with self._lock:
+            self._stamp = file_stamp(self.path)  # what is written from now on is seen next time
+            old, new, digest, refused = self.model, None, None, None
+            try:
+                digest = sha256_of(self.path)
+                new = old if old is not None and old.digest == digest else load(self.path)
+                digest = new.digest
+                self._check_features(old, new)
+            except (FirstpageError, OSError, MemoryError) as error:
+                refused = " ".join(str(error).split()) or "not enough memory"
+            except Exception as error:  # a file must never take the service down
+                refused = f"{self.path}: cannot be served ({error!r})."
+            if refused is not None:
+                self._refuse(printable(refused))
+            elif new is not None:
+                self._serve(new)
+            return self._report(old, new, digest)
+
+    def _check_features(self, old: ServedModel | None, new: ServedModel) -> None:
+        """Refuse a model whose features are not those of the model in service."""
+        if self.allow_new_features or old is None or old.names == new.names:
+            return
+        raise DataError(
+            f"{self.path}: has other features than the model in service "
+            f"({_feature_changes(old, new)}), and clients send those; restart the server with it, "
+            "or start it with --allow-new-features."
+        )
+
+    def _serve(self, new: ServedModel) -> None:
+        old, self.model = self.model, new
+        recovered, self.refused = self.refused is not None, None
+        if new is not old:
+            self.reloads += old is not None
+            log.info("serving %s: %s, %d features, %s", self.path, new.model.ranker,
+                     new.model.n_features, new.digest[:12])  # fmt: skip
+            if old is not None and old.names != new.names:
+                changes = printable(_feature_changes(old, new))
+                log.warning("other features than before: %s", changes)
+        if recovered:
+            log.info("recovered: %s can be served again, model %s", self.path, new.digest[:12])
+
+    def _refuse(self, reason: str) -> None:
+        self.refused = reason
+        self.refusals += 1
+        stays = "" if self.model is None else f" The model {self.model.digest[:12]} stays."
+        log.warning("refused: %s%s", reason, stays)
+
+    def _report(
+        self, old: ServedModel | None, new: ServedModel | None, digest: str | None
+    ) -> ReloadReport:
+        accepted = self.refused is None
+        return ReloadReport(
+            detail=UNSET if accepted else f"refused: {self.refused}",
+            digest=digest if accepted and digest is not None else UNSET,
+            accepted=accepted,
+            changed=accepted and (old is None or old.digest != digest),
+            refused=self.refused,
+            old=_summary(old, old.digest if old else None),
+            new=_summary(new, digest),
+            features={"added": _missing(new, old), "removed": _missing(old, new)},
+            reloads=self.reloads,
+        )
+
+
+def printable(text: str) -> str:
+    """Return a text in which what is no UTF-8 is escaped, so that it can be printed and sent."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _missing(model: ServedModel | None, other: ServedModel | None) -> list[str]:
+    """Return the features of a model that another lacks."""
+    if model is None or other is None:
+        return []
+    known = set(other.names)
+    return [name for name in model.names if name not in known]
+
+
+def _summary(model: ServedModel | None, digest: str | None) -> ModelSummary | None:
+    """Return a summary of a model; of a file without one, its digest."""
+    if model is None:
+        return None if digest is None else ModelSummary(digest)
+    return ModelSummary(digest, model.model.ranker, len(model.names))
+
+
+def _feature_changes(old: ServedModel, new: ServedModel) -> str:
+    """Return both numbers of features, and which were added and removed."""
+    changes = [f"{len(new.names)} instead of {len(old.names)}"]
+    for word, names in (("added", _missing(new, old)), ("removed", _missing(old, new))):
+        if names:
+            listed = ", ".join(repr(name[:60]) for name in names[:MAX_NAMES])
+            more = len(names) - MAX_NAMES
+            changes.append(f"{word}: {listed}" + (f" and {more} more" if more > 0 else ""))
+    if sorted(old.names) == sorted(new.names):
+        changes.append("the same names in another order")
+    return "; ".join(changes)

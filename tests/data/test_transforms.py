@@ -1,0 +1,138 @@
+"""Feature scaling, per query and over all documents."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firstpage as fp
+
+RNG = np.random.default_rng(0)
+DATA = fp.Dataset.from_arrays(
+    RNG.normal(size=(9, 3)),
+    range(9),
+    list("aabbbbccd"),
+    [f"d{i}" for i in range(9)],
+    ["x", "y", "z"],
+)
+
+groups = st.lists(
+    st.lists(
+        st.lists(st.floats(-100, 100, width=32), min_size=2, max_size=2), min_size=1, max_size=5
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def dataset(lists) -> fp.Dataset:
+    X = np.array([row for rows in lists for row in rows], np.float64)
+    qid = np.repeat(np.arange(len(lists)), [len(rows) for rows in lists])
+    return fp.Dataset.from_arrays(X, np.zeros(len(X)), qid)
+
+
+@pytest.mark.slow
+@given(groups)
+def test_minmax_and_standardize_per_query(lists) -> None:
+    data = dataset(lists)
+    for q, rows in enumerate(lists):
+        low = fp.MinMax().apply(data)[q].X
+        assert (low >= -1e-12).all()
+        assert (low <= 1 + 1e-12).all()
+        std = fp.Standardize().apply(data)[q].X
+        spread = np.array(rows).std(axis=0)
+        assert std.mean(axis=0) == pytest.approx(0, abs=1e-6)
+        assert std.std(axis=0)[spread > 1e-3] == pytest.approx(1.0)
+
+
+@pytest.mark.slow
+@given(groups)
+def test_global_transforms_are_scikit_learns(lists) -> None:
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+    data = dataset(lists)
+    for ours, theirs in ((fp.MinMax, MinMaxScaler), (fp.Standardize, StandardScaler)):
+        fitted = ours(per="global").fit(data)
+        # scikit-learn treats a spread of rounding size as none; so small ones are left out
+        wide = np.ptp(data.X, axis=0) > 1e-3
+        want = theirs().fit_transform(data.X)
+        assert fitted.apply(data).X[:, wide] == pytest.approx(want[:, wide], abs=1e-6)
+
+
+def test_constant_features_become_zero_and_nan_stays() -> None:
+    data = fp.Dataset.from_arrays([[5.0, np.nan], [5.0, 1.0], [5.0, 3.0]], [0, 0, 0], [1, 1, 1])
+    for kind in (fp.MinMax, fp.Standardize):
+        for per in ("query", "global"):
+            X = kind(per=per).fit(data).apply(data).X  # type: ignore[arg-type]
+            assert X[:, 0].tolist() == [0, 0, 0]
+            assert np.isnan(X[0, 1])
+            assert X[1, 1] < X[2, 1]
+
+
+def test_transforms_are_stored_as_json() -> None:
+    for made in (
+        fp.MinMax(),
+        fp.Standardize(per="global").fit(DATA),
+        fp.MinMax(per="global").fit(DATA),
+    ):
+        again = fp.transform_from_dict(json.loads(json.dumps(made.to_dict())))
+        assert again == made
+        assert np.array_equal(again.apply(DATA).X, made.apply(DATA).X)
+        assert again.apply(DATA).feature_names == DATA.feature_names
+
+
+def test_transforms_that_cannot_be() -> None:
+    with pytest.raises(fp.DataError, match="must be fitted first"):
+        fp.MinMax(per="global").apply(DATA)
+    with pytest.raises(fp.DataError, match="fitted to 3 features; these data have 1"):
+        other = fp.Dataset.from_arrays([[1.0]], [0], [1])
+        fp.MinMax(per="global").fit(DATA).apply(other)
+    with pytest.raises(fp.DataError, match="'query' or 'global'"):
+        fp.MinMax(per="document")  # type: ignore[arg-type]
+    with pytest.raises(fp.DataError, match=r"no transform 'minmaxx'\. Did you mean 'minmax'"):
+        fp.transform_from_dict({"transform": "minmaxx"})
+    from scipy.sparse import csr_array
+
+    with pytest.raises(fp.DataError, match=r"use data.dense\(\) first"):
+        fp.MinMax().apply(DATA.with_features(csr_array(np.eye(9, 3))))
+
+
+def plainly_scaled(columns: list[list[float]], kind: str) -> list[list[float]]:
+    """Each column by itself, one number after the other."""
+    scaled = []
+    for column in columns:
+        if kind == "minmax":
+            shift, scale = min(column), max(column) - min(column)
+        else:
+            shift = sum(column) / len(column)
+            scale = (sum((value - shift) ** 2 for value in column) / len(column)) ** 0.5
+        scaled.append([(value - shift) / (scale if scale > 0 else 1.0) for value in column])
+    return scaled
+
+
+@pytest.mark.parametrize("kind", [fp.MinMax, fp.Standardize])
+@pytest.mark.parametrize("per", ["query", "global"])
+def test_numbers_are_those_of_a_plain_loop(kind: type, per: str) -> None:
+    groups = [DATA] if per == "global" else list(DATA)
+    wanted = [
+        row
+        for group in groups
+        for row in zip(*plainly_scaled(group.X.T.tolist(), kind.name), strict=True)
+    ]
+    scaled = kind(per=per).fit(DATA).apply(DATA)
+    assert scaled.X.tolist() == [pytest.approx(row, abs=1e-12) for row in wanted]
+    out = np.empty_like(DATA.X)
+    assert np.shares_memory(kind(per=per).fit(DATA).apply(DATA, out).X, out)
+    assert np.array_equal(out, scaled.X)
+
+
+@pytest.mark.parametrize("kind", [fp.MinMax, fp.Standardize])
+def test_parts_are_fitted_as_the_whole(kind: type) -> None:
+    whole = kind(per="global").fit(DATA)
+    parts = kind(per="global").fit([DATA[:1], DATA[1:]])
+    assert parts.shift == pytest.approx(whole.shift, rel=1e-12)
+    assert parts.scale == pytest.approx(whole.scale, rel=1e-12)

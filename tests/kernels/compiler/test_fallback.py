@@ -1,0 +1,193 @@
+"""Plain Numba in place of linked machine code: forced, and where linking breaks."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firstpage.errors import FirstpageError, FirstpageWarning
+from firstpage.kernels.compiler import object_cache
+from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.functions import Plain
+from firstpage.types import Floats
+
+# Reads LETOR text, TREC judgments and scores, fits a smooth ranker and a hinge, and evaluates:
+# every number is printed to the last bit.
+SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+import firstpage as fp
+from firstpage.kernels.compiler import decorators
+
+decorators.LIGHT = 0  # nothing is interpreted
+folder = Path(sys.argv[1])
+rng = np.random.default_rng(0)
+rows = [(q, i, rng.integers(0, 4), rng.normal(size=5)) for q in range(30) for i in range(10)]
+(folder / "data.txt").write_text("".join(
+    f"{y} qid:{q} " + " ".join(f"{j + 1}:{x:.17g}" for j, x in enumerate(X)) + f" # d{i}\\n"
+    for q, i, y, X in rows))
+(folder / "data.qrels").write_text("".join(f"{q} 0 d{i} {y}\\n" for q, i, y, X in rows))
+data = fp.read_letor(folder / "data.txt", cache=False)
+judged = fp.read_qrels(folder / "data.qrels")
+print(data.X.tobytes().hex()[:4000], judged.values.tolist())
+for ranker in (fp.ListNet(), fp.RankSVM()):
+    scores = ranker.fit(data).predict(data)
+    fp.write_scores(scores, folder / "scores.txt")
+    scores = fp.read_scores(folder / "scores.txt")
+    print(scores.tobytes().hex())
+    names = ["NDCG@10", "AP", "RR", "ERR"]
+    means = fp.evaluate(scores, data, measures=names)
+    print([means[name] for name in names])
+"""
+BROKEN = """
+import llvmlite.binding as llvm
+import firstpage as fp
+
+del llvm.ExecutionEngine.add_object_file
+means = fp.evaluate([2.0, 1.0] * 30000, [0, 1] * 30000, qid=sorted(list(range(30000)) * 2),
+                    measures=["RR", "NDCG@10"])
+print(means["RR"], round(means["NDCG@10"], 6))
+"""
+
+
+def run(script: str, tmp_path: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    tmp_path.mkdir(exist_ok=True)
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path.parent / "numba"), **env},
+        capture_output=True, text=True, timeout=500,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+@pytest.mark.slow
+def test_plain_numba_gives_the_same_numbers(tmp_path: Path) -> None:
+    told = SCRIPT + "print(any(m.startswith('numba') for m in sys.modules), file=sys.stderr)"
+    linked = run(told, tmp_path / "linked")
+    forced = run(told, tmp_path / "forced", FIRSTPAGE_KERNELS="numba")
+    assert forced.stdout == linked.stdout
+    assert forced.stderr == "True\n"  # asked for: no warning
+    stored = {file.name for file in (tmp_path / "numba").rglob("*.nbc")}
+    assert stored
+    run(told, tmp_path / "again", FIRSTPAGE_KERNELS="numba")
+    assert {file.name for file in (tmp_path / "numba").rglob("*.nbc")} == stored  # from the cache
+
+
+@pytest.mark.slow
+def test_a_linker_that_breaks_gives_way_to_plain_numba_and_one_warning(tmp_path: Path) -> None:
+    broken = run(BROKEN, tmp_path / "broken")
+    assert broken.stdout == "0.5 0.63093\n"
+    (line,) = [text for text in broken.stderr.splitlines() if "FirstpageWarning" in text]
+    assert "AttributeError" in line
+    assert "add_object_file" in line
+    assert "every start takes about a second more" in line
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A process that has linked nothing yet, with an empty cache."""
+    monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path))
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "numba"))
+    monkeypatch.setattr(object_cache.linking, "_on", None)
+    object_cache._self_check.cache_clear()
+    return monkeypatch
+
+
+def doubled(values: Floats, out: Floats) -> float:
+    total = 0.0
+    for i in range(values.size):
+        out[i] = 2 * values[i]
+        total += out[i]
+    return total
+
+
+FACTOR = 1
+
+
+@part
+def scaled(x: float) -> float:
+    return FACTOR * x
+
+
+def total_scaled(values: Floats) -> float:
+    total = 0.0
+    for i in range(values.size):
+        total += scaled(values[i])
+    return total
+
+
+def check_doubled(warning: str) -> None:
+    """A new kernel works, by the warning named, for read-only arrays and bound arguments too."""
+    function = kernel(doubled)
+    values, out = np.arange(3.0), np.zeros(3)
+    values.setflags(write=False)
+    with pytest.warns(FirstpageWarning, match=warning) as told:
+        assert function(values, out) == 6
+    assert len(told) == 1
+    assert out.tolist() == [0, 2, 4]
+    assert isinstance(next(iter(function._versions.values())), Plain)
+    out[:] = 0
+    assert function.bind(values, out)() == 6
+    assert out.tolist() == [0, 2, 4]
+
+
+def test_a_version_never_checked_is_not_linked(fresh: pytest.MonkeyPatch) -> None:
+    fresh.setitem(object_cache.CHECKED, "numba", ((0, 1), (0, 2)))
+    check_doubled(r"numba \d+\.\d+\S* was never checked")
+
+
+def test_code_with_other_arguments_is_not_called(fresh: pytest.MonkeyPatch) -> None:
+    """As if Numba passed arrays by three words more."""
+    signature = object_cache._signature
+    fresh.setattr(object_cache, "_signature", lambda types: signature((*types, "int")))
+    check_doubled("kernel _weighted_sum takes")
+
+
+def test_a_failed_self_check_is_noticed_before_a_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
+    """As if results came back in another place."""
+    fresh.setattr(object_cache.Linked, "_run", lambda self, words, box: box.value)
+    check_doubled("the self-check returned")
+
+
+def test_an_unknown_wish_is_refused(fresh: pytest.MonkeyPatch) -> None:
+    fresh.setenv("FIRSTPAGE_KERNELS", "fast")
+    with pytest.raises(FirstpageError, match="set it to linked or numba"):
+        kernel(doubled)(np.ones(1), np.ones(1))
+
+
+def test_numbas_cache_follows_every_part_and_constant(fresh: pytest.MonkeyPatch) -> None:
+    """Numba itself looks at the function alone, and would load what was compiled before."""
+    fresh.setenv("FIRSTPAGE_KERNELS", "numba")
+    for factor in (3, 4):
+        scope = dict(scaled.python.__globals__, FACTOR=factor)
+        inner = part(type(scaled.python)(scaled.python.__code__, scope, "scaled"))
+        outer = dict(total_scaled.__globals__, scaled=inner)
+        function = kernel(type(total_scaled)(total_scaled.__code__, outer, "total_scaled"))
+        assert function(np.ones(5)) == 5 * factor
+
+
+def test_a_cache_that_numba_cannot_write_costs_compiling_only(fresh: pytest.MonkeyPatch) -> None:
+    """Numba finds no folder for a function that was made from text."""
+    scope = {"__name__": "nowhere"}
+    exec(compile("def third(x: float) -> float:\n    return x / 3\n", "<text>", "exec"), scope)
+    fresh.setenv("FIRSTPAGE_KERNELS", "numba")
+    assert kernel(scope["third"])(6.0) == 2  # type: ignore[arg-type]
+
+
+def test_the_versions_checked_are_those_that_the_package_asks_for() -> None:
+    file = Path(__file__).parents[3] / "pyproject.toml"
+    asked = "\n".join(tomllib.loads(file.read_text())["project"]["dependencies"])
+    for package, (first, end) in object_cache.CHECKED.items():
+        bounds = re.search(rf"^{package}>=(\S+),<(\S+)$", asked, re.M)
+        assert bounds is not None
+        assert bounds.groups() == (".".join(map(str, first)), ".".join(map(str, end)))
+    object_cache.check_versions()  # of what is installed here

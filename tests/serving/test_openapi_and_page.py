@@ -1,0 +1,191 @@
+"""The description for machines is valid and true; the page for people is safe and works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from firstpage.serving.app import Serving
+from firstpage.serving.limits import Limits
+from firstpage.serving.watched_model import WatchedModel
+from tests.serving.conftest import NAMES, arrow, clients, linear_model, npy, write_model
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import schemathesis
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "it's; rm -rf $HOME `id`",
+)
+EXAMPLES = 40
+PATHS = {"/rank", "/batch", "/reload", "/", "/health", "/model", "/metrics", "/openapi.json"}
+CHECKS = [
+    not_a_server_error, checks.status_code_conformance, checks.content_type_conformance,
+    checks.response_schema_conformance,
+]  # fmt: skip
+
+
+def test_it_names_this_model_and_these_limits(model: Path) -> None:
+    for client in clients(model, Limits(candidates=7, queries=5)):
+        told = client.get("/openapi.json").json()
+        assert set(told["paths"]) == PATHS
+        held = told["components"]["schemas"]
+        by_name, by_place = held["Features"]["anyOf"]
+        assert by_name["required"] == NAMES
+        assert (by_place["minItems"], by_place["maxItems"]) == (4, 4)
+        assert held["Query"]["properties"]["candidates"]["maxItems"] == 7
+        assert (
+            held["Batch"]["properties"]["queries"]["maxItems"] == held["QueryList"]["maxItems"] == 5
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("there", [True, False])
+def test_it_is_valid_openapi(tmp_path: Path, there: bool) -> None:
+    path = tmp_path / "model.json"
+    if there:
+        linear_model(path, HOSTILE)
+    for client in clients(path):
+        found = client.get("/openapi.json")
+        assert found.status_code == 200
+        schemathesis.openapi.from_dict(found.json()).validate()
+        broken = found.json()
+        del broken["info"]["title"]
+        with pytest.raises(Exception, match="title"):
+            schemathesis.openapi.from_dict(broken).validate()
+
+
+@pytest.fixture(scope="module")
+def media() -> None:
+    """What schemathesis sends where the description says bytes."""
+    whole = st.integers(1, 5).map(lambda n: npy(np.ones((n, 4))))
+    schemathesis.openapi.media_type("application/x-npy", st.one_of(whole, st.binary()))
+    table = arrow(query=["a", "a", "b"], **{name: np.arange(3.0) for name in NAMES})
+    cut = st.integers(0, len(table)).map(lambda n: table[:n])
+    streams = st.one_of(st.just(table), cut, st.binary())
+    schemathesis.openapi.media_type("application/vnd.apache.arrow.stream", streams)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["linear", "none"])
+@pytest.mark.usefixtures("media")
+def test_whatever_is_sent_the_answer_is_described(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    if kind != "none":
+        write_model(path, kind)
+    watched = WatchedModel(path)
+    watched.reload()
+    app = Serving(watched, poll=None, token="right")
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    seen: set[tuple[str, int]] = set()
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        posts = operation.method.upper() == "POST"
+
+        @given(case=operation.as_strategy())
+        @settings(max_examples=EXAMPLES if posts else 5, deadline=None, derandomize=True,
+                  database=None, suppress_health_check=list(HealthCheck))  # fmt: skip
+        def run(case: Any) -> None:
+            if case.path == "/reload" and len(seen) % 2:
+                case.headers = {**(case.headers or {}), "Authorization": "Bearer right"}
+            allowed = CHECKS if kind != "none" else CHECKS[1:]  # 503 is the true answer there
+            found = case.call_and_validate(checks=allowed)
+            seen.add((case.path, found.status_code))
+
+        run()
+    assert {at for at, _ in seen} | {"/openapi.json"} == PATHS
+    if kind == "none":
+        assert {("/rank", 503), ("/health", 503), ("/metrics", 200)} <= seen
+    else:
+        assert {("/rank", 200), ("/rank", 422), ("/batch", 200), ("/batch", 422)} <= seen
+
+
+def page_of(client: Any, **headers: str) -> str:
+    found = client.get("/", headers=headers)
+    assert found.headers["content-type"].startswith("text/html")
+    policy = found.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    return str(found.text)
+
+
+def asked(client: Any, page: str) -> dict[str, Any]:
+    """Do what the page's line for a shell says."""
+    line = re.search("<pre>(.*?)</pre>", page, re.DOTALL)
+    assert line is not None
+    words = shlex.split(unescape(line[1]))
+    assert (words[0], words[3], words[5]) == ("curl", "-H", "-d")
+    name, value = words[4].split(": ")
+    found = client.post(words[2], content=words[6], headers={name: value})
+    assert found.status_code == 200, found.text
+    return dict(found.json())
+
+
+def test_the_page_of_hostile_names_is_safe_and_its_line_works(tmp_path: Path) -> None:
+    path = linear_model(tmp_path / "<b onclick='x'>&amp;.json", HOSTILE)
+    for client in clients(path):
+        page = page_of(client)
+        for bad in ("<script", "<img", "<b ", "onerror=alert(1)>"):
+            assert bad not in page
+        assert "&lt;b onclick=&#x27;x&#x27;&gt;&amp;amp;.json" in page
+        told = asked(client, page)
+        assert told["order"] == ["d2", "d1"]
+        assert {p["feature"] for p in told["explanations"][0]["parts"]} == set(HOSTILE)
+        for link in re.findall('href="([^"]+)"', page):
+            assert client.get(link).status_code == 200
+
+
+@pytest.mark.parametrize("width", [1, 12, 13, 700])
+def test_the_line_works_without_names_too(tmp_path: Path, width: int) -> None:
+    for client in clients(linear_model(tmp_path / "model.json", None, width)):
+        assert asked(client, page_of(client))["scores"][1] == 0
+
+
+def test_the_address_in_the_line_is_one(client: Any) -> None:
+    assert "curl -s http://ranks.example:81/rank" in page_of(client, host="ranks.example:81")
+    assert "curl -s http://[::1]:8220/rank" in unescape(page_of(client, host="[::1]:8220")).replace(
+        "'", ""
+    )
+    for bad in ("x' ; id ; '", "<script>", "a b", "$(id)"):
+        assert bad not in unescape(page_of(client, host=bad))
+
+
+def test_the_page_says_that_there_is_no_model_yet(tmp_path: Path) -> None:
+    path = tmp_path / "<i>none</i>"
+    for client in clients(path):
+        found = client.get("/")
+        assert (found.status_code, found.headers["retry-after"]) == (503, "1")
+        assert "No model yet" in found.text
+        assert "<i>" not in found.text
+
+
+def test_a_file_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "m\udcff.json"
+    for client in clients(path):
+        assert "m\\udcff.json" in client.get("/health").json()["refused"]
+        linear_model(path, None)
+        client.app.watched.reload()
+        assert client.get("/health").json()["file"] == "m\\udcff.json"
+        assert "m\\udcff.json" in page_of(client)
+
+
+def test_a_model_that_cannot_be_told_is_refused(model: Path) -> None:
+    for client in clients(model):
+        linear_model(model, ("a", "\ud800", "c"))
+        assert not client.app.watched.reload().accepted
+        assert "no JSON" in client.get("/health").json()["refused"]
+        assert client.get("/model").json()["features"]["names"] == NAMES

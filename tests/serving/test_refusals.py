@@ -1,0 +1,334 @@
+"""What is refused: its status, and words that say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firstpage.serving.app import Serving
+from firstpage.serving.limits import Limits
+from firstpage.serving.watched_model import WatchedModel
+from tests.serving.conftest import (
+    ARROW,
+    NAMES,
+    NPY,
+    arrow,
+    body,
+    clients,
+    dataset,
+    npy,
+    write_model,
+)
+
+X = np.asarray(dataset()[0].X, np.float64)
+ONES = np.ones((3, 4))
+
+
+def changed(at: int, **features: object) -> dict:
+    found = body(X)
+    found["candidates"][at]["features"] |= features
+    return found
+
+
+def lacking(name: str) -> dict:
+    found = body(X)
+    del found["candidates"][2]["features"][name]
+    return found
+
+
+def fewer() -> dict:
+    return {"candidates": [{"id": "d", "features": [1, 2, 3]}]}
+
+
+JSON = {
+    "a feature is missing": (lacking("clicks"), "candidate 'd2' lacks the feature 'clicks'"),
+    "too few": (fewer(), "candidate 'd' has 3 features, and the model 4"),
+    "null": (changed(1, age=None), "feature 'age' is None, which is no number"),
+    "text in a list": (
+        {"candidates": [{"features": [1, 2, 3, 4]}, {"features": [1, 2, 3, "4"]}]},
+        "candidate 1: feature 'age' is no number.",
+    ),
+    "text beyond the list": (
+        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0: feature 5 is no number.",
+    ),
+    "text": (changed(1, age="7"), "feature 'age' is '7', which is no number"),
+    "too great": (changed(1, age=1e999), "is not JSON"),  # Python writes Infinity
+    "no candidates": ({"candidates": []}, "has no candidates"),
+    "no list": ({"candidates": 3}, "the body: 'candidates' must be a list of candidates."),
+    "no object": ([1], "the body must be an object with 'candidates'."),
+    "no candidate": ({"candidates": [{"features": [1, 2, 3, 4]}, 7]}, "candidate 1 must be an object with 'features'."),
+    "no features": ({"candidates": [{"id": 1}]}, "candidate 0 must be an object with 'features'"),
+    "features of a wrong type": (
+        {"candidates": [{"id": 1, "features": 3}]}, "must be an object by name, or a list",
+    ),
+    "one id twice": (
+        {"candidates": [{"id": 1, "features": [1, 2, 3, 4]}] * 2}, "two candidates with the id 1",
+    ),
+    "an id of a wrong type": (
+        {"candidates": [{"id": [1], "features": [1, 2, 3, 4]}]},
+        "candidate 0: 'id' must be a string or an integer.",
+    ),
+    "a query of a wrong type": ({**body(X), "query": [[]]}, "'query' must be a string or an integer, or left out."),
+    "explain": ({**body(X), "explain": "much"}, "'explain' must be true, false or a number"),
+    "top": ({**body(X), "top": 0}, "'top' must be a number"),
+    "an id is missing": (
+        {"candidates": [{"id": 1, "features": [1, 2, 3, 4]}, {"features": [1, 2, 3, 4]}]},
+        "candidate 1 has no id; give all of them ids, or none.",
+    ),
+    "an integer without end": (changed(1, age=10**4000), "a feature is too large"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JSON)
+def test_json_that_is_refused(client, name: str) -> None:
+    sent, words = JSON[name]
+    found = client.post(
+        "/rank", content=json.dumps(sent), headers={"content-type": "application/json"}
+    )
+    assert found.status_code == 422
+    detail = found.json()["detail"]
+    assert "\n" not in detail
+    assert words is None or words in detail
+
+
+def test_scores_that_are_not_finite_are_refused(client, model) -> None:
+    """Features as large as can be, each on the side of its weight: their sum has no number."""
+    weights = np.array(json.loads(model.read_text())["scorer"]["weights"])
+    assert np.abs(weights).sum() > 1.01
+    row = (np.sign(weights) * np.finfo(np.float64).max).tolist()
+    found = client.post("/rank", json={"candidates": [{"features": row}] * 2})
+    assert (found.status_code, "\n" in found.json()["detail"]) == (422, False)
+
+
+def test_features_too_great_to_be_explained(tmp_path: Path) -> None:
+    """XGBoost counts in float32, and would not have them."""
+    for client in clients(write_model(tmp_path / "model.json", "xgboost")):
+        great = {"candidates": [{"features": [1e300] * 4}] * 2, "explain": 2}
+        found = client.post("/rank", json=great)
+        assert (found.status_code, "explained" in found.json()["detail"]) == (422, True)
+        del great["explain"]
+        assert client.post("/rank", json=great).status_code == 200
+
+
+BINARY = {
+    "nan": (npy(np.where(ONES > 0, np.nan, 0)), NPY, 422, "candidate 0: feature 'bm25' is nan"),
+    "inf": (npy(np.full((1, 4), np.inf, np.float32)), NPY, 422, "is inf"),
+    "wrong count": (npy(np.ones((3, 5))), NPY, 422, "has 5 features, and the model 4"),
+    "no matrix": (npy(np.ones(4)), NPY, 422, "shape (4,)"),
+    "whole numbers": (npy(np.ones((3, 4), int)), NPY, 422, "holds int64"),
+    "cut": (npy(ONES)[:-8], NPY, 422, "the body has another length"),
+    "longer": (npy(ONES) + b"12345678", NPY, 422, "the body has another length"),
+    "no npy": (b"{}", NPY, 422, "no .npy file"),
+    "a long header": (b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + b"{" * 99, NPY, 422, "header"),
+    "a wild header": (b"\x93NUMPY\x01\x00\x10\x00" + b"(" * 16, NPY, 422, "cannot be read"),
+    "no arrow": (b"\x00" * 64, ARROW, 422, None),
+    "garbage arrow": (b"abcdefgh" * 9, ARROW, 422, "no Arrow stream"),
+    "a column is missing": (
+        arrow(bm25=[1.0], pagerank=[1.0], age=[1.0]), ARROW, 422, "lacks the feature 'clicks'",
+    ),
+    "a column of texts": (
+        arrow(**{name: ["x"] for name in NAMES}), ARROW, 422, "must hold numbers",
+    ),
+    "unknown type": (b"x", {"content-type": "text/csv"}, 415, "'text/csv' is not read here"),
+    "zipped": (b"x", {**NPY, "content-encoding": "gzip"}, 415, "compressed bodies"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_bodies_that_are_refused(client, name: str) -> None:
+    content, headers, status, words = BINARY[name]
+    found = client.post("/rank", content=content, headers=headers)
+    assert found.status_code == status, found.text
+    assert words is None or words in found.json()["detail"]
+
+
+def test_pickles_are_not_read(client) -> None:
+    objects = np.array([[print] * 4], object)
+    import io
+
+    out = io.BytesIO()
+    np.save(out, objects, allow_pickle=True)
+    found = client.post("/rank", content=out.getvalue(), headers=NPY)
+    assert (found.status_code, "holds object" in found.json()["detail"]) == (422, True)
+
+
+def test_arrow_that_unfolds_is_refused_before_it_does(client) -> None:
+    pa = pytest.importorskip("pyarrow")
+    columns = {name: pa.array(np.zeros(900)) for name in NAMES}
+    table = pa.table(columns)
+    for codec in ("zstd", "lz4"):
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression=codec)
+        with pa.ipc.new_stream(sink, table.schema, options=options) as out:
+            out.write_table(table)
+        found = client.post("/rank", content=bytes(sink.getvalue()), headers=ARROW)
+        assert (found.status_code, "compressed" in found.json()["detail"]) == (422, True)
+    words = pa.array(["a", "b", "a"]).dictionary_encode()
+    sent = arrow(id=words, **{name: np.ones(3) for name in NAMES})
+    found = client.post("/rank", content=sent, headers=ARROW)
+    assert (found.status_code, "dictionary" in found.json()["detail"]) == (422, True)
+    sent = arrow(query=["a", "b", "a"], **{name: np.ones(3) for name in NAMES})
+    found = client.post("/batch", content=sent, headers=ARROW)
+    assert (found.status_code, "stand together" in found.json()["detail"]) == (422, True)
+
+
+@pytest.mark.slow
+def test_flipped_bytes_of_an_arrow_stream_are_never_a_failure(client) -> None:
+    sent = arrow(id=["a", "b", "c"], **{name: np.arange(3.0) for name in NAMES})
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        broken = bytearray(sent)
+        for at in rng.integers(0, len(sent), 3):
+            broken[at] = rng.integers(0, 256)
+        found = client.post("/rank", content=bytes(broken), headers=ARROW)
+        assert found.status_code in (200, 413, 422), found.text
+
+
+@pytest.mark.slow
+def test_mangled_json_is_never_a_failure(client) -> None:
+    """Bytes out, and in their place what parsers trip over."""
+    hostile = [b'"', b"\\", b"\\ud800", b"\xff", b"`", b" - at `$.candidates[0].id`", b"{", b"]", b"1e400", b"-", b"9" * 5000, b"null"]  # fmt: skip
+    sent = [json.dumps(each).encode() for each in (body(X[:2], top=1), [body(X[:1])], {"queries": [body(X[:1])]})]  # fmt: skip
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        broken = bytearray(sent[rng.integers(len(sent))])
+        for at in rng.integers(0, len(broken), 2):
+            broken[at : at + rng.integers(0, 9)] = hostile[rng.integers(len(hostile))]
+        for path in ("/rank", "/batch"):
+            found = client.post(path, content=bytes(broken))
+            assert found.status_code in (200, 422), found.text
+            assert found.status_code == 200 or len(found.json()["detail"]) < 300
+
+
+def test_limits_name_the_option_that_raises_them(model: Path) -> None:
+    small = Limits(candidates=2, queries=1, bytes=4000)
+    for client in clients(model, small):
+        many = client.post("/rank", content=npy(ONES), headers=NPY)
+        assert (many.status_code, "--max-candidates" in many.json()["detail"]) == (413, True)
+        many = client.post("/rank", json=body(X[:3]))
+        assert (many.status_code, "has 3 candidates" in many.json()["detail"]) == (413, True)
+        long = client.post("/rank", content=b"x" * 4001)
+        assert (long.status_code, "--max-bytes" in long.json()["detail"]) == (413, True)
+        streamed = client.post("/rank", content=iter([b"x" * 3000] * 3))  # no length is said
+        assert (streamed.status_code, "4,000 bytes" in streamed.json()["detail"]) == (413, True)
+        several = client.post("/batch", json=[body(X[:1])] * 2)
+        assert (several.status_code, "--max-queries" in several.json()["detail"]) == (413, True)
+        assert client.post("/rank", content=npy(ONES[:2]), headers=NPY).status_code == 200
+
+
+def test_more_requests_than_at_once_are_told_to_come_again(model: Path) -> None:
+    for client in clients(model, Limits(at_once=2)):
+        client.app.admission.answering = 2
+        found = client.post("/rank", content=npy(ONES), headers=NPY)
+        assert (found.status_code, found.headers["retry-after"]) == (503, "1")
+        assert client.get("/health").status_code == 200  # never refused
+        client.app.admission.answering = 0
+        assert client.post("/rank", content=npy(ONES), headers=NPY).status_code == 200
+
+
+class Slow:
+    """A request whose body goes on after `part` only when it is let."""
+
+    def __init__(self, app: Serving, part: bytes, rest: bytes = b"") -> None:
+        self.messages = [(part, bool(rest)), (rest, False)]
+        self.go_on = asyncio.Event()
+        self.status: int | None = None
+        self.task = asyncio.create_task(app(scope(), self.receive, self.send))
+
+    async def receive(self) -> dict[str, Any]:
+        if len(self.messages) == 1:
+            await self.go_on.wait()
+        content, more = self.messages.pop(0)
+        return {"type": "http.request", "body": content, "more_body": more}
+
+    async def send(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+
+
+def scope() -> dict[str, Any]:
+    return {
+        "type": "http", "method": "POST", "path": "/rank", "query_string": b"", "scheme": "http",
+        "headers": [(b"content-type", NPY["content-type"].encode())],
+    }  # fmt: skip
+
+
+def test_slow_bodies_take_nobodys_place(model: Path) -> None:
+    """More of them than are answered at once, and still others are answered; then they are too."""
+    watched = WatchedModel(model)
+    watched.reload()
+    whole = npy(ONES)
+
+    async def run() -> None:
+        app = Serving(watched, Limits(at_once=2), poll=None)
+        slow = [Slow(app, whole[:-9], whole[-9:]) for _ in range(5)]
+        await asyncio.sleep(0)
+        quick = Slow(app, whole)
+        await quick.task
+        assert quick.status == 200
+        for one in slow:
+            one.go_on.set()
+            await one.task
+        assert [one.status for one in slow] == [200] * 5
+        assert (app.admission.answering, app.admission.unread) == (0, 0)
+        assert app.metrics.registry.get_sample_value("firstpage_requests_in_flight") == 0
+
+    asyncio.run(run())
+
+
+def test_bodies_under_way_have_a_limit_together(model: Path) -> None:
+    watched = WatchedModel(model)
+    watched.reload()
+
+    async def run() -> None:
+        app = Serving(watched, Limits(at_once=2, bytes=4000), poll=None)
+        slow = [Slow(app, b"x" * 3000, b"x") for _ in range(4)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert [one.status for one in slow] == [None, None, 503, 503]
+        assert app.admission.unread == 6000
+        for one in slow:
+            one.go_on.set()
+            await one.task
+        assert [one.status for one in slow][:2] == [422, 422]
+        assert app.admission.unread == 0
+
+    asyncio.run(run())
+
+
+def test_lengths_of_a_batch(client) -> None:
+    for lengths, words in (("", "?lengths="), ("2,x", "?lengths="), ("2,2", "add up to 4")):
+        found = client.post(f"/batch?lengths={lengths}", content=npy(ONES), headers=NPY)
+        assert (found.status_code, words in found.json()["detail"]) == (422, True)
+    assert client.post("/batch?lengths=1,2", content=npy(ONES), headers=NPY).status_code == 200
+
+
+def test_other_addresses_and_methods(client) -> None:
+    assert client.get("/nowhere").status_code == 404
+    assert client.get("/rank").status_code == 405
+    assert client.get("/rank").headers["allow"] == "POST"
+    assert client.get("/rank/", follow_redirects=False).status_code == 404
+    assert client.post("/health").headers["allow"] == "GET, HEAD"
+    for name in ("top", "explain", "answer"):  # an empty value is no default
+        found = client.post(f"/rank?{name}=", content=npy(ONES), headers=NPY)
+        assert (found.status_code, name in found.json()["detail"]) == (422, True)
+    assert client.post("/rank?answer=csv", content=npy(ONES), headers=NPY).status_code == 422
+    assert client.post("/rank?explain=3", content=npy(ONES), headers=NPY).status_code == 422
+
+
+def test_a_failure_is_one_line_and_the_log_has_the_rest(client, monkeypatch, caplog) -> None:
+    from firstpage.serving import app
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(app, "rank", fails)
+    found = client.post("/rank", content=npy(ONES), headers=NPY)
+    assert found.status_code == 500
+    assert "secret" not in found.text
+    assert "secret" in caplog.text

@@ -1,0 +1,229 @@
+"""The model in service: health, description, metrics, and how another takes its place."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firstpage.serving.app import Serving
+from firstpage.serving.watched_model import WatchedModel
+from tests.serving.conftest import (
+    NAMES,
+    NPY,
+    body,
+    clients,
+    dataset,
+    linear_model,
+    loaded,
+    npy,
+    write_model,
+)
+
+X = np.asarray(dataset()[0].X)
+
+
+def test_health_and_model_say_what_is_served(client, model: Path) -> None:
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    health = client.get("/health").json()
+    assert (health["status"], health["model"], health["digest"]) == ("ok", "ListMLE", digest)
+    told = client.get("/model").json()
+    assert told["features"] == {"count": 4, "names": ["bm25", "pagerank", "clicks", "age"]}
+    assert told["by_query"] is False
+    assert "curve" not in told["training"]
+    assert told["training"]["iterations"] > 0
+    assert client.post("/rank", json=body(X)).headers["x-model"] == digest
+
+
+def test_without_a_model_nothing_is_ranked_until_one_comes(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    for client in clients(path, token="t"):
+        for found in (client.get("/health"), client.post("/rank", json=body(X))):
+            assert found.status_code == 503
+        assert client.get("/model").headers["retry-after"] == "1"
+        write_model(path)
+        assert client.post("/reload", headers={"authorization": "Bearer t"}).status_code == 200
+        assert client.post("/rank", json=body(X)).status_code == 200
+
+
+def test_only_the_token_may_reload(model: Path) -> None:
+    for client in clients(model):
+        assert client.post("/reload").status_code == 403
+    for client in clients(model, token="right"):
+        assert client.post("/reload").status_code == 401
+        wrong = client.post("/reload", headers={"authorization": "Bearer wrong"})
+        assert (wrong.status_code, wrong.headers["www-authenticate"]) == (401, "Bearer")
+        good = client.post("/reload", headers={"authorization": "Bearer right"})
+        assert good.json()["reloads"] == 0  # the file is the same
+
+
+def test_a_broken_file_is_refused_and_the_old_model_stays(model: Path) -> None:
+    for client in clients(model, token="t"):
+        again = {"authorization": "Bearer t"}
+        before = client.post("/rank", content=npy(X), headers=NPY)
+        whole = model.read_bytes()
+        for broken in (whole[:-40], whole.replace(b"ListMLE", b"ListMLX"), b"", b"{}"):
+            model.write_bytes(broken)
+            found = client.post("/reload", headers=again)
+            assert (found.status_code, "refused" in found.json()["detail"]) == (422, True)
+            after = client.post("/rank", content=npy(X), headers=NPY)
+            assert after.content == before.content
+            health = client.get("/health")
+            assert health.status_code == 200
+            assert health.json()["refused"]
+        model.unlink()
+        assert client.post("/reload", headers=again).status_code == 422
+        assert "firstpage_model_refusals_total 5" in client.get("/metrics").text
+        assert "firstpage_model_stale 1" in client.get("/metrics").text
+        write_model(model, "lightgbm")
+        assert client.post("/reload", headers=again).json()["reloads"] == 1
+        assert client.get("/health").json()["refused"] is None
+        assert "firstpage_model_stale 0" in client.get("/metrics").text
+        other = client.post("/rank", content=npy(X), headers=NPY)
+        assert loaded(other.content).tolist() != loaded(before.content).tolist()
+
+
+OTHER = {  # features of the next model, and what is said of them
+    "fewer": (NAMES[:3], "3 instead of 4; removed: 'age'"),
+    "more": ([*NAMES, "price"], "5 instead of 4; added: 'price'"),
+    "renamed": ([*NAMES[:3], "price"], "4 instead of 4; added: 'price'; removed: 'age'"),
+    "in another order": (NAMES[::-1], "the same names in another order"),
+    "without names": (None, "added: '1', '2', '3', '4'; removed: 'bm25'"),
+    "many": ([f"f{i}" for i in range(50)], "'f4' and 45 more"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_a_model_with_other_features_is_refused_and_the_old_one_stays(
+    model: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    names, expected = OTHER[kind]
+    for client in clients(model, token="t"):
+        before = client.get("/health").json()
+        linear_model(model, names)
+        found = client.post("/reload", headers={"authorization": "Bearer t"})
+        told = found.json()
+        assert (found.status_code, told["accepted"], told["changed"]) == (422, False, False)
+        assert expected in told["detail"]
+        assert "--allow-new-features" in told["refused"]
+        health = client.get("/health")
+        assert (health.status_code, health.json()["status"]) == (200, "degraded")
+        assert health.json()["refused"] == told["refused"]
+        assert health.json()["digest"] == before["digest"]
+        assert "firstpage_model_stale 1" in client.get("/metrics").text
+        assert "firstpage_model_refusals_total 1" in client.get("/metrics").text
+        assert expected in caplog.text
+        assert expected.replace("'", "&#x27;") in client.get("/").text
+        assert client.post("/rank", json=body(X)).status_code == 200
+        write_model(model)
+        assert client.post("/reload", headers={"authorization": "Bearer t"}).status_code == 200
+        assert client.get("/health").json()["status"] == "ok"
+
+
+def test_a_good_file_after_a_refused_one_is_logged(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where the model is the one that served all the time."""
+    caplog.set_level("INFO", logger="firstpage.serving")
+    good, watched = model.read_bytes(), WatchedModel(model)
+    assert watched.reload().accepted
+    assert "recovered" not in caplog.text
+    model.write_bytes(b"half")
+    assert not watched.reload().accepted
+    model.write_bytes(good)
+    assert watched.reload().accepted
+    assert f"recovered: {model} can be served again" in caplog.text
+    caplog.clear()
+    assert watched.reload().accepted
+    assert "recovered" not in caplog.text
+
+
+def test_a_reload_says_what_changed(model: Path) -> None:
+    first = hashlib.sha256(model.read_bytes()).hexdigest()
+    old = {"digest": first, "ranker": "ListMLE", "features": 4}
+    for client in clients(model, token="t"):
+
+        def again(client=client) -> dict:
+            return client.post("/reload", headers={"authorization": "Bearer t"}).json()
+
+        told = again()
+        assert (told["accepted"], told["changed"], told["old"], told["new"]) == (
+            True, False, old, old,
+        )  # fmt: skip
+        write_model(model, "stumps")
+        second = hashlib.sha256(model.read_bytes()).hexdigest()
+        new = {"digest": second, "ranker": "RankBoost", "features": 4}
+        told = again()
+        assert (told["accepted"], told["changed"], told["old"], told["new"]) == (
+            True, True, old, new,
+        )  # fmt: skip
+        assert told["features"] == {"added": [], "removed": []}
+        assert (told["reloads"], told["refused"]) == (1, None)
+        linear_model(model, [*NAMES[:2], "price"])
+        assert again()["features"] == {"added": ["price"], "removed": ["clicks", "age"]}
+        model.write_bytes(b"half")
+        assert again()["new"] == {
+            "digest": hashlib.sha256(b"half").hexdigest(), "ranker": None, "features": None,
+        }  # fmt: skip
+        model.unlink()
+        assert again()["new"] is None
+
+
+def test_other_features_are_taken_up_where_that_is_allowed(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched = WatchedModel(model, allow_new_features=True)
+    assert watched.reload().accepted
+    linear_model(model, [*NAMES, "price"])
+    assert watched.reload().features["added"] == ["price"]
+    assert (watched.reloads, watched.refused) == (1, None)
+    assert watched.model.names[-1] == "price"
+    assert "other features than before: 5 instead of 4; added: 'price'" in caplog.text
+
+
+def test_the_watcher_takes_a_new_file_once(model: Path) -> None:
+    watched = WatchedModel(model)
+    assert watched.reload().accepted
+    app = Serving(watched, poll=0.01)
+
+    async def until(done) -> None:
+        watching = asyncio.create_task(app.watch())
+        for _ in range(1000):
+            if done():
+                break
+            await asyncio.sleep(0.01)
+        watching.cancel()
+
+    first = watched.model
+    os.utime(model, (1, 1))  # touched: looked at, and still the same
+    asyncio.run(until(lambda: not watched.changed()))
+    assert watched.model is first
+    write_model(model, "stumps")
+    asyncio.run(until(lambda: watched.model is not first))
+    assert (watched.reloads, watched.model.model.ranker) == (1, "RankBoost")
+    model.write_bytes(b"half")
+    asyncio.run(until(lambda: watched.refused))
+    assert (watched.refusals, watched.model.model.ranker) == (1, "RankBoost")
+
+
+def test_metrics_are_what_prometheus_reads(client) -> None:
+    for _ in range(3):
+        client.post("/rank", content=npy(X), headers=NPY)
+    client.post("/rank", content=b"no", headers=NPY)
+    client.get("/some/where/else")
+    text = client.get("/metrics").text
+    sample = re.compile(r'^[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+$')
+    for line in text.splitlines():
+        assert line.startswith(("# HELP ", "# TYPE ")) or sample.match(line), line
+    assert 'firstpage_requests_total{route="/rank",status="200"} 3' in text
+    assert 'firstpage_requests_total{route="/rank",status="422"} 1' in text
+    assert 'firstpage_requests_total{route="other",status="404"} 1' in text
+    assert 'firstpage_request_seconds_count{route="/rank"} 4' in text
+    assert 'firstpage_request_seconds_bucket{le="+Inf",route="/rank"} 4' in text
+    assert f"firstpage_candidates_total {3 * len(X)}" in text
+    assert "firstpage_requests_in_flight 1" in text
