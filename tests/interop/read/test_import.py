@@ -131,7 +131,7 @@ def test_quepid(tmp_path: Path, run) -> None:  # noqa: F811
         ("query,docid,rating\na,b,x\n", "q.csv:2: the rating 'x' is no number"),
         ("query,docid,rating\na,b,1\na,b,2\n", "q.csv:3: 'b' has another rating"),
         ("query,docid,rating\na b,b,1\na_b,c,2\n", "would both be called 'a_b'"),
-        ("query,docid,rating\na,b\n", "holds no ratings"),
+        ("query,docid,rating\na,b\n", "fewer fields"),
         ("query,docid,rating\n", "holds no ratings"),
         ("query,docid,rating\n ,b,1\n", "a query is empty"),
     ],
