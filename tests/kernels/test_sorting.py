@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.data.groups import ranked, ranked_labels
-from firstpage.kernels.measures.ties import order_ties_by_key, tie_blocks, top_labels
-from firstpage.kernels.random import random_words
+from firstpage.kernels.hashing import random_words
+from firstpage.kernels.sorting import order_ties_by_key, tie_blocks, top_labels
 
 groups = st.lists(
     st.lists(st.one_of(st.integers(0, 3), st.floats(allow_nan=False)), max_size=70), max_size=4

@@ -10,7 +10,7 @@ import pytest
 import firstpage as fp
 from firstpage.errors import DataError
 from firstpage.interop.export.grown import forest_of
-from firstpage.kernels.scoring.forests import forest_scores
+from firstpage.kernels.scoring import forest_scores
 from firstpage.serving import forests
 from firstpage.serving.served import load
 from tests.serving.conftest import dataset, write_model

@@ -14,7 +14,7 @@ import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.method import Method, all_votes, pair_table, room
-from firstpage.kernels.random import STEP
+from firstpage.kernels.hashing import STEP
 from firstpage.kernels.voting.kemeny import kwik_sort
 from firstpage.kernels.voting.votes import quick_sort
 from firstpage.registry import PartError, number

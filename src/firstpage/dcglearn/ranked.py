@@ -16,7 +16,7 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.dcglearn.reading import Scale, Wanted
 from firstpage.errors import DataError, MeasureError
-from firstpage.kernels.measures.ties import number_ties
+from firstpage.kernels.sorting import number_ties
 from firstpage.measures.conventions import Convention
 from firstpage.measures.inputs import DEPTH, make_lists
 from firstpage.measures.learned import LearnedNDCG

@@ -12,7 +12,7 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.losses import structural as kernel
-from firstpage.kernels.losses.average_precision import average_precision_hinge
+from firstpage.kernels.losses.structural import average_precision_hinge
 from firstpage.losses.delta import Delta, delta
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
 from firstpage.losses.loss import Loss, Run, Target, Traits, flat, safe_inverse

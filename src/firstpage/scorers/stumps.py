@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.kernels.scoring.stumps import step_scores
+from firstpage.kernels.scoring import step_scores
 from firstpage.types import Array, Floats, Ints
 
 ROWS = 1 << 14  # of sparse features, made dense at a time

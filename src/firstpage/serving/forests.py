@@ -10,7 +10,7 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
 from firstpage.interop.export.forest import Forest
 from firstpage.interop.export.grown import read_forest
-from firstpage.kernels.scoring.forests import forest_scores
+from firstpage.kernels.scoring import forest_scores
 from firstpage.scorers.trees import TreesScoring
 from firstpage.types import Array, Floats, Ints
 

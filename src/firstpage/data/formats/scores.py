@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, at
-from firstpage.kernels.parsing import scores as kernel
+from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import powers, spelled_number
 from firstpage.types import Bytes, Floats
 
