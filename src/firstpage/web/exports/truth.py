@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from firstpage.data.formats.letor_writer import BLANKS, check_name
+from firstpage.data.formats.letor import BLANKS, check_name
 from firstpage.web.analysis.truth import Truth
 
 
