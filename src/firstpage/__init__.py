@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from firstpage.data.folds import read_folds as read_folds
     from firstpage.data.folds import write_folds as write_folds
     from firstpage.data.formats.letor import read_letor as read_letor
+    from firstpage.data.formats.letor import read_scores as read_scores
     from firstpage.data.formats.letor import write_letor as write_letor
+    from firstpage.data.formats.letor import write_scores as write_scores
     from firstpage.data.formats.registry import read as read
     from firstpage.data.formats.registry import write as write
-    from firstpage.data.formats.scores import read_scores as read_scores
-    from firstpage.data.formats.scores import write_scores as write_scores
     from firstpage.data.formats.trec import Qrels as Qrels
     from firstpage.data.formats.trec import Run as Run
     from firstpage.data.formats.trec import read_qrels as read_qrels
@@ -122,9 +122,8 @@ _MODULES = {
     "data.dataset": ["Dataset"],
     "data.describe": ["describe"],
     "data.folds": ["Fold", "read_folds", "write_folds"],
-    "data.formats.letor": ["read_letor", "write_letor"],
+    "data.formats.letor": ["read_letor", "read_scores", "write_letor", "write_scores"],
     "data.formats.registry": ["read", "write"],
-    "data.formats.scores": ["read_scores", "write_scores"],
     "data.formats.trec": ["Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"],
     "data.joins": ["intersect"],
     "data.preferences.files": ["PreferenceFiles", "read_preferences", "write_preferences"],

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.data.groups import ranked, ranked_labels
-from firstpage.kernels.measures.ties import order_ties_by_key, tie_blocks, top_labels
-from firstpage.kernels.random import random_words
+from firstpage.kernels.sorting import order_ties_by_key, tie_blocks, top_labels
 
 groups = st.lists(
     st.lists(st.one_of(st.integers(0, 3), st.floats(allow_nan=False)), max_size=70), max_size=4
@@ -97,18 +96,3 @@ def test_top_labels(lists, depth: int) -> None:
     for q, group in enumerate(lists):
         got = best[best_offsets[q] : best_offsets[q + 1]]
         assert got.tolist() == sorted(map(float, group), reverse=True)[:depth]
-
-
-def test_random_words_depend_on_their_own_seed_only() -> None:
-    seeds = np.array([1, 2, 3], np.uint64)
-    a = np.empty(9, np.uint64)
-    random_words(seeds, np.array([0, 3, 6, 9]), a)
-    b = np.empty(5, np.uint64)
-    random_words(seeds[[2, 0]], np.array([0, 3, 5]), b)
-    assert a[6:9].tolist() == b[:3].tolist()
-    assert a[:2].tolist() == b[3:].tolist()
-    many = np.empty(100_000, np.uint64)
-    random_words(np.array([7], np.uint64), np.array([0, 100_000]), many)
-    share = (many >> np.uint64(40)).astype(float) / 2**24
-    assert abs(share.mean() - 0.5) < 0.005
-    assert len(np.unique(many)) == len(many)

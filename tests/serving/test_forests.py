@@ -9,7 +9,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.kernels.scoring.forests import forest_scores
+from firstpage.kernels.scoring import forest_scores
 from firstpage.scorers.trees import TreesScoring
 from firstpage.serving import forests
 from firstpage.serving.served_model import load

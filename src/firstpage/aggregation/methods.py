@@ -20,7 +20,7 @@ from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.weights import normalized
 from firstpage.data.groups import offsets_from_lengths, ranked
 from firstpage.errors import DataError
-from firstpage.kernels.random import STEP
+from firstpage.kernels.hashing import STEP
 from firstpage.kernels.voting.exact_kemeny import components, order_components
 from firstpage.kernels.voting.kemeny import best_insertion, kwik_sort
 from firstpage.kernels.voting.votes import ABSENT, count_duels, quick_sort, swap_neighbours

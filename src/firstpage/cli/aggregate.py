@@ -180,7 +180,7 @@ def _of_scores(data: Dataset, given: dict[str, Any]) -> Aggregation:
 
 
 def _write(found: Aggregation, output: Path, data: Dataset | None) -> None:
-    from firstpage.data.formats.scores import write_scores
+    from firstpage.data.formats.letor import write_scores
     from firstpage.data.formats.trec import write_run
 
     if data is None:

@@ -47,8 +47,8 @@ def command(
     """Read SOURCE, convert its truth or features if asked, and write TARGET."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.folds import write_folds
+    from firstpage.data.formats.letor import read_scores
     from firstpage.data.formats.registry import format_of, read, write
-    from firstpage.data.formats.scores import read_scores
     from firstpage.data.formats.trec import qrels_of, run_of
 
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")

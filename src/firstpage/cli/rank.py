@@ -26,8 +26,8 @@ def command(
     DATA is a file, or a folder of shards; it needs no labels.  Features are matched by name where
     both have names, in any order; else DATA must have as many as MODEL.
     """
+    from firstpage.data.formats.letor import write_scores
     from firstpage.data.formats.registry import SUFFIXES
-    from firstpage.data.formats.scores import write_scores
     from firstpage.data.formats.trec import run_of, write_run
     from firstpage.data.io.files import suffix_of
     from firstpage.data.shards.shards import Shards

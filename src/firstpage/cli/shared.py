@@ -118,7 +118,7 @@ def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shar
 
 def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
     """Scores for the documents of a data file or of shards, one per row."""
-    from firstpage.data.formats.scores import read_scores
+    from firstpage.data.formats.letor import read_scores
     from firstpage.data.formats.trec import Column
 
     if isinstance(truth, Column):

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.data.groups import check_groups, group_rows, offsets_from_lengths, rows_of
+from firstpage.data.groups import (
+    check_groups,
+    group_rows,
+    offsets_from_lengths,
+    repeated_rows,
+    rows_of,
+)
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
@@ -327,3 +333,38 @@ def widened(X: Any, width: int) -> Any:
     from scipy.sparse import csr_array
 
     return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+
+
+# --- what looks wrong in data that were read: one warning each, in every reader
+
+FEW = 10  # queries: fewer may well have one document each
+ALMOST_ALL = 0.9  # of the queries
+
+
+def remarks_of(data: Dataset) -> list[str]:
+    """Return what looks wrong in the data, a sentence each, without the name of the file."""
+    found = []
+    if data.docids is not None:
+        named = data.docids.ends > data.docids.starts
+        repeated = repeated_rows(data.docids.hashes, data.offsets, named)
+        if len(repeated):
+            row = int(repeated[0])
+            query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
+            found.append(
+                f"holds {len(repeated)} second or later copies of documents in their queries, and "
+                f"every copy counts; the first is {data.docids[row]!r} in query {query!r}. Drop "
+                "them if they are not meant."
+            )
+    single = int((data.lengths == 1).sum())
+    if len(data) >= FEW and single >= ALMOST_ALL * len(data):
+        found.append(
+            f"{single} of {len(data)} queries have one document, where nothing can be ranked; are "
+            "the ids of queries and documents swapped?"
+        )
+    return found
+
+
+def warn_of(source: str, remarks: Iterable[str], stacklevel: int = 3) -> None:
+    """Warn of each remark on a file."""
+    for remark in remarks:
+        warnings.warn(f"{source}: {remark}", FirstpageWarning, stacklevel=stacklevel + 1)

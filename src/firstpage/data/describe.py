@@ -10,7 +10,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import repeated_rows
-from firstpage.kernels.parsing.ids import hash_ids
+from firstpage.kernels.hashing import hash_ids
 from firstpage.types import Array, Bools, Floats, Ints
 
 BAR = 32  # characters of the longest bar

@@ -14,7 +14,7 @@ from typing import overload
 
 import numpy as np
 
-from firstpage.kernels.parsing.ids import gather, hash_ids
+from firstpage.kernels.hashing import gather, hash_ids
 from firstpage.types import Array, Bytes, Ints, Words
 
 

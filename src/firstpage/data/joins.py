@@ -10,7 +10,7 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels.parsing.ids import join
+from firstpage.kernels.hashing import join
 from firstpage.types import Ints
 
 

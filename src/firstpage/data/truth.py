@@ -17,8 +17,8 @@ import numpy as np
 from firstpage.data.groups import check_groups, group_rows, ranked
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
-from firstpage.kernels.measures.ties import order_ties_by_key
-from firstpage.kernels.random import STEP, random_words
+from firstpage.kernels.hashing import STEP, random_words
+from firstpage.kernels.sorting import order_ties_by_key
 from firstpage.types import Floats, Ints
 
 MOST = 10**9  # deeper than any list

@@ -2,7 +2,7 @@
 
 Nothing here checks its input or knows a file, a measure or a user; callers do.  Kernels
 are plain Python functions, compiled by Numba once per machine and then loaded without it
-(`native`).  All of them run over *groups*: query q owns the slice offsets[q]:offsets[q+1].
+(`compiler`).  All of them run over *groups*: query q owns the slice offsets[q]:offsets[q+1].
 """
 
 from __future__ import annotations

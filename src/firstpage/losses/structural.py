@@ -14,7 +14,7 @@ from firstpage.data.preferences.utility import Source, names_file
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.losses import structural as kernel
-from firstpage.kernels.losses.average_precision import average_precision_hinge
+from firstpage.kernels.losses.structural import average_precision_hinge
 from firstpage.losses.levels import Levels, expected_places, levels, query_sums
 from firstpage.losses.loss import Loss, Run, Target, Term, Traits, flat, safe_inverse
 from firstpage.types import Array, Bools, Floats, Ints, Words

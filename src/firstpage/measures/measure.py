@@ -20,7 +20,7 @@ from firstpage.data.ids import Ids
 from firstpage.data.truth import random_keys
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.measures.binary import count_relevant
-from firstpage.kernels.measures.ties import (
+from firstpage.kernels.sorting import (
     number_ties,
     order_ties_by_id,
     order_ties_by_key,

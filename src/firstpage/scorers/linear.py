@@ -9,7 +9,7 @@ import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
-from firstpage.kernels.scoring import linear as kernel
+from firstpage.kernels import scoring as kernel
 from firstpage.scorers.scorer import (
     Contributions,
     Importances,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.kernels.scoring.stumps import step_scores
+from firstpage.kernels.scoring import step_scores
 from firstpage.scorers.forest import Forest, Node, Tree
 from firstpage.scorers.scorer import Contributions, Importances, JsonObject, ScoringBase
 from firstpage.types import Array, Floats, Ints

@@ -8,7 +8,7 @@ import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
-from firstpage.kernels.scoring.forests import forest_scores
+from firstpage.kernels.scoring import forest_scores
 from firstpage.scorers.forest import Forest
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Array, Floats, Ints

@@ -11,9 +11,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from firstpage.data.dataset import INTERLEAVED, Dataset
+from firstpage.data.dataset import INTERLEAVED, Dataset, warn_of
 from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
-from firstpage.data.formats.remarks import warn_of
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, open_bytes

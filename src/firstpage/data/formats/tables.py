@@ -20,8 +20,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.remarks import remarks_of, warn_of
+from firstpage.data.dataset import Dataset, remarks_of, warn_of
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.io.files import (
     BOM,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
-from firstpage.data.formats.letor_writer import check_name
+from firstpage.data.formats.letor import check_name
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, lines
 from firstpage.data.groups import (
     check_groups,

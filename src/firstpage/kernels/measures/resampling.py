@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.compiler.decorators import heavy_kernel
-from firstpage.kernels.random import STEP, below, mixed
+from firstpage.kernels.hashing import STEP, below, mixed
 from firstpage.types import Floats, Ints
 
 ONE = np.uint64(1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.compiler.decorators import kernel, part
-from firstpage.kernels.parsing.ids import equal_ranges
+from firstpage.kernels.hashing import equal_ranges
 from firstpage.kernels.parsing.numbers import parse_number
 from firstpage.types import Array, Bytes, Floats, Ints, Words
 
-# What can be wrong with a line; `data.letor` says it in words.
+# What can be wrong with a line; `data.formats.letor_reader` says it in words.
 BAD_LABEL, NO_QID, EMPTY_QID, BAD_INDEX, BAD_VALUE, HUGE_INDEX = range(1, 7)
 # Slots of `state`: in and out.
 USED, LINES, ROWS, VALUES, QUERIES, HARDS, ID_BYTES, QID_BYTES, TROUBLE = range(9)
@@ -220,3 +220,47 @@ def scatter(
                 lost = at
             at += 1
     return lost
+
+
+# --- files of scores: one number per line
+
+
+@kernel
+def parse_scores(
+    buf: Bytes,
+    size: int,
+    tens: Floats,
+    fives: Words,
+    bits: Words,
+    real: Floats,
+    values: Floats,
+    hards: Ints,
+    state: Ints,
+) -> int:
+    """Read buf[:size], which ends with a line feed; state: rows, hard numbers, place of error."""
+    pos = rows = hard = np.int64(0)
+    while pos < size:
+        while is_space(buf[pos]):
+            pos += 1
+        if buf[pos] != 10 and buf[pos] != 35:
+            start = pos
+            done, pos, value = parse_number(buf, pos, tens, fives, bits, real)
+            if not done:
+                hards[hard] = rows
+                hards[hard + 1] = start
+                hards[hard + 2] = pos
+                hard += 3
+            end = pos
+            while is_space(buf[pos]):
+                pos += 1
+            if end == start or (buf[pos] != 10 and buf[pos] != 35):
+                state[2] = start
+                return 1
+            values[rows] = value
+            rows += 1
+        while buf[pos] != 10:
+            pos += 1
+        pos += 1
+    state[0] = rows
+    state[1] = hard
+    return 0

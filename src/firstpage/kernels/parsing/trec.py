@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.compiler.decorators import kernel, part
-from firstpage.kernels.parsing.ids import BASIS, PRIME, equal_ranges, hash_bytes
+from firstpage.kernels.hashing import BASIS, PRIME, equal_ranges, hash_bytes, mixed
 from firstpage.kernels.parsing.letor import is_space
 from firstpage.kernels.parsing.numbers import parse_number
-from firstpage.kernels.random import mixed
 from firstpage.types import Bytes, Floats, Ints, Words
 
 TOO_FEW, BAD_NUMBER, TOO_MANY = 1, 2, 3

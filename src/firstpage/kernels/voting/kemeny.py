@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.compiler.decorators import heavy_kernel, kernel, part
-from firstpage.kernels.random import STEP, below, mixed
+from firstpage.kernels.hashing import STEP, below, mixed
 from firstpage.kernels.voting.votes import ABSENT, CLOSE, close_list
 from firstpage.types import Floats, Ints, Words
 

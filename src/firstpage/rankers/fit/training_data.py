@@ -15,7 +15,7 @@ from firstpage.data.joins import partners
 from firstpage.data.shards.shards import Shards
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.kernels.scoring.linear import zero_sum
+from firstpage.kernels.scoring import zero_sum
 from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import Loss
 from firstpage.solvers.objective import Objective

@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.errors import DataError
-from firstpage.kernels.scoring import stumps as kernel
+from firstpage.kernels import scoring as kernel
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import Run, Scoring
 from firstpage.scorers.stumps import StumpsScoring

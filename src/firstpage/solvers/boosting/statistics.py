@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.kernels.scoring.stumps import row_products
+from firstpage.kernels.scoring import row_products
 from firstpage.losses.loss import Loss
 from firstpage.solvers.boosting.pools import Pool
 from firstpage.solvers.boosting.query_measure import Judge

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from firstpage.data.formats.letor_writer import BLANKS, check_name
+from firstpage.data.formats.letor import BLANKS, check_name
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
 from firstpage.web.analysis.figures import studied
