@@ -167,11 +167,13 @@ class Claim:
     whose: Literal["paper", "ours"] = "paper"
     held_equal: str = ""
 
+    @property
+    def label(self) -> str:
+        """The statement, and whether it is ours."""
+        return self.text + (" (ours)" if self.whose == "ours" else "")
+
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "text": self.text, "verdict": self.verdict, "why": self.why, "whose": self.whose,
-            "held_equal": self.held_equal,
-        }  # fmt: skip
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
