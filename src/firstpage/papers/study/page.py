@@ -281,7 +281,7 @@ def provenance(every: Sequence[Reproduction], command: str) -> list[tuple[str, s
     told.append(("seed", f"{plan.seed}; runs 0, 1, .. of every stream"))
     data = {name: mark for found in every for name, mark in found.data.items()}
     told += [(f"data {name}", f"sha256 {mark}..") for name, mark in data.items()]
-    code = ", ".join(f"{f.study.name} {code_digest(f.study.rooms)}.." for f in every)
+    code = ", ".join(f"{f.study.name} {code_digest(f.study.modules)}.." for f in every)
     told.append(("code", f"Firstpage {__version__}, sha256 of {code}"))
     told.append(("versions", ", ".join(f"{name} {v}" for name, v in versions().items())))
     return told

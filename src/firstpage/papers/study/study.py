@@ -247,12 +247,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Study:
-    """A paper's entries; `rooms` are the packages and modules that its numbers come from."""
+    """A paper's entries; `modules` are the packages and modules that its numbers come from."""
 
     name: str
     title: str
     entries: Mapping[str, Entry]
-    rooms: Sequence[str]
+    modules: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
