@@ -40,17 +40,13 @@ class Table:
         legend = f"{self.mark} {self.meaning}" if plain else f"bold: {self.meaning}"
         return ([legend] if shown else []) + ([self.note] if self.note else [])
 
-    def _widths(self) -> list[int]:
-        cells = [self.head, *self.rows]
-        return [max(len(row[c]) for row in cells) for c in range(len(self.head))]
-
     def text(self) -> str:
         """For a terminal; bold cells get the mark."""
         rows = [
             [cell + (self.mark if (r, c) in self.bold else "") for c, cell in enumerate(row)]
             for r, row in enumerate(self.rows)
         ]
-        widths = Table(self.head, rows)._widths()
+        widths = [max(map(len, column)) for column in zip(self.head, *rows, strict=True)]
 
         def line(cells: Sequence[str]) -> str:
             parts = [
@@ -100,9 +96,9 @@ class Table:
             comments.append(r"% needs \usepackage{amssymb}")
         return "\n".join(comments + lines)
 
-    def csv(self) -> str:
+    def csv(self, delimiter: str = ",") -> str:
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
+        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         writer.writerow(self.head)
         writer.writerows(self.rows)
         return out.getvalue().rstrip("\n")

@@ -286,7 +286,7 @@ def test_crossval_has_one_number_per_cell_of_csv_and_plain_latex(files: Path, ru
         (["train", "listnet", ".", "-o", "m"], 1, "is a folder of different splits"),
         (["train", "listnet", "train.txt", "--valid", "vali.txt", "--tune", "--trials-to", "t.xlsx", "-o", "m"], 2, "end in .csv or .json"),
         (["rank", "m.json", "test.txt", "-o", "s.run"], 2, "add --trec"),
-        (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag names a run"),
+        (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag goes with --trec"),
         (["explain", "m.json", "-o", "m.csv"], 2, "end in .txt, .json or .html"),
         (["crossval", ".", "ListNet", "-o", "r.pdf"], 2, "end in .txt, .json, .csv, .md, .tex or .html"),
         (["train", "listnet", "nan.txt", "-o", "m"], 1, "nan.txt contains NaN or inf: feature 2 of row 2"),

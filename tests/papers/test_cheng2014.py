@@ -78,7 +78,7 @@ def test_every_work_is_a_function_of_a_room() -> None:
     for entry in CHENG2014.entries.values():
         for work in entry.works:
             assert work.do.__qualname__ == work.do.__name__
-            assert work.do.__module__ in CHENG2014.rooms
+            assert work.do.__module__ in CHENG2014.modules
 
 
 def test_what_the_paper_says_of_its_points_adds_up() -> None:

@@ -34,7 +34,7 @@ def test_both_figures_and_ours_are_there() -> None:
     assert DEPTHS[-2:] == (1000, "full")
     for entry in LAN2013.entries.values():
         for work in entry.works:
-            assert work.do.__module__ in LAN2013.rooms
+            assert work.do.__module__ in LAN2013.modules
 
 
 def test_the_list_names_what_is_missing(tmp_path: Path) -> None:

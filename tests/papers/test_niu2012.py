@@ -48,7 +48,7 @@ def test_every_table_and_figure_is_there() -> None:
         assert entry.says
         for work in entry.works:
             assert work.do.__qualname__ == work.do.__name__
-            assert work.do.__module__ in NIU2012.rooms
+            assert work.do.__module__ in NIU2012.modules
 
 
 # ---- what is printed

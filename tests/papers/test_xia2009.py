@@ -49,7 +49,7 @@ def test_every_work_is_a_function_of_a_room() -> None:
     for entry in XIA2009.entries.values():
         for work in entry.works:
             assert work.do.__qualname__ == work.do.__name__
-            assert work.do.__module__ in XIA2009.rooms
+            assert work.do.__module__ in XIA2009.modules
 
 
 # ---- the printed numbers agree with what the paper says of them

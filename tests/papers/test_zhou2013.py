@@ -291,7 +291,7 @@ def test_every_work_is_a_function_that_processes_find() -> None:
     for entry in ZHOU2013.entries.values():
         for work in entry.works:
             assert work.do.__qualname__ == work.do.__name__
-            assert work.do.__module__ in ZHOU2013.rooms
+            assert work.do.__module__ in ZHOU2013.modules
 
 
 def test_true_measures_are_the_papers() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,15 +77,15 @@ def command(
     if pad and (width := _narrower(folds)):
         folds = read_folds(folder, n_features=width)
 
-    def tell(name: str, fold: int, at: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{name}  fold {fold}  seed {at}\x1b[K", end="", file=sys.stderr, flush=True)
+    with shared.following("cross-validation") as tell:
 
-    found = cross_validate(
-        named, folds, shown, convention, tune, range(seed, seed + seeds), tell, top_k
-    )
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        def follow(name: str, fold: int, at: int) -> None:
+            if tell is not None:
+                tell(f"{name}  fold {fold}  seed {at}")
+
+        found = cross_validate(
+            named, folds, shown, convention, tune, range(seed, seed + seeds), follow, top_k
+        )
     outputs.deliver(_rendered(found, kind, folder.name, published, baseline), output)
 
 

@@ -9,13 +9,11 @@ import click
 
 from firstpage.cli import options, outputs
 
-FORMATS = ("text", "json", "html")
-
 
 @click.command("explain")
 @click.argument("model", type=options.FILE)
 @options.whole("--top", default=20, help="Features shown.")
-@options.output(*FORMATS, help="Write here: .html is a page with the picture; .json, .txt.")
+@options.output(*outputs.PAGES, help="Write here: .html is a page with the picture; .json, .txt.")
 @options.as_json
 def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     """Show the weights of a linear MODEL, what its trees gained from each feature, or how far its
@@ -23,7 +21,7 @@ def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     from firstpage.rankers.explain import explain
     from firstpage.report.rankers import explanation_page, explanation_text
 
-    kind = outputs.chosen_format(None, as_json, output, FORMATS)
+    kind = outputs.chosen_format(None, as_json, output, outputs.PAGES)
     found = explain(model)
     if kind == "json":
         outputs.deliver(json.dumps(found.to_dict(), indent=1), output)

@@ -27,6 +27,7 @@ FOREIGN = (
 )  # fmt: skip
 DATA = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz")
 REPORTS = ("text", "json", "csv", "markdown", "latex", "html")
+PAGES = ("text", "json", "html")
 PER_QUERY = ("csv", "tsv", "json")
 
 

@@ -61,6 +61,19 @@ def counting(what: str, *columns: ProgressColumn) -> Iterator[Progress | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def following(what: str) -> Iterator[Callable[[str], None] | None]:
+    """A line on standard error of a terminal, whose text follows the work."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(what) as line:
+        yield lambda text: line.update(Text(text))
+
+
 def read_data(path: Path, **how: Any) -> Dataset:
     """A dataset, or the error that says what else the file is."""
     from firstpage.data.dataset import Dataset

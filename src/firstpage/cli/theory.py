@@ -10,8 +10,6 @@ import click
 
 from firstpage.cli import options, outputs, shared
 
-FORMATS = ("text", "json", "html")
-
 
 @click.command("theory")
 @click.argument("names", nargs=-1, metavar="[CHECK]...")
@@ -30,7 +28,7 @@ FORMATS = ("text", "json", "html")
 )
 @options.seed
 @options.as_json
-@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
+@options.output(*outputs.PAGES, help="Write here: .txt, .json or .html.")
 def command(
     names: tuple[str, ...], listing: bool, loss: str | None, k: int | None, n: int | None,
     samples: int | None, seed: int, as_json: bool, output: Path | None,
@@ -44,7 +42,9 @@ def command(
     is least where the likeliest top k is on top.  A loss of your own is phi(scores, order), with
     the number of the best object first in `order`.
     """  # fmt: skip
-    shown = outputs.chosen_format(None, as_json, output, FORMATS[:2] if listing else FORMATS)
+    shown = outputs.chosen_format(
+        None, as_json, output, outputs.PAGES[:2] if listing else outputs.PAGES
+    )
     if loss is not None:
         if names or listing:
             raise click.UsageError("--loss is a question of its own; leave out checks and --list.")

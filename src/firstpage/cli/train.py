@@ -6,6 +6,8 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +90,9 @@ def command(
         found = tuned.best
         interrupted = tuned.interrupted
     else:
-        with _progress(str(found.measure)) as tell:
-            found.fit(data, valid=other, callback=tell, engine=engine, checkpoint=checkpoint)
+        with shared.following("training") as tell:
+            follow = None if tell is None else partial(_follow, tell, str(found.measure))
+            found.fit(data, valid=other, callback=follow, engine=engine, checkpoint=checkpoint)
         tuned, interrupted = None, found.interrupted_
     found.save(output)
     if tuned is not None and trials_to is not None:
@@ -170,26 +173,10 @@ def _tune(
     return tune(ranker, data, valid, search or None, method, trials, tell)
 
 
-class _progress:
-    """One line on a terminal that follows the loss and the measure; silent elsewhere."""
-
-    def __init__(self, measure: str) -> None:
-        self.measure, self.shown, self.last = measure, sys.stderr.isatty(), 0.0
-
-    def __enter__(self) -> Any:
-        return self._tell if self.shown else None
-
-    def _tell(self, step: Step) -> None:
-        now = time.perf_counter()
-        if now - self.last > 0.1:
-            self.last = now
-            value = "" if step.measure is None else f"  {self.measure} {step.measure:.4f}"
-            text = f"\riteration {step.iteration}  loss {step.loss:.6g}{value}"
-            print(text + "\x1b[K", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *error: object) -> None:
-        if self.shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+def _follow(tell: Callable[[str], None], measure: str, step: Step) -> None:
+    """Say the loss and the measure of a step."""
+    value = "" if step.measure is None else f"  {measure} {step.measure:.4f}"
+    tell(f"iteration {step.iteration}  loss {step.loss:.6g}{value}")
 
 
 def _report(ranker: Ranker, seconds: float, output: Path, as_json: bool) -> None:

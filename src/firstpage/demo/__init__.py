@@ -1,1 +1,1 @@
-"""The demo: the whole loop on the embedded collection, one room a step."""
+"""The demo: the whole loop on the embedded collection, one file per step."""

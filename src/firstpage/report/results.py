@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Callable, Sequence
-from csv import writer
 from dataclasses import fields, replace
 from typing import Any
 
@@ -87,15 +85,21 @@ def _shown(e: Evaluation, text: str) -> list[str]:
 
 def _evaluations_csv(found: Sequence[Evaluation]) -> str:
     """For programs: a row per system and measure, all digits, one number per cell."""
-    several = len(found) > 1
     head = ["system", "measure", "mean", "low", "high"]
     rows = [
         [e.name, text, repr(e[text]), *map(str, e.intervals.get(text, BLANK))]
         for e in found
         for text in e.texts
     ]
-    first = 0 if several else 1
-    return Table(head[first:], [row[first:] for row in rows]).csv()
+    return _rows_by_system(head, rows, found).csv()
+
+
+def _rows_by_system(
+    head: Sequence[str], rows: Sequence[Sequence[str]], found: Sequence[Evaluation]
+) -> Table:
+    """A table whose first column names the system, without it where there is one alone."""
+    first = 0 if len(found) > 1 else 1
+    return Table(head[first:], [row[first:] for row in rows])
 
 
 def _evaluations(found: Sequence[Evaluation], format: str) -> str:
@@ -259,20 +263,15 @@ def _comparison_page(found: Comparison, source: str) -> str:
 
 def per_query_text(found: list[Evaluation], format: str) -> str:
     """Values of every query: CSV or TSV with a row a query, or JSON."""
-    several = len(found) > 1
     if format == "json":
-        held: dict[str, Any] = {}
-        for e in found:
-            rows = {q: dict(zip(e.texts, column, strict=True)) for q, column in _columns(e)}
-            held[e.name] = rows
-        return json.dumps(held if several else next(iter(held.values())), indent=1) + "\n"
-    out = io.StringIO()
-    lines = writer(out, delimiter="\t" if format == "tsv" else ",", lineterminator="\n")
-    lines.writerow((["system"] if several else []) + ["query", *found[0].texts])
-    for e in found:
-        for query, column in _columns(e):
-            lines.writerow(([e.name] if several else []) + [query, *(repr(v) for v in column)])
-    return out.getvalue()
+        held = {
+            e.name: {q: dict(zip(e.texts, column, strict=True)) for q, column in _columns(e)}
+            for e in found
+        }
+        return json.dumps(held if len(found) > 1 else held[found[0].name], indent=1)
+    rows = [[e.name, query, *map(repr, column)] for e in found for query, column in _columns(e)]
+    separator = "\t" if format == "tsv" else ","
+    return _rows_by_system(["system", "query", *found[0].texts], rows, found).csv(separator)
 
 
 def _columns(e: Evaluation) -> list[tuple[str, list[float]]]:

@@ -19,11 +19,34 @@ from firstpage.papers.study.registry import (
 from firstpage.registry import PartError
 
 DOCS = Path(__file__).parents[3] / "docs"
+WORKS = {  # as they were when the figures of docs/papers were made
+    "cheng2014.training": "compared likelihood scaled",
+    "lan2013.lists": "graded listed",
+    "lan2013.tails": "curves",
+    "niu2012.edges": "equal_scores on_letor",
+    "niu2012.labelling": "agreement alarms effort growth",
+    "niu2012.learned": "on_letor on_study",
+    "niu2012.voted": "agreement effort seconds",
+    "xia2009.training": "likelihood other simulated",
+    "zhou2013.active": "editors real_lists simulated",
+    "zhou2013.news": "amounts counts methods subsets tied",
+    "zhou2013.web": "by_difference learning noisy",
+    "zhou2013.worlds": "by_difference coherence learning optimal random_orders regraded_some reversed_some",
+}
 
 
 def test_every_figure_that_needs_no_private_data_is_there() -> None:
     wanted = {"table1", *(f"figure{n}" for n in range(1, 24))}
     assert set(study("zhou2013").entries) == wanted
+
+
+def test_works_keep_the_names_that_their_random_numbers_come_from() -> None:
+    works = [w for name in STUDIES for e in study(name).entries.values() for w in e.works]
+    assert {work.name for work in works} == {
+        f"firstpage.studies.{module}:{function}"
+        for module, functions in WORKS.items()
+        for function in functions.split()
+    }
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -62,7 +62,7 @@ def test_other_parameters_seeds_and_code_are_other_runs() -> None:
     assert reproduce(study, [other], Plan(seeds=2)).fresh == 2
     assert reproduce(study, [entry], Plan(seeds=2, seed=1)).fresh == 2
     changed = replace(
-        study, rooms=("firstpage.papers.study.claims", "firstpage.papers.study.study")
+        study, modules=("firstpage.papers.study.claims", "firstpage.papers.study.study")
     )
     assert reproduce(changed, [entry], Plan(seeds=2)).fresh == 2
     assert reproduce(study, [entry], Plan(seeds=2)).fresh == 0

@@ -10,8 +10,6 @@ import click
 
 from firstpage.cli import options, outputs, shared
 
-FORMATS = ("text", "json", "html")
-
 
 @click.command("compare")
 @click.argument("given", nargs=-1, metavar="MEASURE MEASURE [DATA]")
@@ -47,7 +45,7 @@ FORMATS = ("text", "json", "html")
 @click.option("--queries", metavar="WHICH", help="judged: all judged queries; run: those it has.")
 @options.seed
 @options.as_json
-@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
+@options.output(*outputs.PAGES, help="Write here: .txt, .json or .html.")
 def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked: Any) -> None:
     """Compare two measures (DCG, NDCG, measure files) on the same rankings.
 
@@ -59,7 +57,7 @@ def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked:
     """  # fmt: skip
     from firstpage.dcglearn.ranked import wanted
 
-    shown = outputs.chosen_format(None, as_json, output, FORMATS)
+    shown = outputs.chosen_format(None, as_json, output, outputs.PAGES)
     if len(given) < 2:
         raise click.UsageError("name two measures, such as NDCG@10 'DCG(gain=linear)@10'.")
     measures = wanted(given[0]), wanted(given[1])  # a misspelt one is said before files are read

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from firstpage.labeling.statistics.study import Study
 
     Studied = tuple[Study, list[AssessorProfile]]
-FORMATS = ("text", "json", "html")
 ROUNDS = 2000  # of the bootstrap
 
 
@@ -29,7 +28,7 @@ ROUNDS = 2000  # of the bootstrap
 @click.option("--results", type=options.FILE, help="With --records: final labels (JSON lines).")
 @click.option("--symmetrise", is_flag=True, help="Count every pair in both orientations.")
 @options.as_json
-@options.output(*FORMATS, help="Write here: .txt, .json or .html.")
+@options.output(*outputs.PAGES, help="Write here: .txt, .json or .html.")
 def command(
     project: str | None, name: str | None, records: Path | None, results: Path | None,
     symmetrise: bool, as_json: bool, output: Path | None,
@@ -44,7 +43,7 @@ def command(
         raise click.UsageError("--results goes with --records; a project has its own.")
     if records is not None and name is not None:
         raise click.UsageError("--name is for a project; --records are of one study.")
-    shown = outputs.chosen_format(None, as_json, output, FORMATS)
+    shown = outputs.chosen_format(None, as_json, output, outputs.PAGES)
     if records is None:
         assert project is not None
         found, people = _of_project(project, name, symmetrise)

@@ -18,7 +18,7 @@ from firstpage.papers.cheng2014.training import (
     VOTERS,
 )
 from firstpage.papers.study.claims import every, greater, within
-from firstpage.papers.study.letor_protocol import ROOMS, over_folds
+from firstpage.papers.study.letor_protocol import MODULES, over_folds
 from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Grid, Row, Study, Work
 from firstpage.types import Floats
 
@@ -385,5 +385,5 @@ CHENG2014 = Study(
     "cheng2014",
     "Cheng, Sun, Xie: TopRank: A Novel Top-k Ranking Method Based on Rank Aggregation (2014)",
     {entry.name: entry for entry in _all()},
-    ("firstpage.papers.cheng2014.training", "firstpage.aggregation", *ROOMS),
+    ("firstpage.papers.cheng2014.training", "firstpage.aggregation", *MODULES),
 )

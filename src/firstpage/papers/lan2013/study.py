@@ -262,5 +262,5 @@ LAN2013 = Study(
     "lan2013",
     "Lan, Guo, Niu, Cheng: Is Top-k Sufficient for Ranking? (2013)",
     {entry.name: entry for entry in _ALL},
-    ("firstpage.papers.lan2013.lists", *letor_protocol.ROOMS),
+    ("firstpage.papers.lan2013.lists", *letor_protocol.MODULES),
 )

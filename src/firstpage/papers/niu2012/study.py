@@ -15,7 +15,7 @@ from firstpage.papers.niu2012.labeling_tables import (
 )
 from firstpage.papers.niu2012.learned import SHOWN
 from firstpage.papers.study.claims import every, greater
-from firstpage.papers.study.letor_protocol import ROOMS
+from firstpage.papers.study.letor_protocol import MODULES
 from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Row, Study, Verdict, Work
 from firstpage.types import Floats
 
@@ -143,5 +143,5 @@ NIU2012 = Study(
     "niu2012",
     "Niu, Guo, Lan, Cheng: Top-k Learning to Rank: Labeling, Ranking and Evaluation (SIGIR 2012)",
     {entry.name: entry for entry in ENTRIES},
-    (*ROOMS, "firstpage.labeling", *(f"firstpage.papers.niu2012.{name}" for name in OWN)),
+    (*MODULES, "firstpage.labeling", *(f"firstpage.papers.niu2012.{name}" for name in OWN)),
 )

@@ -19,8 +19,8 @@ from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.selection.cross_validation import cross_validate
 
 FOLDS = (1, 2, 3, 4, 5)
-# What the numbers of trained rankers come from, beside the study's own rooms.
-ROOMS = (
+# What the numbers of trained rankers come from, beside the study's own modules.
+MODULES = (
     "firstpage.papers.study.letor_protocol", "firstpage.rankers", "firstpage.losses",
     "firstpage.solvers", "firstpage.scorers", "firstpage.measures", "firstpage.kernels",
     "firstpage.data",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -130,7 +130,7 @@ COUNTED: dict[Verdict, str] = {
 
 def summary(every: Sequence[Reproduction]) -> str:
     """Verdicts, counted."""
-    counts = Counter(c.verdict for found in every for o in found.outcomes for c in o.claims)
+    counts = Counter(claim.verdict for _, outcome in _named(every) for claim in outcome.claims)
     said = ", ".join(f"{counts[v]} {name}" for v, name in COUNTED.items() if counts[v])
     return f"Claims: {said}"
 
@@ -152,8 +152,7 @@ def _entry_text(outcome: Outcome) -> list[str]:
     for table in tables(outcome):
         lines += [table.text(), ""]
     for claim in outcome.claims:
-        ours = " (ours)" if claim.whose == "ours" else ""
-        lines += [f"  {claim.verdict}: {claim.text}{ours}", f"      {claim.why}"]
+        lines += [f"  {claim.verdict}: {claim.label}", f"      {claim.why}"]
         lines += [f"      held equal: {own}" for own in _own(outcome, claim)]
     lines.append(f"  held equal: {outcome.entry.held_equal}")
     if outcome.entry.note and not outcome.missing:
@@ -180,22 +179,25 @@ def markdown(every: Sequence[Reproduction], command: str) -> str:
 def latex(every: Sequence[Reproduction], command: str) -> str:
     """Tables alone, to be put into a paper; `% ..` says what each is."""
     lines = [f"% {a}: {b}" for a, b in provenance(every, command)]
+    for name, outcome in _named(every):
+        for table in tables(outcome):
+            lines += ["", f"% {name}: {outcome.entry.title}",
+                      f"% held equal: {outcome.entry.held_equal}", table.latex()]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _named(every: Sequence[Reproduction]) -> Iterator[tuple[str, Outcome]]:
+    """Yield all outcomes with the names of their entries in full: `zhou2013/figure7`."""
     for found in every:
         for outcome in found.outcomes:
-            entry = outcome.entry
-            for table in tables(outcome):
-                lines += ["", f"% {found.study.name}/{entry.name}: {entry.title}",
-                          f"% held equal: {entry.held_equal}", table.latex()]  # fmt: skip
-    return "\n".join(lines)
+            yield f"{found.study.name}/{outcome.entry.name}", outcome
 
 
 def html(every: Sequence[Reproduction], command: str) -> str:
     """One page that needs nothing but itself."""
     sections: list[tuple[str, Sequence[str]]] = [("Verdicts", [_linked(every)])]
-    for found in every:
-        for outcome in found.outcomes:
-            head = f"{_full_name(found, outcome)}: {outcome.entry.title}"
-            sections.append((head, _entry_html(outcome)))
+    for name, outcome in _named(every):
+        sections.append((f"{name}: {outcome.entry.title}", _entry_html(outcome)))
     made = [Table(["", ""], provenance(every, command), left=2).html()]
     made += [paragraph(f"Noted on the way: {note}") for found in every for note in _notes(found)]
     sections.append(("How it was made", made))
@@ -222,10 +224,6 @@ def _entry_html(outcome: Outcome) -> list[str]:
     return parts
 
 
-def _full_name(found: Reproduction, outcome: Outcome) -> str:
-    return f"{found.study.name}/{outcome.entry.name}"
-
-
 def _notes(found: Reproduction) -> list[str]:
     """One of each kind: those that differ in their numbers only are one."""
     kinds: dict[str, str] = {}
@@ -242,7 +240,7 @@ def _own(outcome: Outcome, claim: Claim) -> list[str]:
 def claims_table(outcome: Outcome) -> Table:
     rows = [
         [
-            c.text + (" (ours)" if c.whose == "ours" else ""),
+            c.label,
             c.verdict,
             "; ".join([c.why, *(f"held equal: {own}" for own in _own(outcome, c))]),
         ]
@@ -256,34 +254,22 @@ def _claims(outcome: Outcome) -> str:
     """As a list, for the numbers of some are many."""
     items = []
     for claim in outcome.claims:
-        text = escape(claim.text) + (" (ours)" if claim.whose == "ours" else "")
         notes = [claim.why, *(f"Held equal: {own}" for own in _own(outcome, claim))]
         shown = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
-        items.append(f"<li><b>{claim.verdict}</b>: {text}{shown}</li>")
+        items.append(f"<li><b>{claim.verdict}</b>: {escape(claim.label)}{shown}</li>")
     return f"<ul>{''.join(items)}</ul>"
 
 
-def _verdicts(every: Sequence[Reproduction]) -> Table:
-    """An entry a row, how many of its claims hold."""
-    rows = []
-    for found in every:
-        for outcome in found.outcomes:
-            counts = Counter(claim.verdict for claim in outcome.claims)
-            name = _full_name(found, outcome)
-            rows.append([name, outcome.entry.title, *(str(counts[v] or "") for v in COUNTED)])
-    return Table(["entry", "", "holds", "does not", "not tested"], rows, left=2)
-
-
 def _linked(every: Sequence[Reproduction]) -> str:
-    """Verdicts, each entry with a link to its section."""
-    table = _verdicts(every).html()
-    for found in every:
-        for outcome in found.outcomes:
-            name = _full_name(found, outcome)
-            table = table.replace(
-                f"<td>{escape(name)}</td>",
-                f'<td><a href="#{anchor(name)}">{escape(name)}</a></td>',
-            )
+    """An entry per row, how many of its claims hold, with a link to its section."""
+    rows = []
+    for name, outcome in _named(every):
+        counts = Counter(claim.verdict for claim in outcome.claims)
+        rows.append([name, outcome.entry.title, *(str(counts[v] or "") for v in COUNTED)])
+    table = Table(["entry", "", "holds", "does not", "not tested"], rows, left=2).html()
+    for name, _ in _named(every):
+        link = f'<a href="#{anchor(name)}">{escape(name)}</a>'
+        table = table.replace(f"<td>{escape(name)}</td>", f"<td>{link}</td>")
     return table
 
 
@@ -295,7 +281,7 @@ def provenance(every: Sequence[Reproduction], command: str) -> list[tuple[str, s
     told.append(("seed", f"{plan.seed}; runs 0, 1, .. of every stream"))
     data = {name: mark for found in every for name, mark in found.data.items()}
     told += [(f"data {name}", f"sha256 {mark}..") for name, mark in data.items()]
-    code = ", ".join(f"{f.study.name} {code_digest(f.study.rooms)}.." for f in every)
+    code = ", ".join(f"{f.study.name} {code_digest(f.study.modules)}.." for f in every)
     told.append(("code", f"Firstpage {__version__}, sha256 of {code}"))
     told.append(("versions", ", ".join(f"{name} {v}" for name, v in versions().items())))
     return told

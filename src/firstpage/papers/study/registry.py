@@ -144,7 +144,7 @@ STUDIES = {
 
 
 def study(name: str) -> Study:
-    """The study of a paper; its rooms are loaded only now."""
+    """The study of a paper; its modules are loaded only now."""
     module, constant = lookup(name, STUDIES, "study")
     found: Study = getattr(import_module(module), constant)
     return found

@@ -90,10 +90,10 @@ def _whole(kept: Any) -> bool:
     )
 
 
-def shelf(study: str, rooms: Sequence[str]) -> Shelf:
+def shelf(study: str, modules: Sequence[str]) -> Shelf:
     """The shelf for the code as it stands."""
     base = cache_folder() / "studies" / study
-    found = Shelf(base / code_digest(rooms))
+    found = Shelf(base / code_digest(modules))
     _sweep(base, found.folder)
     return found
 
@@ -103,11 +103,11 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
-def code_digest(rooms: Sequence[str]) -> str:
+def code_digest(modules: Sequence[str]) -> str:
     """Changes with the sources of these packages and modules, and with the libraries' versions."""
     told = hashlib.sha256(json.dumps([FORMAT, versions()], sort_keys=True).encode())
-    for room in rooms:
-        module = import_module(room)
+    for name in modules:
+        module = import_module(name)
         assert module.__file__ is not None
         file = Path(module.__file__)
         for source in sorted(file.parent.rglob("*.py")) if file.stem == "__init__" else [file]:
@@ -193,7 +193,7 @@ def reproduce(
     }
     kept, fresh = _done(
         [t for works in tasks.values() for runs in works for t in runs],
-        shelf(study.name, study.rooms), plan, progress,
+        shelf(study.name, study.modules), plan, progress,
     )  # fmt: skip
 
     def rows(task: Task) -> list[Row]:

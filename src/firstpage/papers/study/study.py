@@ -167,11 +167,13 @@ class Claim:
     whose: Literal["paper", "ours"] = "paper"
     held_equal: str = ""
 
+    @property
+    def label(self) -> str:
+        """The statement, and whether it is ours."""
+        return self.text + (" (ours)" if self.whose == "ours" else "")
+
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "text": self.text, "verdict": self.verdict, "why": self.why, "whose": self.whose,
-            "held_equal": self.held_equal,
-        }  # fmt: skip
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -245,12 +247,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Study:
-    """A paper's entries; `rooms` are the packages and modules that its numbers come from."""
+    """A paper's entries; `modules` are the packages and modules that its numbers come from."""
 
     name: str
     title: str
     entries: Mapping[str, Entry]
-    rooms: Sequence[str]
+    modules: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from firstpage.papers.study.claims import alike, every, greater, no_greater, reaches, within
-from firstpage.papers.study.letor_protocol import FOLDS, ROOMS, over_folds
+from firstpage.papers.study.letor_protocol import FOLDS, MODULES, over_folds
 from firstpage.papers.study.study import Cell, Cells, Claim, Drawing, Entry, Grid, Study, Work
 from firstpage.papers.xia2009 import training
 from firstpage.papers.xia2009.training import (
@@ -369,5 +369,5 @@ XIA2009 = Study(
     "xia2009",
     "Xia, Liu, Li: Statistical Consistency of Top-k Ranking (2009)",
     {entry.name: entry for entry in _ALL},
-    ("firstpage.papers.xia2009.training", *ROOMS),
+    ("firstpage.papers.xia2009.training", *MODULES),
 )  # fmt: skip
