@@ -42,8 +42,9 @@ def site(tmp_path: Path, fresh: Path) -> Iterator[Site]:
     clock = Clock()
     shutil.copytree(fresh, tmp_path / "project")
     store = Store(tmp_path / "project", clock)
-    yield Site(store, clock)
-    store.close()
+    made = Site(store, clock)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")
@@ -82,8 +83,9 @@ def both(request: pytest.FixtureRequest, tmp_path: Path, fresh: Path) -> Iterato
         where = postgres.new_database(server, template)
     clock = Clock()
     store = Store(where, clock)
-    yield Site(store, clock)
-    store.close()
+    made = Site(store, clock)
+    yield made
+    made.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -16,7 +16,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 from sqlalchemy import RowMapping, select
 
-from firstpage.web.app import create_app
+from firstpage.web.app import attach, create_app
 from firstpage.web.security import COOKIE, ServeSettings
 from firstpage.web.store import logins, people, projects, tasks, texts
 from firstpage.web.store.connect import Store, Tx
@@ -74,17 +74,32 @@ def portal() -> BlockingPortal:
     return opened
 
 
+DEFAULT = ServeSettings(hosts=(HOST,))
+IDLE: list[FastAPI] = []  # with the default settings; a new one takes 0.1 s at its first request
+
+
 @dataclass
 class Site:
     """`store` and `app`; people come by name and are logged in at the database."""
 
     store: Store
     clock: Clock
-    settings: ServeSettings = field(default_factory=lambda: ServeSettings(hosts=(HOST,)))
+    settings: ServeSettings = DEFAULT
     app: FastAPI = field(init=False)
 
     def __post_init__(self) -> None:
-        self.app = create_app(self.store, self.settings)
+        if self.settings == DEFAULT and IDLE:
+            self.app = IDLE.pop()
+            attach(self.app, self.store, self.settings)
+        else:
+            self.app = create_app(self.store, self.settings)
+        self._own = self.app
+
+    def close(self) -> None:
+        """End the store; the application may serve another site."""
+        self.store.close()
+        if self.settings == DEFAULT:
+            IDLE.append(self._own)
 
     def person(self, login: str, admin: bool = False) -> Person:
         with self.store.write() as tx:

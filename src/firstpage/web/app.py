@@ -45,8 +45,7 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
         openapi_url=f"{API}/openapi.json",
         description="Label queries and documents; see who agrees; take the truth out.",
     )  # fmt: skip
-    app.state.store, app.state.settings, app.state.desk = store, given, Desk(store, wish)
-    app.state.token, app.state.gate = given.token, Gate()
+    attach(app, store, given)
     for part in (accounts, judging, projects, team, assignment, findings, admin):
         app.include_router(part.router, prefix=API)
     app.include_router(frames.router)
@@ -62,6 +61,12 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     app.add_exception_handler(IntegrityError, _say_late)
     app.add_middleware(Guard, settings=given)
     return app
+
+
+def attach(app: FastAPI, store: Store, settings: ServeSettings) -> None:
+    """Let an application work on a store, with nothing left of another one."""
+    app.state.store, app.state.settings, app.state.desk = store, settings, Desk(store, wish)
+    app.state.token, app.state.gate = settings.token, Gate()
 
 
 def ready_for_one(store: Store) -> None:
