@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.training_data import CHUNK, varies
+from firstpage.rankers.fit.checks import CHUNK, varies
 from firstpage.rankers.registry import RANKERS
 
 Y = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1.0])

@@ -17,7 +17,7 @@ from firstpage.solvers import objective as module
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.solvers.lbfgs import LBFGS
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.registry import check_parts, solver
 
 RECIPE = fp.Synthetic(queries=60, docs="uniform(1, 25)", features=7, grades=3, seed=4)
@@ -35,10 +35,10 @@ def data(dtype=np.float64):
     return found.with_features(np.ascontiguousarray(found.X, dtype))
 
 
-def build(loss, found, **how) -> Objective:
+def build(loss, found, **how) -> BlockObjective:
     X = found.X
     row = X.shape[1] * X.dtype.itemsize
-    return Objective(loss, Linear().fitting(X), found.truth, row, **how)
+    return BlockObjective(loss, Linear().fitting(X), found.truth, row, **how)
 
 
 @pytest.mark.parametrize("loss", [*CONVEX, Cosine()], ids=str)

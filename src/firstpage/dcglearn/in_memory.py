@@ -1,6 +1,6 @@
 """Preferences in memory, as DCGLearn learns from them.
 
-`Spread`, of files that are worked on where they are, answers to the same names.
+`Sharded`, of files that are worked on where they are, answers to the same names.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError
 from firstpage.measures.measure import Measure
+from firstpage.measures.sharded import predicted_shards
 from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.scorings import SCORINGS, Stage
-from firstpage.rankers.sharded.scores import scores_of_shards
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats
 
@@ -66,7 +66,7 @@ class Model:
         stage = self.stage_for(data, pad)
         if isinstance(data, Shards):
             with working(engine) as place:
-                return scores_of_shards(stage, data, place)
+                return predicted_shards(stage, data, place)
         return stage.predict(data)
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fit.least_squares import fit_least_squares
+from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.registry import number
 from firstpage.scorers.linear import WIDE, Linear, LinearScoring
@@ -40,14 +40,13 @@ class Smooth(Composed):
     l2: float = 0.01
     device: str | None = None
 
-    def _parts(self) -> Composition:
-        parts = super()._parts()
+    def _composition(self) -> Composition:
+        parts = super()._composition()
         if self.device is None:
             return parts
-        kind = scorer(self.scorer)
-        if kind.additive:
+        if parts.trees is not None:
             raise DataError("trees grow on the CPU; device= is for linear scores and networks.")
-        return replace(parts, scorer=replace(kind, device=str(self.device)))
+        return replace(parts, scorer=replace(scorer(self.scorer), device=str(self.device)))
 
     def _penalty(self) -> float:
         return float(self.l2)
@@ -204,10 +203,10 @@ class Regression(Smooth):
         kind = scorer(self.scorer)
         if kind.additive:
             return super()._learn(request)  # trees add documents up as they are
-        request = replace(request, training=request.training.by_documents())
-        exact = self.solver == "auto" or isinstance(solver(self.solver, None, 0), LBFGS)
+        # A solver of smooth losses goes to the optimum, which is known in closed form.
+        exact = "smooth" in solver(self.solver, LBFGS(), 0).needs
         here = kind == Linear() and self.device in (None, "cpu")
         if here and exact and request.training.n_features <= WIDE:
             with quiet_blas():
                 return fit_least_squares(request, self.k, self._penalty())
-        return super()._learn(request)
+        return super()._learn(replace(request, training=request.training.by_documents()))

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
@@ -19,7 +18,7 @@ from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.cascade import Cascade
 from firstpage.rankers.fit.progress import Step
-from firstpage.rankers.fit.request import FitRequest, FitResult, fit_result, in_memory, watcher_for
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.methods import made
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.scorings import Stage
@@ -97,6 +96,8 @@ class TopRank(Ranker):
         return found.set_params(**{name: v for name, v in ours.items() if name not in said})
 
     def _learn(self, request: FitRequest) -> FitResult:
+        if request.checkpoint is not None:
+            raise DataError("TopRank leaves no checkpoints; leave checkpoint out.")
         if request.valid is not None and self.weights == "auto" and request.measure.lower_is_better:
             raise DataError(
                 f"{request.measure} is better when lower, so voters cannot be weighed by it; "
@@ -114,14 +115,14 @@ class TopRank(Ranker):
         weights = self._weights([step.measure for step in steps[1:]])
         size = request.training.n_features
         model = Cascade(stages[0], tuple(stages[1:]), weights, self.depth, self.credit, size)
-        watcher = watcher_for(request, lambda params, X: np.empty(0), False)
+        watcher = request.watcher(lambda params, X: None, path=False)
         watcher.history = steps
         if request.valid is not None:
             value = _measured(Stage("TopRank", model), request.valid, request)
             last = Step(len(stages), float("nan"), value, True, time.perf_counter() - start)
             watcher.history = [*steps[:-1], last]
         whole = len(stages) == len(parts)
-        found = fit_result(request, watcher, model, len(stages), float("nan"), whole, False)
+        found = request.result(watcher, model, len(stages), float("nan"), converged=whole)
         found.record["voters"] = [
             [stage.name, weight] for stage, weight in zip(stages[1:], weights.tolist(), strict=True)
         ]
@@ -129,14 +130,14 @@ class TopRank(Ranker):
 
     def _stage(self, part: Any, request: FitRequest) -> Stage:
         """A part, fitted unless it is already."""
-        training = in_memory(request, "TopRank")
+        training = request.training.in_memory("TopRank")
         found = self._made(part)
         if not hasattr(found, "model_"):
             found = clone(found)
             found.fit(training.data, sample_weight=training.query_weights, valid=request.valid)
             if found.interrupted_:
                 raise KeyboardInterrupt  # a half-trained part is no part
-        elif hasattr(self, "transform_"):
+        elif training.transform is not None:
             raise DataError(
                 f"{found} was trained on features as they are, and normalize={self.normalize!r} "
                 "would hand it others; scale them in the parts."

@@ -26,6 +26,7 @@ class Linear:
 
     device: str = "cpu"
     additive: ClassVar[bool] = False
+    linear: ClassVar[bool] = True
 
     def fitting(self, X: Any) -> LinearFitting:
         return LinearFitting(X)

@@ -29,6 +29,7 @@ class MLP:
     hidden: int = 64
     device: str = "cpu"
     additive: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         number(self, "hidden", 1, whole=True)

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.registry import number
-from firstpage.solvers.objective import Objective
 from firstpage.solvers.preconditioner import Coordinates
-from firstpage.solvers.watch import Found, Watch, never
+from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, Watch, never
 from firstpage.types import Floats
 
 
@@ -26,14 +25,19 @@ class LBFGS:
     max_iter: int = 200
     tol: float = 1e-12
     needs: ClassVar[tuple[str, ...]] = ("smooth",)
-    path: ClassVar[bool] = False  # whether to choose among the iterations by validation
+    linear: ClassVar[bool] = False
+    path: ClassVar[bool] = False
     batch: ClassVar[None] = None
+    resumable: ClassVar[bool] = False
+    rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "max_iter", 1, whole=True)
         number(self, "tol", 0)
 
-    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+    def minimize(
+        self, objective: Objective, start: Floats, watch: Watch = never, resume: Resume = NOTHING
+    ) -> SolverResult:
         from scipy.optimize import minimize
 
         first_value, first_slope = objective(start)
@@ -58,7 +62,7 @@ class LBFGS:
                 raise StopIteration
 
         first = T.find(start) if start.any() else start
-        tol = max(self.tol, objective.scorer.noise)
+        tol = max(self.tol, objective.noise)
         steepest = float(np.abs(T.inward(first_slope)).max(initial=0.0))
         options: Any = {
             "maxiter": self.max_iter,
@@ -73,4 +77,4 @@ class LBFGS:
         converged = bool(done.success) and not state["stopped"]
         exhausted = done.status == 1 and not state["stopped"]
         value = float(done.fun) * scale
-        return Found(T.outward(done.x), value, int(done.nit), reason, converged, exhausted)
+        return SolverResult(T.outward(done.x), value, int(done.nit), reason, converged, exhausted)

@@ -13,9 +13,9 @@ from firstpage.data.columns import ColumnMatch, match_columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.training_data import check_finite, grouped, labels_of
+from firstpage.rankers.fit.checks import check_finite, grouped, labels_of
 
-MANY = 1000  # rows from which on a missing qid is worth a word
+MANY = 1000  # rows from which on a missing qid is worth a warning
 
 
 class Given(BaseEstimator):  # type: ignore[misc]

@@ -19,11 +19,13 @@ from firstpage import __version__
 from firstpage.data.dataset import Dataset
 from firstpage.rankers.fit.progress import Step
 
+Record = dict[str, Any]
+"""What model files carry, as JSON holds it."""
 NO_GAP = "gap_ is NaN: only cutting planes and n-slack, of linear weights, bound the optimum."
 SAMPLED = 1 << 16  # bytes of features that a fingerprint looks at
 
 
-def fingerprint(data: Dataset) -> dict[str, Any]:
+def fingerprint(data: Dataset) -> Record:
     """What the data were, and a hash of labels, queries and (at most 64 KB of) features."""
     digest = hashlib.sha256()
     digest.update(data.y.tobytes() + data.offsets.tobytes())
@@ -59,7 +61,7 @@ def fit_record(
     best: Step | None,
     history: list[Step],
     gap: float | None,
-) -> dict[str, Any]:
+) -> Record:
     """Return how a fit went, as JSON holds it; `fitted_attributes` reads the same values back.
 
     Seconds are left out: the same training writes the same file.
@@ -79,7 +81,7 @@ def fit_record(
     }
 
 
-def fitted_attributes(record: dict[str, Any]) -> dict[str, Any]:
+def fitted_attributes(record: Record) -> Record:
     """Return the fitted attributes that a record holds; those of older files are fewer."""
     return {
         name: read(*(record[key] for key in keys))

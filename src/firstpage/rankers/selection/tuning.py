@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,8 @@ from firstpage.errors import DataError, need
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.fit import Diverged
 from firstpage.rankers.ranker import Ranker
-from firstpage.solvers.descent import SGD, GradientDescent
-from firstpage.solvers.registry import solver
 
 TRIALS = 30
-RATES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +61,6 @@ class Tuned:
         ]
 
 
-def paper_grid(ranker: Ranker) -> dict[str, list[Any]]:
-    """What the papers search: the rate of descents, FocusedNet's beta, else the penalty."""
-    found = solver(getattr(ranker, "solver", "auto"), None, ranker.seed)
-    if isinstance(found, (GradientDescent, SGD)):
-        return {"solver": [replace(found, rate=rate) for rate in RATES]}
-    return dict(type(ranker)._grid)
-
-
 def tune(
     ranker: Ranker,
     train: Dataset,
@@ -83,7 +72,7 @@ def tune(
 ) -> Tuned:
     """Fit one ranker a setting, and keep the one that measures best on the validation data.
 
-    grid      values by parameter; None: the papers' (`paper_grid`)
+    grid      values by parameter; None: the papers'
     method    "grid": every combination; "optuna": `trials` of them, chosen as it goes
     callback  called with (number, of how many, trial) after each
     """
@@ -159,7 +148,7 @@ class _Trials:
 
 def _checked(ranker: Ranker, grid: Any, method: str, trials: int) -> dict[str, list[Any]]:
     """The grid to search, or an error before any work."""
-    search = {name: list(values) for name, values in (grid or paper_grid(ranker)).items()}
+    search = {name: list(values) for name, values in (grid or ranker._paper_grid()).items()}
     known = ranker.get_params(deep=False)
     for name, values in search.items():
         if name not in known:

@@ -23,10 +23,8 @@ from firstpage.measures.lists import rank_lists
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import Named
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.rankers.composed import Composed
-from firstpage.rankers.fit.training_data import labels_of
+from firstpage.rankers.fit.checks import labels_of
 from firstpage.rankers.registry import ranker
-from firstpage.rankers.trees.lambdamart import LambdaMART
 from firstpage.rankers.trees.objective import NO_GROUPS, Objective, as_it_is, offsets_of
 from firstpage.registry import plain, split
 
@@ -38,13 +36,7 @@ def objective(name: str, **parameters: Any) -> Objective:
     """
     if plain(split(name)[0]) in map(plain, [*LOSSES, "Focused"]):
         return Objective(name, loss(name, **parameters), as_it_is)
-    found = ranker(name, **parameters)
-    if isinstance(found, LambdaMART):
-        raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
-    if not isinstance(found, Composed):
-        raise DataError(f"{type(found).__name__} has no loss that trees could be grown from.")
-    found._check_parameters()
-    return Objective(type(found).__name__, found._tree_loss(), found._truth)
+    return ranker(name, **parameters).tree_objective()
 
 
 class Metric:

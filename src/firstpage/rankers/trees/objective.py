@@ -11,17 +11,18 @@ from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.training_data import labels_of
+from firstpage.rankers.fit.checks import labels_of
 from firstpage.types import Floats, Ints
 
 
-class Slopes:
-    """Of the summed loss.
+class Gradients:
+    """The gradient and the curvature of the summed loss by each score.
 
-    A leaf steps by its slopes over its curvatures.  For a relevant document of small probability p
-    that would be 1 / p, a hundred units of score, though the curvature it rests on holds for about
-    one: trees grown so learn noise.  So curvature is never taken below the size of the slope, and
-    no leaf steps further than 1 (times the rate).  Losses of constant curvature need no such care.
+    A leaf steps by its gradients over its curvatures.  For a relevant document of small probability
+    p that would be 1 / p, a hundred units of score, though the curvature it rests on holds for
+    about one: trees grown so learn noise.  So curvature is never taken below the size of the
+    gradient, and no leaf steps further than 1 (times the rate).  Losses of constant curvature need
+    no such care.
     """
 
     def __init__(
@@ -52,6 +53,10 @@ class Slopes:
             grad, curve = grad * self._each, curve * self._each
         return grad, curve
 
+    def mean_loss(self) -> float:
+        """The mean loss over queries at the last scores."""
+        return float(self.values @ self.shares / self.shares.sum())
+
 
 NO_GROUPS = (
     "the training data have no query groups. LightGBM: Dataset(.., group=sizes) or "
@@ -63,14 +68,14 @@ class Objective:
     """A loss for boosted trees.  Called by the library, after every tree, with scores and data.
 
     Both libraries' training functions call it as (scores, data), LightGBM's estimators as
-    (labels, scores, weights, groups).  Returns slope and curvature, one a document.  Weights of
-    documents are averaged into one of their query.
+    (labels, scores, weights, groups).  Returns gradient and curvature, one per document.  Weights
+    of documents are averaged into one of their query.
     """
 
     def __init__(self, name: str, loss: Loss, order: Any) -> None:
         self.name, self.loss, self._order = name, loss, order
         self._key: tuple[bytes, ...] | None = None
-        self._slopes: Slopes | None = None
+        self._gradients: Gradients | None = None
 
     def __call__(
         self, first: Any, second: Any, weight: Any = None, group: Any = None
@@ -87,14 +92,14 @@ class Objective:
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies read their data anew: what is prepared points at arrays of this one."""
-        return {**self.__dict__, "_key": None, "_slopes": None}
+        return {**self.__dict__, "_key": None, "_gradients": None}
 
-    def _prepared(self, labels: Any, weight: Any, offsets: Ints) -> Slopes:
+    def _prepared(self, labels: Any, weight: Any, offsets: Ints) -> Gradients:
         """Truth is read once, not once a tree."""
         y = labels_of(labels, int(offsets[-1]))
         heavy = np.empty(0) if weight is None else np.asarray(weight, np.float64)
         key = (y.tobytes(), heavy.tobytes(), offsets.tobytes())
-        if self._slopes is None or key != self._key:
+        if self._gradients is None or key != self._key:
             queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
             truth: Truth = self._order(Truth(y, offsets, queries))
             shares = None
@@ -103,8 +108,8 @@ class Objective:
             elif len(heavy):
                 counts = np.maximum(np.diff(offsets), 1)
                 shares = np.add.reduceat(np.append(heavy, 0.0), offsets[:-1]) / counts
-            self._slopes, self._key = Slopes(self.loss, truth, None, shares), key
-        return self._slopes
+            self._gradients, self._key = Gradients(self.loss, truth, None, shares), key
+        return self._gradients
 
     def __repr__(self) -> str:
         return f"objective({self.name!r}: {self.loss})"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from firstpage.registry import number
 from firstpage.solvers.cutting_plane.planes import Planes, check_penalty
-from firstpage.solvers.objective import Objective
-from firstpage.solvers.score_space import Line, Point, Space, relative_gap
-from firstpage.solvers.watch import Found, Keep, Watch, never
+from firstpage.solvers.score_space import Line, P, Point, ScoredObjective, Space, relative_gap
+from firstpage.solvers.solver import NOTHING, Resume, SolverResult, State, Watch, never
 from firstpage.types import Floats
 
 AHEAD = 0.05  # of the way from the best point to the model's least, where a plane touches too
@@ -41,26 +40,26 @@ class CuttingPlane:
     needs: ClassVar[tuple[str, ...]] = ("convex",)
     linear: ClassVar[bool] = True
     path: ClassVar[bool] = False
-    keeps: ClassVar[bool] = True  # whether it tells more than its parameters, to go on from
     batch: ClassVar[None] = None
+    resumable: ClassVar[bool] = True
+    rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "tol", above=0)
         number(self, "max_iter", 1, whole=True)
 
     def minimize(
-        self, objective: Objective, start: Floats, watch: Watch = never, memory: Any = None,
-        keep: Keep | None = None,
-    ) -> Found:  # fmt: skip
-        """memory: planes of another penalty, which hold here too, and the best point; or what was
-        kept of this fit."""
+        self, objective: ScoredObjective[P], start: Floats, watch: Watch = never,
+        resume: Resume = NOTHING,
+    ) -> SolverResult:  # fmt: skip
+        """resume.memory: planes of another penalty, which hold here too, and the best point."""
         check_penalty(objective)
-        space: Space = objective.space()
+        space = objective.space()
         planes = Planes(objective.size)
-        if isinstance(memory, dict):
-            planes, start = Planes.of(memory["slopes"], memory["heights"]), memory["params"]
-        elif memory is not None:
-            planes, start = memory
+        if (state := resume.state) is not None:
+            planes, start = Planes.of(state["slopes"], state["heights"]), state["params"]
+        elif resume.memory is not None:
+            planes, start = resume.memory
         nothing = np.zeros(objective.size)
         origin = best = space.at(nothing)
         steep = _cut(planes, space, best)
@@ -76,8 +75,8 @@ class CuttingPlane:
             before, least = (best.value, below), line.end
             below = max(below, bound)
             best = _search(line, space.l2)
-            if keep is not None:
-                keep(partial(_state, planes, best))
+            if resume.report is not None:
+                resume.report(partial(_state, planes, best))
             stopped = watch(iteration, best.value, best.params)
             if stopped or self._done(best.value, below, origin.value):
                 break
@@ -95,9 +94,9 @@ class CuttingPlane:
         return near or gap <= 1e-9 * origin
 
     def _found(
-        self, space: Space, best: Point, below: float, iteration: int, stopped: bool,
+        self, space: Space[P], best: P, below: float, iteration: int, stopped: bool,
         planes: Planes,
-    ) -> Found:  # fmt: skip
+    ) -> SolverResult:  # fmt: skip
         """The best point looked at once more, by its own scores."""
         last = space.at(best.params)
         value = last.value + space.unsure()
@@ -105,25 +104,25 @@ class CuttingPlane:
         converged = last.value - below <= 1.1 * self.tol * last.value or value <= 0.0
         reason = f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
-        return Found(
+        return SolverResult(
             best.params, last.value, iteration, "stopped early" if stopped else reason,
             converged and not stopped, exhausted, gap, memory=(planes, best.params),
             l2=space.l2,
         )  # fmt: skip
 
 
-def _state(planes: Planes, best: Point) -> dict[str, Any]:
+def _state(planes: Planes, best: Point) -> State:
     return {"params": best.params, "slopes": planes.slopes, "heights": planes.heights}
 
 
-def _cut(planes: Planes, space: Space, point: Point) -> float:
+def _cut(planes: Planes, space: Space[P], point: P) -> float:
     """The plane that touches the loss at a point; how steep it is."""
     slope, loss = space.plane(point)
     planes.add(slope, loss - float(slope @ point.params))
     return float(np.linalg.norm(slope))
 
 
-def _search(line: Line, l2: float) -> Point:
+def _search(line: Line[P], l2: float) -> P:
     """The best point on a line from the best so far through the model's least.
 
     The slope along the line only rises: it is driven to about 0 by false position.

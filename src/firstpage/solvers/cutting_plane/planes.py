@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.solver import Objective
 from firstpage.types import Floats, Ints
 
 DEEP = -1e6  # below the highest plane, in units of the slopes
