@@ -119,7 +119,7 @@ def command(
 
 def _note_uninformative(ranker: Ranker, data: Any) -> None:
     """Say how many queries order nothing: a ranker that learns from preferences drops them."""
-    from firstpage.rankers.sharded.data import informative_queries
+    from firstpage.rankers.sharded.shard import informative_queries
 
     flat = len(data) - int(informative_queries(data).sum())
     if 0 < flat < len(data) and ranker._prefers:

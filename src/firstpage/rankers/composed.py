@@ -9,7 +9,7 @@ from firstpage.engine.engine import Engine
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
-from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
 from firstpage.rankers.trees.objective import Objective
 from firstpage.scorers.registry import scorer as scorer_of
@@ -52,7 +52,7 @@ class Composed(Ranker):
     def _learn(self, request: FitRequest) -> FitResult:
         return fit_composition(request, self._composition())
 
-    def _paper_grid(self) -> dict[str, list[Any]]:
+    def _paper_grid(self) -> Grid:
         """The rate of descents, else FocusedNet's beta or the penalty."""
         solver: Any = solver_of(self.solver, LBFGS(), self.seed)
         if not solver.rates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -42,6 +42,9 @@ from firstpage.types import Floats, Ints
 
 Ties = Literal["share", "random"]
 Callback = Callable[[Step], object]
+Path = str | os.PathLike[str]
+Grid = dict[str, list[Any]]
+"""Values to try, by parameter."""
 OWN_LABELS = "Shards have labels and queries of their own, which all weigh alike."
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
@@ -69,7 +72,7 @@ class Ranker(Given):
 
     _paper = ""  # where it comes from
     _about = ""  # one line
-    _grid: ClassVar[dict[str, list[Any]]] = {}  # what the papers try
+    _grid: ClassVar[Grid] = {}  # what the papers try
     _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
     _by_query: ClassVar[bool] = False  # whether a score depends on the query's other documents
     _copies: ClassVar[bool] = False  # whether a document can be weighed but by copying it
@@ -98,7 +101,7 @@ class Ranker(Given):
     def _check_engine(self, engine: Engine) -> None:
         """Before shards are looked through: refuse an engine that it cannot learn by."""
 
-    def _paper_grid(self) -> dict[str, list[Any]]:
+    def _paper_grid(self) -> Grid:
         """Return what the papers search."""
         return dict(self._grid)
 
@@ -125,9 +128,9 @@ class Ranker(Given):
         qid: Any = None,
         sample_weight: Any = None,
         valid: Any = None,
-        callback: Callable[[Step], object] | None = None,
+        callback: Callback | None = None,
         engine: Any = None,
-        checkpoint: Any = None,
+        checkpoint: Path | None = None,
     ) -> Self:
         """Learn from documents X with labels y of queries qid, from a Dataset, or from Shards.
 
@@ -155,7 +158,9 @@ class Ranker(Given):
             raise
         return self
 
-    def _in_memory(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> InMemory:
+    def _in_memory(
+        self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object
+    ) -> InMemory:
         """Return what was given as data to train on."""
         data = self._dataset(X, y, qid, reset=True)
         check_has_features(data)
@@ -187,7 +192,11 @@ class Ranker(Given):
         return Sharded.of(shards, engine, transform, clone(self)._truth, self._prefers)
 
     def _fit(
-        self, training: TrainingData, valid: Any, callback: Callback | None, checkpoint: Any
+        self,
+        training: TrainingData,
+        valid: object,
+        callback: Callback | None,
+        checkpoint: Path | None,
     ) -> None:
         """Learn, and set the fitted attributes; whatever breaks it off leaves a checkpoint."""
         with closing(training):
@@ -200,7 +209,9 @@ class Ranker(Given):
                 if not self.interrupted_:
                     written.done()
 
-    def _request(self, training: TrainingData, valid: Any, callback: Callback | None) -> FitRequest:
+    def _request(
+        self, training: TrainingData, valid: object, callback: Callback | None
+    ) -> FitRequest:
         checked = None
         if valid is not None:
             checked = self._validation(valid)
@@ -220,7 +231,7 @@ class Ranker(Given):
             memory=self.__dict__.pop("_inherited", None),
         )
 
-    def _checkpoint(self, path: Any, request: FitRequest) -> Checkpoint:
+    def _checkpoint(self, path: Path, request: FitRequest) -> Checkpoint:
         """Return the checkpoint of this fit, which holds what an earlier attempt left."""
         given = self.get_params(deep=False).items()
         parameters = {name: plain_parameter(value) for name, value in given}
@@ -290,7 +301,7 @@ class Ranker(Given):
         mean = float(np.average(values, weights=weights))
         return -mean if which.lower_is_better else mean
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Write the model as JSON (`firstpage.load` reads it)."""
         check_is_fitted(self, "model_")
         save(self, path)

@@ -28,7 +28,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """The fitted estimator of a model file."""
     model = read_model(path)
     given = {key: restored(value, model.source) for key, value in model.parameters.items()}
-    found: Any = ranker(model.ranker, **given)
+    found = ranker(model.ranker, **given)
     found._remember_features(model)
     try:
         found._set_fitted(model.scoring, model.training, model.transform)

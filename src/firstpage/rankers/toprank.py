@@ -26,6 +26,8 @@ from firstpage.registry import number, split
 from firstpage.types import Floats
 
 DEEPEST = 10_000  # candidates that an order can be voted on
+Part = str | Ranker
+"""A name, or a ranker, which may be fitted and frozen."""
 VOTERS = ("Regression", "RankSVM", "ListNet")
 
 
@@ -74,13 +76,13 @@ class TopRank(Ranker):
         else:
             normalized(self.weights, len(self._voters()))
 
-    def _voters(self) -> list[Any]:
+    def _voters(self) -> list[Part]:
         """A text may name several: "RankSVM + ListNet(k=10)"."""
         if isinstance(self.voters, str):
             return [text.strip() for text in re.split(r"\+(?![^()]*\))", self.voters)]
         return list(self.voters)
 
-    def _made(self, part: Any) -> Any:
+    def _made(self, part: Part) -> Ranker:
         """A part as an estimator: by its name, or as it is."""
         part = part.estimator if isinstance(part, FrozenEstimator) else part
         if not isinstance(part, str):
@@ -93,7 +95,8 @@ class TopRank(Ranker):
         ours = {name: getattr(self, name) for name in ("ties", "seed", "threads", "measure")}
         if self.k is not None and found.k is None:
             ours["k"] = self.k
-        return found.set_params(**{name: v for name, v in ours.items() if name not in said})
+        found.set_params(**{name: v for name, v in ours.items() if name not in said})
+        return found
 
     def _learn(self, request: FitRequest) -> FitResult:
         if request.checkpoint is not None:
@@ -128,7 +131,7 @@ class TopRank(Ranker):
         ]
         return found
 
-    def _stage(self, part: Any, request: FitRequest) -> Stage:
+    def _stage(self, part: Part, request: FitRequest) -> Stage:
         """A part, fitted unless it is already."""
         training = request.training.in_memory("TopRank")
         found = self._made(part)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from firstpage.registry import number
 from firstpage.solvers.preconditioner import Coordinates
-from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, Watch, never
+from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, State, Watch, never
 from firstpage.types import Floats
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class LBFGS:
         # SciPy's first step has length 1: that shall be Newton's.
         T = T.times(float(np.linalg.norm(T.inward(first_slope))) or 1.0)
         scale = abs(first_value) or 1.0  # SciPy's tolerances are meant for values about 1
-        state: dict[str, Any] = {"iteration": 0, "stopped": False, "fresh": True}
+        state: State = {"iteration": 0, "stopped": False, "fresh": True}
 
         def value_slope(u: Floats) -> tuple[float, Floats]:
             if state.pop("fresh", False):
@@ -54,7 +57,7 @@ class LBFGS:
                 value, slope = objective(T.outward(u))
             return value / scale, T.inward(slope) / scale
 
-        def step(intermediate_result: Any) -> None:
+        def step(intermediate_result: OptimizeResult) -> None:
             state["iteration"] += 1
             value = float(intermediate_result.fun) * scale
             if watch(state["iteration"], value, T.outward(intermediate_result.x)):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from firstpage.types import Floats
 
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
+
 ROWS = 1 << 14  # multiplied at a time
 
 
-def rows_sum(X: Any, weight: Floats) -> Floats:
+def rows_sum(X: Features, weight: Floats) -> Floats:
     """The weighted sum of all rows."""
     total = np.zeros(X.shape[1])
     for lo in range(0, X.shape[0], ROWS):
@@ -19,7 +22,9 @@ def rows_sum(X: Any, weight: Floats) -> Floats:
     return total
 
 
-def moments(X: Any, y: Floats, weight: Floats, mean: Floats, level: float) -> tuple[Floats, Floats]:
+def moments(
+    X: Features, y: Floats, weight: Floats, mean: Floats, level: float
+) -> tuple[Floats, Floats]:
     """Products of centred features with each other, and with centred labels."""
     size = X.shape[1]
     gram, right = np.zeros((size, size)), np.zeros(size)
@@ -46,7 +51,7 @@ def solved(
     return params, level - float(mean @ params)
 
 
-def ridge(X: Any, y: Floats, weight: Floats, l2: float) -> tuple[Floats, float]:
+def ridge(X: Features, y: Floats, weight: Floats, l2: float) -> tuple[Floats, float]:
     """Weights and intercept; the weights of the rows add up to 1."""
     mean, level = rows_sum(X, weight), float(weight @ y)
     return solved(*moments(X, y, weight, mean, level), mean, level, l2)

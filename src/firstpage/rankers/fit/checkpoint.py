@@ -24,6 +24,8 @@ from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult,
 from firstpage.types import Floats
 
 FILE = Kind("firstpage-checkpoint", 1, "checkpoint")
+Json = Any
+"""What JSON holds."""
 EVERY = 10.0  # seconds between writings
 INDIFFERENT = ("threads", "verbose", "warm_start")  # parameters that change no result
 
@@ -139,7 +141,7 @@ def belongs(
     }
 
 
-def _packed(value: Any) -> Any:
+def _packed(value: Any) -> Json:
     """As JSON holds it, with all bits."""
     if isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value, np.float64)
@@ -153,7 +155,7 @@ def _packed(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unpacked(value: Any) -> Any:
+def _unpacked(value: Json) -> Json:
     if isinstance(value, dict) and set(value) == {"float64", "shape"}:
         raw = base64.b64decode(value["float64"])
         array = np.frombuffer(raw, np.float64).reshape(value["shape"]).copy()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.scoring.linear import zero_sum
 from firstpage.rankers.fit.record import fingerprint
-from firstpage.types import Floats, Ints
+from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
 
 CHUNK = 1 << 10  # documents compared at a time
 EXACT = 2**53  # whole numbers beyond it are no longer distinguished
@@ -25,7 +29,7 @@ SAME = (
 )
 
 
-def labels_of(y: Any, rows: int) -> Floats:
+def labels_of(y: object, rows: int) -> Floats:
     """One finite number a document."""
     given = np.asarray(y)
     if given.dtype.kind in "cmM":
@@ -52,7 +56,9 @@ def labels_of(y: Any, rows: int) -> Floats:
     return labels
 
 
-def grouped(X: Any, y: Floats, qid: Any, names: tuple[str, ...] | None) -> Dataset:
+def grouped(
+    X: Features, y: Floats, qid: Iterable[object] | None, names: tuple[str, ...] | None
+) -> Dataset:
     """Rows brought together by query; their former numbers are kept in `row_order`."""
     rows = X.shape[0]
     if qid is None:
@@ -136,7 +142,7 @@ def _same_features(one: Dataset, other: Dataset) -> bool:
     return np.array_equal(a, b) or np.array_equal(_sorted_rows(a), _sorted_rows(b))
 
 
-def _sorted_rows(X: Any) -> Any:
+def _sorted_rows(X: Array) -> Array:
     return X[np.lexsort(X.T)] if X.shape[1] else X
 
 

@@ -62,7 +62,7 @@ class Watcher:
     last_params: Any = None
     _start: float = field(default_factory=time.perf_counter)
 
-    def __call__(self, iteration: int, loss: float, params: Any) -> bool:
+    def __call__(self, iteration: int, loss: float, params: Floats | int) -> bool:
         self.last_params = params.copy() if isinstance(params, np.ndarray) else params
         value = self.evaluate(params)
         better = value is not None and (self.best is None or self._beats(value))
@@ -78,7 +78,7 @@ class Watcher:
             return False
         return iteration - self.best.iteration >= self.patience
 
-    def evaluate(self, params: Any) -> float | None:
+    def evaluate(self, params: Floats | int) -> float | None:
         """The mean of the measure on the validation data; None without, or if scores overflow."""
         if self.valid is None:
             return None

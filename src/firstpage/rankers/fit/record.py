@@ -110,7 +110,7 @@ def _loss(written: float | str | None) -> float:
     return math.nan if written is None else float(written)
 
 
-def _history(curve: list[Any], improved: list[int]) -> list[Step]:
+def _history(curve: list[list[float]], improved: list[int]) -> list[Step]:
     best = set(improved)
     return [
         Step(int(iteration), _loss(loss), _number(measure), row in best)

@@ -83,7 +83,7 @@ class FitRequest:
         converged: bool,
         interrupted: bool = False,
         gap: float | None = None,
-        memory: Any = None,
+        memory: object = None,
     ) -> FitResult:
         """Return the model with the record of its training."""
         best = watcher.best if watcher.keep or interrupted else None

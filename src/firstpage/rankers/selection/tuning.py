@@ -15,16 +15,18 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError, need
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.fit import Diverged
-from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.ranker import Grid, Ranker
 
 TRIALS = 30
+Parameters = dict[str, Any]
+"""A setting: values by parameter."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """One setting, and how it did."""
 
-    parameters: dict[str, Any]
+    parameters: Parameters
     score: float
     iterations: int
     seconds: float
@@ -35,7 +37,7 @@ class Tuned:
     """The best ranker, fitted, and all trials in the order in which they ran."""
 
     best: Ranker
-    parameters: dict[str, Any]
+    parameters: Parameters
     score: float
     trials: list[Trial]
     measure: str
@@ -48,7 +50,7 @@ class Tuned:
             f"trial{'s' * (len(self.trials) != 1)}{', interrupted' * self.interrupted})"
         )
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[Parameters]:
         """One row a trial."""
         return [
             {
@@ -113,7 +115,7 @@ class _Trials:
         self.done: list[Trial] = []
         self.best: Ranker | None = None
         self.last: Ranker | None = None
-        self.parameters: dict[str, Any] = {}
+        self.parameters: Parameters = {}
         self.score = -np.inf
         self.failed: Diverged | None = None
 
@@ -121,7 +123,7 @@ class _Trials:
         """A score, of which greater is better, as the measure has it."""
         return -score if self.lower else score
 
-    def attempt(self, parameters: dict[str, Any]) -> float:
+    def attempt(self, parameters: Parameters) -> float:
         """Fit with these; a descent that diverges is a trial that failed, and no more."""
         start = time.perf_counter()
         candidate = clone(self.ranker).set_params(**parameters)
@@ -146,7 +148,9 @@ class _Trials:
         return score
 
 
-def _checked(ranker: Ranker, grid: Any, method: str, trials: int) -> dict[str, list[Any]]:
+def _checked(
+    ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None, method: str, trials: int
+) -> Grid:
     """The grid to search, or an error before any work."""
     search = {name: list(values) for name, values in (grid or ranker._paper_grid()).items()}
     known = ranker.get_params(deep=False)
@@ -162,14 +166,12 @@ def _checked(ranker: Ranker, grid: Any, method: str, trials: int) -> dict[str, l
     return search
 
 
-def _combinations(search: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+def _combinations(search: Grid) -> Iterator[Parameters]:
     for values in itertools.product(*search.values()):
         yield dict(zip(search, values, strict=True))
 
 
-def _optuna(
-    search: dict[str, list[Any]], trials: int, seed: int, attempt: Callable[[dict[str, Any]], float]
-) -> None:
+def _optuna(search: Grid, trials: int, seed: int, attempt: Callable[[Parameters], float]) -> None:
     """Numbers are searched between the grid's ends, by their logarithm where they span decades."""
     try:
         import optuna

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.data.truth import Truth
 from firstpage.engine.engine import Engine, OpenShard, ShardJob
-from firstpage.engine.scratch import Scratch
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.losses.listwise import relevance
+from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.measures.sharded import StoredShard, StoredTask
-from firstpage.rankers.fit.checks import check_finite, varies
+from firstpage.measures.sharded import StoredTask
 from firstpage.rankers.fit.record import Record
 from firstpage.rankers.fit.training_data import (
     BoostingRanker,
@@ -31,20 +26,30 @@ from firstpage.rankers.fit.training_data import (
     LeastSquares,
     Scorer,
     Transform,
-    row_bytes,
+)
+from firstpage.rankers.sharded.shard import (
+    Survey,
+    TrainingShard,
+    TrainingTask,
+    as_opened,
+    boosting_shard,
+    feature_means,
+    feature_products,
+    objective_shard,
+    sampled_rows,
+    squared_error,
+    survey,
 )
 from firstpage.rankers.trees.growth import Growth, GrowthOptions, LambdaRank
-from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import Fitting
 from firstpage.scorers.trees import Trees
 from firstpage.solvers.boosting.boosting import State
 from firstpage.solvers.boosting.weak_rankers import weak
-from firstpage.solvers.least_squares import moments, rows_sum, solved
-from firstpage.solvers.objective import BlockObjective
-from firstpage.solvers.sharded.boosting import BoostingShard, ShardedState
-from firstpage.solvers.sharded.objective import ObjectiveShard, ShardedObjective
+from firstpage.solvers.least_squares import solved
+from firstpage.solvers.sharded.boosting import ShardedState
+from firstpage.solvers.sharded.objective import ShardedObjective
 from firstpage.solvers.solver import AnySolver
-from firstpage.types import Bools, Floats
+from firstpage.types import Floats
 
 ON_A_CLUSTER = (
     "over shards trees are grown by LightGBM on a Dask cluster (engine='dask://..'); on one "
@@ -56,109 +61,6 @@ BY_QUERY = (
     "'gd' or 'cutting plane'."
 )
 S = TypeVar("S", bound=OpenShard)
-
-
-def informative_queries(data: Dataset) -> Bools:
-    """Return which queries prefer anything to anything."""
-    if not len(data):
-        return np.zeros(0, bool)
-    starts = data.offsets[:-1]
-    found: Bools = np.maximum.reduceat(data.y, starts) > np.minimum.reduceat(data.y, starts)
-    return found
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What a shard has: queries with documents, documents; of these in informative queries.
-
-    varies    whether any feature differs between two documents of a query
-    """
-
-    queries: int
-    documents: int
-    informative: int
-    informative_documents: int
-    varies: bool
-
-
-def survey(shard: StoredShard) -> Survey:
-    """Look through a shard once, before anything is learned: its features must be finite."""
-    check_finite(shard.data)
-    data = InMemory(shard.data).without_empty().data
-    informative = informative_queries(data)
-    documents = int(data.lengths[informative].sum())
-    return Survey(len(data), data.n_docs, int(informative.sum()), documents, varies(data))
-
-
-class TrainingShard:
-    """The documents of a shard as a ranker trains on them: scaled, without empty queries."""
-
-    def __init__(self, task: TrainingTask[Any], threads: int) -> None:
-        self._opened, self.task, self.threads = task.shards.open(0), task, threads
-        self.scratch = Scratch()
-        data = InMemory(self._opened.data).without_empty().data
-        if task.transform is not None:
-            # To disk again, not to memory: a pass must need no more of it than without scaling.
-            X = data.X
-            room = self.scratch.room(X.shape, X.dtype) if isinstance(X, np.ndarray) else None
-            data = task.transform.apply(data, room)
-            self._opened.release()
-        self.data = data
-        self.weights: Floats = (data.lengths if task.by_docs else np.ones(len(data))).astype(float)
-        if task.drops:
-            self.weights = np.where(informative_queries(data), self.weights, 0.0)
-
-    @property
-    def nbytes(self) -> int:
-        return 24 * self.data.n_docs
-
-    def release(self) -> None:
-        self._opened.release()
-        self.scratch.release()
-
-    @property
-    def truth(self) -> Truth:
-        return self.task.convert(self.data.truth)
-
-    @property
-    def row_weights(self) -> Floats:
-        """Every document of a query that counts weighs alike, and all of all shards 1."""
-        found: Floats = np.repeat(self.weights > 0, self.data.lengths) / self.task.total
-        return found
-
-    def in_memory(self) -> InMemory:
-        """The queries that count."""
-        weights = self.weights if self.task.drops else None
-        return InMemory(self.data, None, weights, self.task.convert).positive_queries()
-
-
-def as_opened(shard: TrainingShard) -> TrainingShard:
-    return shard
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingTask(Generic[S]):
-    """All that a machine needs to know to work on a shard.
-
-    shards     with this one alone
-    transform  of the features, query by query
-    convert    the truth to that which is trained on
-    drops      whether queries without a preference weigh nothing
-    by_docs    whether queries weigh by the number of their documents
-    total      what all queries of all shards weigh
-    setup      from the documents to what works on them
-    """
-
-    shards: Shards
-    transform: Transform | None
-    convert: Convert
-    drops: bool
-    by_docs: bool
-    total: float
-    setup: Callable[[TrainingShard], S]
-
-    def open(self, threads: int) -> S:
-        return self.setup(TrainingShard(self, threads))
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,73 +223,19 @@ class Sharded:
         return ShardedState(job, pool, terms, tuple(chosen))
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
-        from firstpage.rankers.sharded.lightgbm import loss_growth
+        from firstpage.rankers.sharded.lightgbm import ClusterShards, loss_growth
 
-        return loss_growth(self, trees, loss, options)
+        shards = ClusterShards(self.engine.client, self.shards, self.tasks(as_opened), self.drops)
+        return loss_growth(shards, trees, loss, options)
 
     def lambdarank_growth(self, trees: Trees, rank: LambdaRank, options: GrowthOptions) -> Growth:
-        from firstpage.rankers.sharded.lightgbm import lambdarank_growth
+        from firstpage.rankers.sharded.lightgbm import ClusterShards, lambdarank_growth
 
-        return lambdarank_growth(self, trees, rank, options)
+        shards = ClusterShards(self.engine.client, self.shards, self.tasks(as_opened), self.drops)
+        return lambdarank_growth(shards, trees, rank, options)
 
 
 def check_trees(engine: Engine, trees: Trees) -> None:
     """Trees are grown from shards by a library that has a way of its own, on a cluster."""
     if engine.client is None or trees.library != "lightgbm":
         raise DataError(ON_A_CLUSTER)
-
-
-# --- what is done with a shard, on whatever machine it is open
-
-
-def objective_shard(shard: TrainingShard, loss: Loss, scorer: Scorer) -> ObjectiveShard:
-    """The sums of a loss over a shard."""
-    X = shard.data.X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FirstpageWarning)  # `Sharded.objective` has warned
-        objective = BlockObjective(
-            loss, scorer.fitting(X), shard.truth, row_bytes(X), None, shard.weights, 0.0,
-            shard.threads, None, shard.task.total,
-        )  # fmt: skip
-    return ObjectiveShard(objective, shard)
-
-
-def feature_means(shard: TrainingShard, k: int | None) -> tuple[Floats, float]:
-    weight = shard.row_weights
-    return rows_sum(shard.data.X, weight), float(weight @ relevance(shard.truth, None, k))
-
-
-def feature_products(
-    shard: TrainingShard, k: int | None, mean: Floats, level: float
-) -> tuple[Floats, Floats]:
-    y = relevance(shard.truth, None, k)
-    return moments(shard.data.X, y, shard.row_weights, mean, level)
-
-
-def squared_error(shard: TrainingShard, k: int | None, params: Floats, intercept: float) -> float:
-    y = relevance(shard.truth, None, k)
-    off = y - LinearScoring(params, intercept).predict(shard.data.X)
-    return float(shard.row_weights @ off**2)
-
-
-def sampled_rows(shard: TrainingShard, kind: Any, rows: tuple[int, int]) -> Any:
-    """What weak rankers are learned from.
-
-    rows   the number of the first document that counts, and how many there are in all
-    """
-    sample = kind.sample(shard.in_memory().data.X, *rows)
-    return np.array(sample) if isinstance(sample, np.ndarray) else sample
-
-
-def boosting_shard(
-    shard: TrainingShard, ranker: BoostingRanker, learned: Any, start: Floats | None
-) -> BoostingShard:
-    """A shard with its weak rankers."""
-    training = shard.in_memory()
-    X = training.data.X
-    pool = weak(ranker.weak).of(learned, X, shard.threads, shard.scratch.room)
-    scores = np.zeros(training.data.n_docs)
-    if start is not None:
-        scores += pool.scoring([], start).predict(X)
-    terms = [term for _, term in ranker._terms(training, pool)]
-    return BoostingShard(pool, terms, scores, shard)

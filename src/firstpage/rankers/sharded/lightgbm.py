@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from firstpage.data.shards.shards import Shards
 from firstpage.engine.dask_cluster import LOST, DaskEngine, library
 from firstpage.engine.engine import EngineError
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.sharded.data import Sharded, TrainingShard, TrainingTask, as_opened
+from firstpage.rankers.sharded.shard import TrainingShard, TrainingTask
 from firstpage.rankers.trees.growth import Booster, GrowthOptions, LambdaRank, Parameters
 from firstpage.rankers.trees.objective import Objective, as_it_is
 from firstpage.scorers.trees import Grown, Trees, lightgbm_or_error, refusals
 from firstpage.types import Array, Floats
 
 if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+
     from firstpage.data.dataset import Features
 
 Check = Callable[[Floats, Array], None]
@@ -44,13 +47,28 @@ class Loaded(NamedTuple):
     weights: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class ClusterShards:
+    """Shards and the cluster that reads them.
+
+    drops   whether queries without a preference weigh nothing
+    """
+
+    client: Any
+    shards: Shards
+    tasks: list[TrainingTask[TrainingShard]]
+    drops: bool
+
+
 class Columns:
     """Every shard read by a worker, and stored there as long as this is.
 
     plain   labels as they are, and not as the ranker reads them
     """
 
-    def __init__(self, engine: DaskEngine, training: Sharded, plain: bool, check: Check) -> None:
+    def __init__(
+        self, engine: DaskEngine, training: ClusterShards, plain: bool, check: Check
+    ) -> None:
         self._client, self._shards = engine.client, training.shards
         workers = engine.workers()
         found = [
@@ -58,13 +76,13 @@ class Columns:
                 loaded, task, plain, check, workers=[workers[n % len(workers)]],
                 allow_other_workers=True, pure=False,
             )
-            for n, task in enumerate(training.tasks(as_opened))
+            for n, task in enumerate(training.tasks)
         ]  # fmt: skip
         library().wait(found)
         sizes = self._client.gather(self._client.map(sizes_of, found, pure=False))
         self._loaded = [(part, size) for part, size in zip(found, sizes, strict=True) if size[0]]
 
-    def features(self) -> Any:
+    def features(self) -> DaskArray:
         """A row a document."""
         import dask.array as da
 
@@ -73,7 +91,7 @@ class Columns:
             da.from_delayed(part, (rows, width), kind) for part, (rows, _) in self._each("features")
         ])  # fmt: skip
 
-    def column(self, name: str) -> Any:
+    def column(self, name: str) -> DaskArray:
         """`labels`, `lengths` or `weights`."""
         import dask.array as da
 
@@ -82,7 +100,7 @@ class Columns:
             da.from_delayed(part, (size[which],), kind) for part, size in self._each(name)
         ])  # fmt: skip
 
-    def _each(self, name: str) -> list[tuple[Any, tuple[int, int]]]:
+    def _each(self, name: str) -> list[tuple[DaskArray, tuple[int, int]]]:
         import dask
 
         parts, sizes = zip(*self._loaded, strict=True)
@@ -126,7 +144,7 @@ def anything(labels: Floats, lengths: Array) -> None:
 
 
 def loss_growth(
-    training: Sharded, trees: Trees, loss: Loss, options: GrowthOptions
+    training: ClusterShards, trees: Trees, loss: Loss, options: GrowthOptions
 ) -> ClusterGrowth:
     return ClusterGrowth(
         training, trees, Objective(str(loss), loss, as_it_is), {}, False, anything, options
@@ -134,7 +152,7 @@ def loss_growth(
 
 
 def lambdarank_growth(
-    training: Sharded, trees: Trees, rank: LambdaRank, options: GrowthOptions
+    training: ClusterShards, trees: Trees, rank: LambdaRank, options: GrowthOptions
 ) -> ClusterGrowth:
     """Learns from labels as they are."""
     return ClusterGrowth(
@@ -146,7 +164,7 @@ def lambdarank_growth(
 class ClusterGrowth:
     """Trees that grow on the workers; how many to keep is then told by the validation data."""
 
-    training: Sharded
+    training: ClusterShards
     trees: Trees
     objective: str | Objective
     parameters: Parameters
@@ -159,7 +177,7 @@ class ClusterGrowth:
         return float("nan")
 
     def grow(self, grown: Grown) -> tuple[Booster, int]:
-        engine = DaskEngine(self.training.engine.client)
+        engine = DaskEngine(self.training.client)
         with refusals("lightgbm"), _losses(engine), engine.client.as_current():
             booster = self._grown(engine)
         return booster, _looked_at(booster, self.options.valid, grown, self.options.threads)

@@ -66,7 +66,7 @@ class LambdaMART(Ranker):
         raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
 
 
-def gains_of(gain: Any) -> list[float] | None:
+def gains_of(gain: object) -> list[float] | None:
     """LightGBM's `label_gain`, from any of the forms of `gain`."""
     if gain is None:
         return None

@@ -25,8 +25,15 @@ from firstpage.measures.registry import Named
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.checks import labels_of
 from firstpage.rankers.registry import ranker
-from firstpage.rankers.trees.objective import NO_GROUPS, Objective, as_it_is, offsets_of
+from firstpage.rankers.trees.objective import (
+    NO_GROUPS,
+    LibraryData,
+    Objective,
+    as_it_is,
+    offsets_of,
+)
 from firstpage.registry import plain, split
+from firstpage.types import Ints
 
 
 def objective(name: str, **parameters: Any) -> Objective:
@@ -46,7 +53,13 @@ class Metric:
         self.measure = which
         self.__name__ = str(which)
 
-    def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> Any:
+    def __call__(
+        self,
+        first: LibraryData,
+        second: LibraryData,
+        weight: object = None,
+        group: Ints | None = None,
+    ) -> tuple[str, float, bool] | tuple[str, float]:
         """As (scores, data), or as LightGBM's estimators have it: (labels, scores, .., groups)."""
         scores, data = first, second
         if hasattr(data, "get_label"):

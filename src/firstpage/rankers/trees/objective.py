@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.checks import labels_of
 from firstpage.types import Floats, Ints
+
+LibraryData = Any
+"""A LightGBM Dataset, an XGBoost DMatrix, or an array of theirs."""
 
 
 class Gradients:
@@ -72,13 +76,17 @@ class Objective:
     of documents are averaged into one of their query.
     """
 
-    def __init__(self, name: str, loss: Loss, order: Any) -> None:
+    def __init__(self, name: str, loss: Loss, order: Callable[[Truth], Truth]) -> None:
         self.name, self.loss, self._order = name, loss, order
         self._key: tuple[bytes, ...] | None = None
         self._gradients: Gradients | None = None
 
     def __call__(
-        self, first: Any, second: Any, weight: Any = None, group: Any = None
+        self,
+        first: LibraryData,
+        second: LibraryData,
+        weight: object = None,
+        group: Ints | None = None,
     ) -> tuple[Floats, Floats]:
         if hasattr(second, "get_label"):
             labels, weight, offsets = second.get_label(), second.get_weight(), offsets_of(second)
@@ -90,11 +98,11 @@ class Objective:
             offsets = offsets_from_lengths(group)
         return self._prepared(labels, weight, offsets)(np.asarray(scores, np.float64).ravel())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Copies read their data anew: what is prepared points at arrays of this one."""
         return {**self.__dict__, "_key": None, "_gradients": None}
 
-    def _prepared(self, labels: Any, weight: Any, offsets: Ints) -> Gradients:
+    def _prepared(self, labels: object, weight: object, offsets: Ints) -> Gradients:
         """Truth is read once, not once a tree."""
         y = labels_of(labels, int(offsets[-1]))
         heavy = np.empty(0) if weight is None else np.asarray(weight, np.float64)
@@ -119,7 +127,7 @@ def as_it_is(truth: Truth) -> Truth:
     return truth
 
 
-def offsets_of(data: Any) -> Ints:
+def offsets_of(data: LibraryData) -> Ints:
     """The group boundaries of a LightGBM Dataset or an XGBoost DMatrix."""
     if hasattr(data, "get_uint_info"):
         ends = np.asarray(data.get_uint_info("group_ptr"), np.int64)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firstpage.errors import DataError, need
+from firstpage.types import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @cache
@@ -18,12 +23,12 @@ def torch() -> Any:
     return torch
 
 
-def on(device: str, array: Any) -> Any:
+def on(device: str, array: Array) -> Tensor:
     """An array as a tensor of the device, which may be written to."""
     return checked(device, lambda: torch().tensor(array, device=device))
 
 
-def checked(device: str, make: Any) -> Any:
+def checked(device: str, make: Callable[[], Tensor]) -> Tensor:
     """What PyTorch says of a device that it has not got, in a line."""
     try:
         return make()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from firstpage.losses.terms import ShortLists, Term
 from firstpage.solvers.gpu.libraries import on, torch
-from firstpage.types import Ints
+from firstpage.types import Array, Bools, Ints
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CHUNK = 4096  # queries whose subsets are looked at together
 
@@ -35,7 +38,7 @@ class DeviceLosses:
             return None
         return first if first.share == 1.0 and first.less is None else None
 
-    def run(self, lo: int, hi: int, scores: Any) -> tuple[Any, Any]:
+    def run(self, lo: int, hi: int, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Values of the queries lo:hi in float64, and slopes by their scores, in float32."""
         values = torch().zeros(hi - lo, dtype=torch().float64, device=scores.device)
         grad = torch().zeros_like(scores)
@@ -68,7 +71,7 @@ class TermOnDevice:
         self.counts = on(device, counts)
         self.factor = on(device, term.factor.astype(np.float32))
 
-    def run(self, lo: int, hi: int, scores: Any, ends: Any) -> tuple[Any, Any]:
+    def run(self, lo: int, hi: int, scores: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
         from firstpage.solvers.gpu.list_kernels import each_query
 
         t = torch()
@@ -82,7 +85,7 @@ class TermOnDevice:
         return values, grad
 
 
-def _reached(better: Any, offsets: Ints) -> Any:
+def _reached(better: Bools, offsets: Ints) -> Array:
     """How many documents from the first one on, to the last of these."""
     place = np.arange(1, len(better) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
     found = np.zeros(len(offsets) - 1, np.int32)
@@ -109,7 +112,9 @@ class ShortOnDevice:
         place[order] = np.arange(len(order))
         self._groups = [self._group(term.lists, m, offsets, place) for m in _lengths(term.lists)]
 
-    def _group(self, lists: ShortLists, m: int, offsets: Ints, place: Ints) -> Any:
+    def _group(
+        self, lists: ShortLists, m: int, offsets: Ints, place: Ints
+    ) -> tuple[Ints, list[Tensor]]:
         """The queries of one length: which, their rows, chances of subsets."""
         which = np.flatnonzero(np.diff(lists.firsts) == m)
         docs = lists.docs[lists.firsts[which][:, None] + np.arange(m)]
@@ -124,7 +129,7 @@ class ShortOnDevice:
         given = (rows, inside, tables, number[lists.table[which]])
         return which, [on(self.device, each) for each in given]
 
-    def run(self, lo: int, hi: int, scores: Any, ends: Any) -> tuple[Any, Any]:
+    def run(self, lo: int, hi: int, scores: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
         t = torch()
         values = t.zeros(hi - lo, dtype=t.float64, device=scores.device)
         grad = t.zeros_like(scores)
@@ -142,7 +147,9 @@ class ShortOnDevice:
                 )
         return values, grad
 
-    def _some(self, scores: Any, rows: Any, inside: Any, reach: Any) -> tuple[Any, Any]:
+    def _some(
+        self, scores: Tensor, rows: Tensor, inside: Tensor, reach: Tensor
+    ) -> tuple[Tensor, Tensor]:
         t = torch()
         s = scores[rows].to(t.float64)
         top = s.max(dim=1, keepdim=True).values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from firstpage.solvers.gpu.losses import DeviceLosses
 from firstpage.solvers.objective import BlockObjective, whole_queries
 from firstpage.solvers.solver import Objective
 from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from firstpage.data.dataset import Features
 
 NOISE = 1e-7  # of an objective from float32
 ROWS = 1 << 18  # uploaded, or sent through a network, at once
@@ -51,7 +56,7 @@ class _OnDevice:
     def score_range(self, params: Floats) -> tuple[float, float]:
         return self.host.score_range(params)
 
-    def _with_penalty(self, value: float, slope: Any, params: Floats) -> tuple[float, Floats]:
+    def _with_penalty(self, value: float, slope: Tensor, params: Floats) -> tuple[float, Floats]:
         found: Floats = slope.double().cpu().numpy()
         return value + self.l2 / 2 * float(params @ params), found + self.l2 * params
 
@@ -109,7 +114,7 @@ class LinearObjective(_OnDevice):
         value = float(self._values @ self._shares)
         return self._with_penalty(value, self._slopes.double().sum(dim=0), params)
 
-    def _pass(self, w: Any) -> None:
+    def _pass(self, w: Tensor) -> None:
         """Scores, losses, slopes; all on the device, and nothing waits for it."""
         from firstpage.solvers.gpu.linear_kernels import whole_pass
 
@@ -154,7 +159,7 @@ class NetworkObjective(_OnDevice):
         times = len(self.bounds)
         return self._with_penalty(value * times, slope * times, params)
 
-    def _some(self, lo: int, hi: int, flat: Any) -> tuple[float, Any]:
+    def _some(self, lo: int, hi: int, flat: Tensor) -> tuple[float, Tensor]:
         from firstpage.scorers.mlp import layers
 
         t = torch()
@@ -169,7 +174,7 @@ class NetworkObjective(_OnDevice):
         return float(values @ self._shares[lo:hi]), slope
 
 
-def uploaded(X: Any, order: Ints, device: str) -> Any:
+def uploaded(X: Features, order: Ints, device: str) -> Tensor:
     """Features in another order of rows, in float32; in parts, so that no second copy is made."""
     t = torch()
     out = checked(device, lambda: t.empty(X.shape, dtype=t.float32, device=device))

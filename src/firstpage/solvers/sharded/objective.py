@@ -27,6 +27,8 @@ ROW = 48  # bytes per document that an objective holds, about
 SEEN = 40  # more, once it is looked at from its scores
 Run = tuple[int, int, int]
 """Some queries: the first, the last at most, and about how many rows."""
+Sample = tuple[Any, Array, Floats, float]
+"""Rows of some queries, the lengths of these, curvatures by score, and their weight."""
 
 
 class Held(Protocol):
@@ -63,7 +65,7 @@ class ObjectiveShard:
         self._freeze(frozen)
         return self.objective(params)
 
-    def sample(self, runs: list[tuple[int, int, int]]) -> list[tuple[Any, Array, Floats, float]]:
+    def sample(self, runs: list[Run]) -> list[Sample]:
         """Rows, lengths, bends and shares of some runs of queries: (first, last at most, rows)."""
         found = []
         offsets = self.objective.offsets
