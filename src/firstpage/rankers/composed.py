@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from firstpage.engine.engine import Engine
+from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
@@ -13,7 +14,6 @@ from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
 from firstpage.rankers.trees.objective import Objective
 from firstpage.scorers.registry import scorer as scorer_of
-from firstpage.solvers.lbfgs import LBFGS
 from firstpage.solvers.registry import solver as solver_of
 
 
@@ -43,19 +43,26 @@ class Composed(Ranker):
         """l2 in l2 / 2 * |w|^2, beside the mean loss of a query."""
         raise AssertionError(f"{type(self).__name__} has no penalty")
 
+    def _device(self) -> str | None:
+        """Where to fit; None: as the scorer says."""
+        return None
+
     def _composition(self) -> Composition:
-        scorer = scorer_of(self.scorer)
-        if scorer.additive:
-            return Composition(self._tree_loss(), None, scorer, self.solver, self._penalty())
-        return Composition(self._loss(), scorer, None, self.solver, self._penalty())
+        scorer, device = scorer_of(self.scorer), self._device()
+        if not scorer.additive:
+            scorer = scorer if device is None else replace(scorer, device=device)
+            return Composition(self._loss(), scorer, None, self.solver, self._penalty())
+        if device is not None:
+            raise DataError("trees grow on the CPU; device= is for linear scores and networks.")
+        return Composition(self._tree_loss(), None, scorer, self.solver, self._penalty())
 
     def _learn(self, request: FitRequest) -> FitResult:
         return fit_composition(request, self._composition())
 
     def _paper_grid(self) -> Grid:
         """The rate of descents, else FocusedNet's beta or the penalty."""
-        solver: Any = solver_of(self.solver, LBFGS(), self.seed)
-        if not solver.rates:
+        solver: Any = None if self.solver == "auto" else solver_of(self.solver, self.seed)
+        if solver is None or not solver.rates:
             return super()._paper_grid()
         return {"solver": [replace(solver, rate=rate) for rate in solver.rates]}
 
@@ -71,4 +78,5 @@ class Composed(Ranker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         scorer_of(self.scorer)
-        solver_of(self.solver, LBFGS(), self.seed)
+        if self.solver != "auto":
+            solver_of(self.solver, self.seed)

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -89,6 +89,9 @@ class Ranker(Given):
     warm_start: bool = False
     verbose: bool = False
 
+    _memory = None  # what the last fit found out about its data, for `_follow`
+    _inherited = None  # that of another ranker on the same data
+
     # --- what subclasses say
 
     def _learn(self, request: FitRequest) -> FitResult:
@@ -111,12 +114,7 @@ class Ranker(Given):
 
     def _truth(self, truth: Truth) -> Truth:
         """The truth to train on; a random order breaks ties only if asked to."""
-        return truth.top_k(self.k, self.seed) if self._breaks_ties() and self.k else truth
-
-    def _breaks_ties(self) -> bool:
-        if self.ties not in ("share", "random"):
-            raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
-        return self.ties == "random"
+        return truth.top_k(self.k, self.seed) if self.ties == "random" and self.k else truth
 
     # --- scikit-learn's interface
 
@@ -319,10 +317,12 @@ class Ranker(Given):
             if getattr(self, name) is not None:
                 number(self, name, 1, whole=True)
         number(self, "seed", 0, whole=True)
-        for name in ("warm_start", "verbose", "average"):
-            if not isinstance(getattr(self, name, False), (bool, np.bool_)):
-                raise DataError(f"{name} must be true or false; got {getattr(self, name)!r}.")
-        self._breaks_ties()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == "bool" and not isinstance(value, (bool, np.bool_)):
+                raise DataError(f"{field.name} must be true or false; got {value!r}.")
+        if self.ties not in ("share", "random"):
+            raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
         parse_measure(self.measure)
 
     def _normalizer(self) -> Transform | None:

@@ -18,11 +18,10 @@ from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.pointwise import SquaredError
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_least_squares
-from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.registry import number
 from firstpage.scorers.linear import WIDE, Linear, LinearScoring
 from firstpage.scorers.registry import scorer
-from firstpage.solvers.lbfgs import LBFGS
 from firstpage.solvers.registry import solver
 
 
@@ -40,13 +39,8 @@ class Smooth(Composed):
     l2: float = 0.01
     device: str | None = None
 
-    def _composition(self) -> Composition:
-        parts = super()._composition()
-        if self.device is None:
-            return parts
-        if parts.trees is not None:
-            raise DataError("trees grow on the CPU; device= is for linear scores and networks.")
-        return replace(parts, scorer=replace(scorer(self.scorer), device=str(self.device)))
+    def _device(self) -> str | None:
+        return None if self.device is None else str(self.device)
 
     def _penalty(self) -> float:
         return float(self.l2)
@@ -93,7 +87,7 @@ class ListMLE(Smooth):
         return PlackettLuce(self.k, self.average)
 
     def _truth(self, truth: Truth) -> Truth:
-        if self._breaks_ties() and self.k is None:
+        if self.ties == "random" and self.k is None:
             return truth.full_order(self.seed)
         return super()._truth(truth)
 
@@ -204,7 +198,7 @@ class Regression(Smooth):
         if kind.additive:
             return super()._learn(request)  # trees add documents up as they are
         # A solver of smooth losses goes to the optimum, which is known in closed form.
-        exact = "smooth" in solver(self.solver, LBFGS(), 0).needs
+        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).needs
         here = kind == Linear() and self.device in (None, "cpu")
         if here and exact and request.training.n_features <= WIDE:
             with quiet_blas():

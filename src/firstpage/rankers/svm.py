@@ -61,7 +61,7 @@ class SVM(Composed):
             return
         mine, its = self.get_params(deep=False), other.get_params(deep=False)
         if {**mine, "C": None} == {**its, "C": None}:
-            self._inherited = getattr(other, "_memory", None)
+            self._inherited = other._memory
 
 
 @dataclass(eq=False, repr=False)
@@ -166,7 +166,8 @@ class TopMargin(SVM):
 
     def _learn(self, request: FitRequest) -> FitResult:
         parts = self._composition()
-        solver = solver_of(parts.solver, CuttingPlane(), request.seed)
+        auto = parts.solver == "auto"
+        solver = CuttingPlane() if auto else solver_of(parts.solver, request.seed)
         if parts.scorer != Linear() or not solver.linear:
             return fit_composition(request, parts)  # descents rank anew in every step
         parts = replace(parts, solver=Rounds(solver, self.rounds, self.reference == "resort"))

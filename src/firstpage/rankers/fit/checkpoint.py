@@ -113,6 +113,34 @@ class Checkpoint:
             warnings.warn(text, FirstpageWarning, stacklevel=2)
         self._mute = True
 
+    def minimize(
+        self, solver: AnySolver, objective: Objective, start: Floats, watcher: Watcher,
+        memory: object,
+    ) -> SolverResult:  # fmt: skip
+        """Let a solver go on from here, and store where it stands after every iteration."""
+        if solver.batch is not None:
+            raise DataError(f"{type(solver).__name__} leaves no checkpoints.")
+        state, inner, done = self.state, dict[str, Callable[[], State]](), 0
+        if state is not None:
+            done, start = int(state["iterations"]), state["params"]
+            if state["best"] is not None:
+                watcher.best = Step(*state["best"])
+                watcher.best_params = state["best_params"]
+
+        def watch(iteration: int, value: float, params: Floats) -> bool:
+            stop = watcher(done + iteration, value, params)
+            best = None if watcher.best is None else list(vars(watcher.best).values())
+            now = {"iterations": done + iteration, "params": params.copy(), "best": best,
+                   "best_params": watcher.best_params}  # fmt: skip
+            if np.isfinite(params).all() and not stop:
+                self.keep(lambda: {**now, **{key: tell() for key, tell in inner.items()}})
+            return stop
+
+        inside = state["solver"] if state is not None and solver.resumable else None
+        resume = Resume(memory, done, inside, lambda tell: inner.update(solver=tell))
+        found = solver.minimize(objective, start, watch, resume)
+        return replace(found, iterations=found.iterations + done)
+
     def __enter__(self) -> Checkpoint:
         return self
 
@@ -165,35 +193,3 @@ def _unpacked(value: Json) -> Json:
     if isinstance(value, list):
         return [_unpacked(one) for one in value]
     return value
-
-
-def minimized(
-    checkpoint: Checkpoint | None, memory: object, solver: AnySolver, objective: Objective,
-    start: Floats, watcher: Watcher,
-) -> SolverResult:  # fmt: skip
-    """Minimize, going on from a checkpoint and writing it; some solvers begin with the memory of
-    an earlier fit."""
-    if checkpoint is None:
-        return solver.minimize(objective, start, watcher, Resume(memory))
-    if solver.batch is not None:
-        raise DataError(f"{type(solver).__name__} leaves no checkpoints.")
-    state, inner, done = checkpoint.state, dict[str, Callable[[], State]](), 0
-    if state is not None:
-        done, start = int(state["iterations"]), state["params"]
-        if state["best"] is not None:
-            watcher.best = Step(*state["best"])
-            watcher.best_params = state["best_params"]
-
-    def watch(iteration: int, value: float, params: Floats) -> bool:
-        stop = watcher(done + iteration, value, params)
-        best = None if watcher.best is None else list(vars(watcher.best).values())
-        now = {"iterations": done + iteration, "params": params.copy(), "best": best,
-               "best_params": watcher.best_params}  # fmt: skip
-        if np.isfinite(params).all() and not stop:
-            checkpoint.keep(lambda: {**now, **{key: tell() for key, tell in inner.items()}})
-        return stop
-
-    inside = state["solver"] if state is not None and solver.resumable else None
-    resume = Resume(memory, done, inside, lambda tell: inner.update(solver=tell))
-    found = solver.minimize(objective, start, watch, resume)
-    return replace(found, iterations=found.iterations + done)

@@ -11,7 +11,6 @@ import numpy as np
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.checkpoint import minimized
 from firstpage.rankers.fit.request import NOTHING, Composition, FitRequest, FitResult
 from firstpage.rankers.fit.training_data import Scorer
 from firstpage.rankers.trees.fit import fit_trees, growth_options
@@ -19,10 +18,9 @@ from firstpage.scorers.linear import LinearFitting, LinearScoring
 from firstpage.scorers.mlp import torch_threads
 from firstpage.scorers.scorer import Fitting
 from firstpage.solvers.preconditioner import Coordinates
-from firstpage.solvers.registry import check_parts, suited
-from firstpage.solvers.registry import solver as solver_of
+from firstpage.solvers.registry import solver_for
 from firstpage.solvers.score_space import Point, ScoredObjective, result_at
-from firstpage.solvers.solver import AnySolver, Objective, SolverResult
+from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult
 from firstpage.types import Floats
 
 FAINT = (
@@ -50,14 +48,16 @@ def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitR
     """Minimize the mean loss over the scorer's parameters."""
     training = request.training
     fitting = training.fitting(scorer)
-    solver = solver_of(parts.solver, suited(parts.loss, fitting, request.seed), request.seed)
-    check_parts(solver, parts.loss, fitting)
+    solver = solver_for(parts.solver, parts.loss, fitting, request.seed)
     objective = training.objective(parts.loss, scorer, fitting, parts.l2, solver, request.threads)
     watcher = request.watcher(fitting.predict, solver.path)
     start = _start(request, parts.loss, fitting, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
-        found = minimized(request.checkpoint, request.memory, solver, objective, start, watcher)
+        if request.checkpoint is None:
+            found = solver.minimize(objective, start, watcher, Resume(request.memory))
+        else:
+            found = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
         params, value, iterations, converged = (
             found.params, found.value, found.iterations, found.converged,
         )  # fmt: skip

@@ -23,26 +23,22 @@ class DeviceLosses:
     def __init__(self, terms: Sequence[Term], offsets: Ints, order: Ints, device: str) -> None:
         self.offsets = offsets
         self._ends = on(device, offsets)
-        self._parts = [
-            ShortOnDevice(t, offsets, order, device)
-            if t.lists is not None
-            else TermOnDevice(t, offsets, order, device)
-            for t in terms
-        ]
-
-    @property
-    def only(self) -> TermOnDevice | None:
-        """The one term, where there is no other: it can be part of a whole pass."""
-        first = self._parts[0]
-        if len(self._parts) > 1 or not isinstance(first, TermOnDevice):
-            return None
-        return first if first.share == 1.0 and first.less is None else None
+        self._terms: list[ShortOnDevice | TermOnDevice] = []
+        self.only: TermOnDevice | None = None  # where there is no other: part of a whole pass
+        for term in terms:
+            if term.lists is not None:
+                self._terms.append(ShortOnDevice(term, offsets, order, device))
+                continue
+            own = TermOnDevice(term, offsets, order, device)
+            self._terms.append(own)
+            if len(terms) == 1 and own.share == 1.0 and own.less is None:
+                self.only = own
 
     def run(self, lo: int, hi: int, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Values of the queries lo:hi in float64, and slopes by their scores, in float32."""
         values = torch().zeros(hi - lo, dtype=torch().float64, device=scores.device)
         grad = torch().zeros_like(scores)
-        for part in self._parts:
+        for part in self._terms:
             own, slope = part.run(lo, hi, scores, self._ends)
             if part.less is not None:
                 own = own - part.less[lo:hi]
