@@ -14,11 +14,11 @@ import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.engine.addresses import engine_of
 from firstpage.engine.engine import ShardCache
-from firstpage.engine.scratch import SMALL, Scratch
 from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning, MissingDependency
 from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.sharded.data import Sharded
+from firstpage.rankers.sharded.shard import SMALL, Scratch
 from firstpage.scorers.linear import Linear
 from firstpage.solvers.lbfgs import LBFGS
 from tests.engine.conftest import DATA

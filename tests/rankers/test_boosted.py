@@ -18,7 +18,7 @@ from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 from firstpage.losses.pairwise import PairwiseExponential
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.solvers.boosting.boosting import _State
-from firstpage.solvers.boosting.query_measure import Judge
+from firstpage.solvers.boosting.pools import Judge
 from firstpage.solvers.boosting.statistics import ListTerm, PairTerm
 from firstpage.solvers.boosting.weak_rankers import Features, Stumps, midpoints, thresholds_of
 

@@ -21,8 +21,7 @@ from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.ranker import Ranker
 from firstpage.registry import number
 from firstpage.solvers.boosting.boosting import Boosted, Rules, State, _State, boost
-from firstpage.solvers.boosting.pools import Pool
-from firstpage.solvers.boosting.query_measure import Judge
+from firstpage.solvers.boosting.pools import Judge, Pool
 from firstpage.solvers.boosting.statistics import ListTerm, PairTerm, Term, WeightedTerms
 from firstpage.solvers.boosting.weak_rankers import Weak, weak
 from firstpage.solvers.solver import State as SolverState

@@ -12,7 +12,7 @@ from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.objective import Objective
+from firstpage.rankers.trees.growth import Objective
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.solvers.registry import solver as solver_of
 

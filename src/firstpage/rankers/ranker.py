@@ -35,7 +35,7 @@ from firstpage.rankers.fit.training_data import InMemory, TrainingData, Transfor
 from firstpage.rankers.model_files import plain_parameter, save
 from firstpage.rankers.scorings import Stage, scores_of
 from firstpage.rankers.sharded.data import IN_MEMORY, Sharded
-from firstpage.rankers.trees.objective import Objective
+from firstpage.rankers.trees.growth import Objective
 from firstpage.registry import lookup, number
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats, Ints

@@ -12,7 +12,7 @@ import xgboost
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.rankers.trees.objective import Gradients
+from firstpage.rankers.trees.growth import Gradients
 
 RECIPE = fp.Synthetic(queries=150, docs="uniform(2, 30)", features=8, grades=4, seed=2)
 DATA = RECIPE.dataset()

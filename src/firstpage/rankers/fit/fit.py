@@ -1,4 +1,4 @@
-"""Fit a loss through a scorer by a solver: the one place where the parts meet."""
+"""Fit a loss through a scorer by a solver, or tree by tree: the one place where the parts meet."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import cast
 
 import numpy as np
 
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import quiet_blas, resolve
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.request import NOTHING, Composition, FitRequest, FitResult
 from firstpage.rankers.fit.training_data import Scorer
-from firstpage.rankers.trees.fit import fit_trees, growth_options
+from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
 from firstpage.scorers.linear import LinearFitting, LinearScoring
 from firstpage.scorers.mlp import torch_threads
 from firstpage.scorers.scorer import Fitting
-from firstpage.solvers.preconditioner import Coordinates
+from firstpage.scorers.trees import NO_SPLIT, Trees
+from firstpage.solvers.lbfgs import Coordinates
 from firstpage.solvers.registry import solver_for
 from firstpage.solvers.score_space import Point, ScoredObjective, result_at
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult
@@ -153,3 +154,38 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
     watcher = request.watcher(lambda p, X: LinearFitting(X).predict(p, X), path=False)
     watcher(1, value, params)
     return request.result(watcher, LinearScoring(params, intercept), 1, value, converged=True)
+
+
+def growth_options(request: FitRequest) -> GrowthOptions:
+    valid = None if request.valid is None else request.valid.X
+    return GrowthOptions(valid, request.seed, resolve(request.threads))
+
+
+def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
+    """Watch trees grow, and keep as many as measure best."""
+    if request.checkpoint is not None:
+        raise DataError("trees leave no checkpoints; leave checkpoint out.")
+    constant = request.warn_if_constant()
+    boosters: list[Booster] = []
+    scores: list[Floats | None] = []
+    watcher = request.watcher(lambda params, X: scores[0], path=True)
+
+    def grown(number: int, booster: Booster, valid: Floats | None) -> bool:
+        boosters[:], scores[:] = [booster], [valid]
+        return watcher(number, growth.loss(), number)
+
+    interrupted = False
+    try:
+        booster, count = growth.grow(grown)
+    except KeyboardInterrupt:
+        if not boosters:
+            raise
+        interrupted, booster, count = True, boosters[0], len(watcher.history)
+    if not constant and not trees.splits(booster):
+        warnings.warn(f"all scores are alike: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
+    kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
+    model = trees.scoring(booster, kept, request.training.n_features)
+    value = watcher.history[-1].loss
+    return request.result(
+        watcher, model, count, value, converged=not interrupted, interrupted=interrupted
+    )

@@ -20,13 +20,14 @@ from firstpage.losses.loss import Loss, safe_inverse
 from firstpage.rankers.fit.checks import varies, warn_of_overlap
 from firstpage.rankers.fit.record import Record, fingerprint
 from firstpage.rankers.trees.growth import (
+    Gradients,
     Growth,
     GrowthOptions,
     LambdaRank,
     LambdaRankGrowth,
     LossGrowth,
+    as_it_is,
 )
-from firstpage.rankers.trees.objective import Gradients, as_it_is
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import Fitting
 from firstpage.scorers.trees import Trees

@@ -24,8 +24,14 @@ from firstpage.engine.engine import EngineError
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.rankers.sharded.shard import TrainingShard, TrainingTask
-from firstpage.rankers.trees.growth import Booster, GrowthOptions, LambdaRank, Parameters
-from firstpage.rankers.trees.objective import Objective, as_it_is
+from firstpage.rankers.trees.growth import (
+    Booster,
+    GrowthOptions,
+    LambdaRank,
+    Objective,
+    Parameters,
+    as_it_is,
+)
 from firstpage.scorers.trees import Grown, Trees, lightgbm_or_error, refusals
 from firstpage.types import Array, Floats
 

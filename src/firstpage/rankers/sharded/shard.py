@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +16,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.shards.shards import Shards
 from firstpage.data.truth import Truth
 from firstpage.engine.engine import OpenShard
-from firstpage.engine.scratch import Scratch
-from firstpage.errors import FirstpageWarning
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.loss import Loss
 from firstpage.measures.sharded import StoredShard
@@ -33,7 +35,49 @@ from firstpage.solvers.least_squares import moments, rows_sum
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.sharded.boosting import BoostingShard
 from firstpage.solvers.sharded.objective import ObjectiveShard
-from firstpage.types import Bools, Floats
+from firstpage.types import Array, Bools, Floats
+
+SMALL = 1 << 20  # bytes that are not worth a file
+
+
+class Scratch:
+    """Room on disk, in the folder for temporary files (`TMPDIR`); it goes with the process."""
+
+    def __init__(self) -> None:
+        self.maps: list[mmap.mmap] = []
+
+    def room(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array to write to, mapped from a file that has no name any more."""
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape)) * kind.itemsize
+        if size <= SMALL:
+            return np.empty(shape, kind)
+        try:
+            with tempfile.TemporaryFile(prefix="firstpage-") as file:
+                _reserve(file.fileno(), size)
+                held = mmap.mmap(file.fileno(), size)
+        except OSError as error:
+            raise DataError(
+                f"{tempfile.gettempdir()}: no room for {size / 2**20:.0f} MB of scratch "
+                f"({error.strerror}); set TMPDIR to a folder with more."
+            ) from error
+        self.maps.append(held)
+        return np.frombuffer(held, kind).reshape(shape)
+
+    def release(self) -> None:
+        """Let go of the pages that are in memory; they are read again when needed."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for one in self.maps:
+                one.madvise(mmap.MADV_DONTNEED)
+
+
+def _reserve(file: int, size: int) -> None:
+    """All of it now: a disk that is full later would end the process while it writes."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)
+
 
 S = TypeVar("S", bound=OpenShard)
 

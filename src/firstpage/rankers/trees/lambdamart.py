@@ -11,12 +11,11 @@ import numpy as np
 from firstpage.data.preferences.utility import Source, Utility
 from firstpage.engine.engine import Engine
 from firstpage.errors import DataError
+from firstpage.rankers.fit.fit import fit_trees, growth_options
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.fit import fit_trees, growth_options
-from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRank
-from firstpage.rankers.trees.objective import Objective
+from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRank, Objective
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.scorers.trees import Trees
 

@@ -25,13 +25,7 @@ from firstpage.measures.registry import Named
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.checks import labels_of
 from firstpage.rankers.registry import ranker
-from firstpage.rankers.trees.objective import (
-    NO_GROUPS,
-    LibraryData,
-    Objective,
-    as_it_is,
-    offsets_of,
-)
+from firstpage.rankers.trees.growth import NO_GROUPS, LibraryData, Objective, as_it_is, offsets_of
 from firstpage.registry import plain, split
 from firstpage.types import Ints
 

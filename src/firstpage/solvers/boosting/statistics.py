@@ -10,8 +10,7 @@ import numpy as np
 from firstpage.data.truth import Truth
 from firstpage.kernels.scoring.stumps import row_products
 from firstpage.losses.loss import Loss
-from firstpage.solvers.boosting.pools import Pool
-from firstpage.solvers.boosting.query_measure import Judge
+from firstpage.solvers.boosting.pools import Judge, Pool
 from firstpage.types import Array, Floats
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.registry import number
-from firstpage.solvers.cutting_plane.planes import OLD, check_penalty
+from firstpage.solvers.cutting_plane.one_slack import OLD, check_penalty
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.score_space import relative_gap
 from firstpage.solvers.solver import NOTHING, Resume, SolverResult, Watch, never
