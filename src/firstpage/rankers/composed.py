@@ -66,7 +66,7 @@ class Composed(Ranker):
             return super()._paper_grid()
         return {"solver": [replace(solver, rate=rate) for rate in solver.rates]}
 
-    def tree_objective(self) -> Objective:
+    def _tree_objective(self) -> Objective:
         self._check_parameters()
         return Objective(type(self).__name__, self._tree_loss(), self._truth)
 

@@ -108,7 +108,7 @@ class Ranker(Given):
         """Return what the papers search."""
         return dict(self._grid)
 
-    def tree_objective(self) -> Objective:
+    def _tree_objective(self) -> Objective:
         """Return the ranker's loss for LightGBM and XGBoost."""
         raise DataError(f"{type(self).__name__} has no loss that trees could be grown from.")
 
@@ -126,9 +126,9 @@ class Ranker(Given):
         qid: Any = None,
         sample_weight: Any = None,
         valid: Any = None,
-        callback: Callback | None = None,
+        callback: Callable[[Step], object] | None = None,
         engine: Any = None,
-        checkpoint: Path | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from documents X with labels y of queries qid, from a Dataset, or from Shards.
 
@@ -299,7 +299,7 @@ class Ranker(Given):
         mean = float(np.average(values, weights=weights))
         return -mean if which.lower_is_better else mean
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON (`firstpage.load` reads it)."""
         check_is_fitted(self, "model_")
         save(self, path)

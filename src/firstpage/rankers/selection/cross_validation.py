@@ -96,7 +96,7 @@ class CrossValidation:
 
     __repr__ = __str__
 
-    def to_dict(self, baseline: str | None = None) -> Record:
+    def to_dict(self, baseline: str | None = None) -> dict[str, Any]:
         found = self._to_dict()
         if baseline is not None:
             found["baseline"] = baseline

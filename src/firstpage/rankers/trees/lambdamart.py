@@ -61,7 +61,7 @@ class LambdaMART(Ranker):
             found.record["label_gain"] = gains  # a measure file may be gone later
         return found
 
-    def tree_objective(self) -> Objective:
+    def _tree_objective(self) -> Objective:
         raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
 
 

@@ -37,7 +37,7 @@ def objective(name: str, **parameters: Any) -> Objective:
     """
     if plain(split(name)[0]) in map(plain, [*LOSSES, "Focused"]):
         return Objective(name, loss(name, **parameters), as_it_is)
-    return ranker(name, **parameters).tree_objective()
+    return ranker(name, **parameters)._tree_objective()
 
 
 class Metric:
