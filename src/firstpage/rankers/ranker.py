@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -39,6 +39,9 @@ from firstpage.rankers.trees.growth import Objective
 from firstpage.registry import lookup, number
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 Ties = Literal["share", "random"]
 Callback = Callable[[Step], object]
@@ -304,7 +307,7 @@ class Ranker(Given):
         check_is_fitted(self, "model_")
         save(self, path)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True

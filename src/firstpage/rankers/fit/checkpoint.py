@@ -169,7 +169,7 @@ def belongs(
     }
 
 
-def _packed(value: Any) -> Json:
+def _packed(value: object) -> Json:
     """As JSON holds it, with all bits."""
     if isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value, np.float64)

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,9 @@ from firstpage.errors import DataError, need
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.fit import Diverged
 from firstpage.rankers.ranker import Grid, Ranker
+
+if TYPE_CHECKING:
+    from optuna import Trial as OptunaTrial
 
 TRIALS = 30
 Parameters = dict[str, Any]
@@ -149,7 +152,7 @@ class _Trials:
 
 
 def _checked(
-    ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None, method: str, trials: int
+    ranker: Ranker, grid: Mapping[str, Sequence[object]] | None, method: str, trials: int
 ) -> Grid:
     """The grid to search, or an error before any work."""
     search = {name: list(values) for name, values in (grid or ranker._paper_grid()).items()}
@@ -179,7 +182,7 @@ def _optuna(search: Grid, trials: int, seed: int, attempt: Callable[[Parameters]
         raise need("optuna", "tune", "tuning by Optuna") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
-    def suggest(trial: Any, name: str, values: list[Any]) -> Any:
+    def suggest(trial: OptunaTrial, name: str, values: list[Any]) -> object:
         if all(isinstance(v, float) for v in values) and len(values) > 1:
             low, high = min(values), max(values)
             return trial.suggest_float(name, low, high, log=low > 0 and high / low >= 100)
@@ -187,7 +190,7 @@ def _optuna(search: Grid, trials: int, seed: int, attempt: Callable[[Parameters]
             return trial.suggest_int(name, min(values), max(values))
         return values[trial.suggest_categorical(name, list(range(len(values))))]
 
-    def run(trial: Any) -> float:
+    def run(trial: OptunaTrial) -> float:
         return attempt({name: suggest(trial, name, values) for name, values in search.items()})
 
     sampler = optuna.samplers.TPESampler(seed=seed)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from firstpage.errors import DataError, need
 from firstpage.types import Array
@@ -15,12 +17,11 @@ if TYPE_CHECKING:
 
 
 @cache
-def torch() -> Any:
+def torch() -> ModuleType:
     try:
-        import torch
+        return import_module("torch")
     except ImportError as error:
         raise need("torch", "torch", "fitting on a device") from error
-    return torch
 
 
 def on(device: str, array: Array) -> Tensor:
