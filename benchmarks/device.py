@@ -19,7 +19,7 @@ from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.scorers.linear import Linear
 from firstpage.solvers.gpu.libraries import torch
 from firstpage.solvers.gpu.objective import device_objective
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import BlockObjective
 
 QUERIES, ROWS, FEATURES = 31_531, 3_771_125, 136
 GRADES = (0.52, 0.32, 0.13, 0.02, 0.01)  # about as in MSLR
@@ -79,7 +79,7 @@ def main() -> None:
         ("RankNet, all pairs of grades", PairwiseLogistic(), data),
     ]
     for name, loss, kind in cases:
-        host = Objective(loss, Linear().fitting(kind.X), kind.truth, 4 * FEATURES)
+        host = BlockObjective(loss, Linear().fitting(kind.X), kind.truth, 4 * FEATURES)
         there = device_objective(host, kind.truth, "cuda")
         w = t.randn(FEATURES, device="cuda") * 0.1
         one = timed(lambda there=there, w=w: there._pass(w))

@@ -29,8 +29,9 @@ from firstpage.engine.dask_cluster import DaskEngine
 from firstpage.engine.engine import Engine
 from firstpage.engine.threads import Local
 from firstpage.losses.pairwise import PairwiseLogistic
-from firstpage.rankers.sharded.data import Spread
+from firstpage.rankers.sharded.data import Sharded
 from firstpage.scorers.linear import Linear
+from firstpage.solvers.lbfgs import LBFGS
 
 FEATURES, DOCS, SHARDS = 136, 100, 20
 LOSS = PairwiseLogistic(k=10, pairs="cross")
@@ -49,9 +50,9 @@ def as_it_is(truth: Any) -> Any:
 
 
 def passes(shards: fp.Shards, engine: Engine, count: int) -> tuple[float, Callable[[], None]]:
-    """Median seconds of a pass, when all parts are made; and a way to let go of them."""
-    spread = Spread.of(shards, engine, None, as_it_is, True)
-    objective = spread.objective(LOSS, Linear(), spread.fitting(Linear()), None, 0.01, None, None)
+    """Median seconds of a pass, when all shards are open; and a way to let go of them."""
+    data, scorer = Sharded.of(shards, engine, None, as_it_is, True), Linear()
+    objective = data.objective(LOSS, scorer, data.fitting(scorer), 0.01, LBFGS(), None)
     w = np.random.default_rng(0).normal(size=FEATURES) / 10
     objective(w)
     times = []
@@ -59,7 +60,7 @@ def passes(shards: fp.Shards, engine: Engine, count: int) -> tuple[float, Callab
         start = time.perf_counter()
         objective(w)
         times.append(time.perf_counter() - start)
-    return statistics.median(times), spread.close
+    return statistics.median(times), data.close
 
 
 def held() -> tuple[int, int]:
@@ -95,7 +96,7 @@ def _grown(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> str:
 
 
 def _loaded() -> None:
-    import firstpage.rankers.sharded.shard  # noqa: F401
+    import firstpage.rankers.sharded.data  # noqa: F401
 
 
 def measured(rows: int, folder: Path, count: int, dask: bool) -> list[list[str]]:

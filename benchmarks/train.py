@@ -26,7 +26,7 @@ import firstpage as fp
 from common import cpu_seconds, seconds, show, versions
 from firstpage.losses.listwise import PlackettLuce
 from firstpage.scorers.linear import Linear
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import BlockObjective
 from train_peers import ridge_cpu, run_peers
 
 QUICK = "--quick" in sys.argv
@@ -136,7 +136,7 @@ def one_pass() -> None:
         rows.append(["one read: X.sum()", seconds(wall), "1.00", seconds(cpu), "1.00", ""])
         for threads in (1, None):
             before = anonymous()
-            made = Objective(
+            made = BlockObjective(
                 PlackettLuce(10), Linear().fitting(data.X), data.truth, 4 * d, threads=threads
             )
             w = np.full(d, 0.01)
@@ -174,7 +174,7 @@ def growth() -> None:
             data = fp.Synthetic(queries=queries, docs=100, features=46, grades=3, seed=0).dataset()
             X = np.ascontiguousarray(data.X, np.float32)
             ranker = fp.ranker(name)
-            made = Objective(
+            made = BlockObjective(
                 ranker._loss(), Linear().fitting(X), ranker._truth(data.truth), 4 * 46, threads=1
             )
             cpu = cpu_seconds(lambda made=made: made(np.full(46, 0.01)), 9)

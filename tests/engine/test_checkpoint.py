@@ -173,3 +173,12 @@ def test_numbers_that_are_none_are_kept_too() -> None:
     again = _unpacked(json.loads(json.dumps(_packed(state), allow_nan=False)))
     assert again["losses"] == state["losses"]
     assert np.array_equal(again["w"], state["w"])
+
+
+@pytest.mark.parametrize(
+    "name", ["ListNet(scorer='trees(count=3)')", "TopRank", "RankNet(solver='sgd(max_iter=2)')"]
+)
+def test_rankers_that_leave_no_checkpoints_refuse_one(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match=r"leaves? no checkpoints"):
+        fp.ranker(name).fit(DATA, checkpoint=tmp_path / "fit.ckpt")
+    assert not list(tmp_path.iterdir())

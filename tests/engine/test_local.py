@@ -13,13 +13,14 @@ from scipy.sparse import csr_array
 import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.engine.addresses import engine_of
-from firstpage.engine.engine import Kept
-from firstpage.engine.scratch import SMALL, Scratch
+from firstpage.engine.engine import ShardCache
 from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning, MissingDependency
-from firstpage.rankers.fit.training_data import Training, without_flat
-from firstpage.rankers.sharded.data import Spread
+from firstpage.rankers.fit.training_data import InMemory
+from firstpage.rankers.sharded.data import Sharded
+from firstpage.rankers.sharded.shard import SMALL, Scratch
 from firstpage.scorers.linear import Linear
+from firstpage.solvers.lbfgs import LBFGS
 from tests.engine.conftest import DATA
 
 EXACT = DATA.with_features(DATA.X.astype(np.float64))
@@ -35,12 +36,12 @@ def exact(tmp_path_factory) -> fp.Shards:
 )
 def test_the_objective_over_shards_is_the_objective(exact: fp.Shards, name: str) -> None:
     ranker = fp.ranker(name)
-    spread = Spread.of(exact, Local(1), None, ranker._truth, True)
-    parts = ranker._parts()
-    far = spread.objective(parts.loss, Linear(), spread.fitting(Linear()), None, 0.3, 1, None)
-    fitting = Linear().fitting(EXACT.X)
-    near = without_flat(Training(EXACT, None, None)).objective(
-        parts.loss, Linear(), fitting, ranker._truth(EXACT.truth), 0.3, 1, None
+    loss, scorer = ranker._composition().loss, Linear()
+    sharded = Sharded.of(exact, Local(1), None, ranker._truth, True)
+    in_memory = InMemory(EXACT, convert=ranker._truth).without_uninformative()
+    far, near = (
+        data.objective(loss, scorer, data.fitting(scorer), 0.3, LBFGS(), 1)
+        for data in (sharded, in_memory)
     )
     for seed in range(3):
         w = np.random.default_rng(seed).normal(size=EXACT.n_features)
@@ -211,19 +212,45 @@ def test_without_dask_it_is_said(shards: fp.Shards, monkeypatch) -> None:
         fp.RankNet().fit(shards, engine="dask://127.0.0.1:9")
 
 
-def test_parts_are_kept_while_they_fit() -> None:
-    class Part:
-        def __init__(self, nbytes: int) -> None:
-            self.nbytes = nbytes
+class Numbers:
+    """A shard, and the task that opens it."""
 
-    kept = Kept(100)
-    assert kept.offer(("a", 0), Part(60))
-    assert not kept.offer(("a", 1), Part(60))  # and does not push out the first
-    assert kept.get(("a", 0)).nbytes == 60
-    assert kept.offer(("b", 0), Part(90))  # another job may
-    assert kept.get(("a", 0)) is None
-    kept.drop("b")
-    assert not len(kept)
+    def __init__(self, *values: float) -> None:
+        self.values, self.nbytes = values, 60
+
+    def open(self, threads: int) -> Numbers:
+        return self
+
+    def release(self) -> None: ...
+
+    def both(self, times: float) -> tuple[float, np.ndarray]:
+        return times * self.values[0], times * np.array(self.values)
+
+    def taken(self, number: int) -> float:
+        return self.values[number]
+
+
+def test_results_are_combined_in_the_order_of_shards() -> None:
+    job = Local(1, keep=0).job([Numbers(1.0, 5.0), Numbers(-1e-17, 2.0), Numbers(-1.0, 7.0)])
+    total, sums = job.sum(Numbers.both, 2.0)
+    assert total == 2.0 - 2e-17 - 2.0
+    assert sums.tolist() == [2.0 - 2e-17 - 2.0, 28.0]
+    most, each = job.max(Numbers.both, 1.0)
+    assert (most, each.tolist()) == (1.0, [1.0, 7.0])
+    assert job.concat(lambda shard: np.array(shard.values)).tolist() == [1, 5, -1e-17, 2, -1, 7]
+    assert job.map_own(Numbers.taken, [1, None, 0]) == [5.0, -1.0]  # one is not asked
+    job.close()
+
+
+def test_shards_stay_open_while_they_fit() -> None:
+    cache = ShardCache(100)
+    assert cache.offer(("a", 0), Numbers())
+    assert not cache.offer(("a", 1), Numbers())  # and does not push out the first
+    assert cache.get(("a", 0)).nbytes == 60
+    assert cache.offer(("b", 0), Numbers())  # another job may
+    assert cache.get(("a", 0)) is None
+    cache.drop("b")
+    assert not len(cache)
     assert isinstance(engine_of(None), Local)
 
 

@@ -1,4 +1,4 @@
-"""What a worker of a cluster holds: the parts of jobs that are at work, and no others."""
+"""What a worker of a cluster holds: the shards of jobs that are at work, and no others."""
 
 from __future__ import annotations
 
@@ -14,34 +14,39 @@ begun, go = Event(), Event()
 
 
 class Slow:
+    """A shard, and the task that opens it."""
+
     nbytes = 8
 
-    def __init__(self, spec: object, threads: int) -> None:
-        self.spec = spec
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def open(self, threads: int) -> Slow:
+        return self
 
     def release(self) -> None: ...
 
     def work(self) -> object:
         begun.set()
         go.wait(10)
-        return self.spec
+        return self.number
 
 
 def test_a_job_that_is_broken_off_leaves_nothing_behind() -> None:
     """As by Ctrl-C: its last calls are still on their way when it is dropped."""
     found: list[object] = []
-    asked = [(n, n, ("work",)) for n in range(3)]
-    thread = Thread(target=lambda: found.extend(dask_worker.call("off", Slow, 100, asked)))
+    asked = [(n, Slow(n), (Slow.work, ())) for n in range(3)]
+    thread = Thread(target=lambda: found.extend(dask_worker.call("off", 100, asked)))
     thread.start()
     assert begun.wait(10)
     dask_worker.drop("off")
     go.set()
     thread.join(10)
     assert found == [0]  # what had begun was finished, the rest was not
-    assert not [key for key in dask_worker._kept._held if key[0] == "off"]
+    assert not [key for key in dask_worker._cache._stored if key[0] == "off"]
     assert not [key for key in dask_worker._busy if key[0] == "off"]
-    assert dask_worker.call("on", Slow, 100, asked) == [0, 1, 2]
-    assert len([key for key in dask_worker._kept._held if key[0] == "on"]) == 3
+    assert dask_worker.call("on", 100, asked) == [0, 1, 2]
+    assert len([key for key in dask_worker._cache._stored if key[0] == "on"]) == 3
     dask_worker.drop("on")
 
 

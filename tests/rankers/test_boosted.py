@@ -17,8 +17,8 @@ import firstpage as fp
 from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 from firstpage.losses.pairwise import PairwiseExponential
 from firstpage.solvers.boosting.boosting import _State
-from firstpage.solvers.boosting.query_measure import Judge
-from firstpage.solvers.boosting.statistics import ListPart, PairPart
+from firstpage.solvers.boosting.pools import Judge
+from firstpage.solvers.boosting.statistics import ListTerm, PairTerm
 from firstpage.solvers.boosting.weak_rankers import Features, Stumps, midpoints, thresholds_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was learnt")  # where nothing can be
@@ -179,7 +179,7 @@ def test_all_pairs_and_query_weights_by_the_slope_of_the_loss() -> None:
 
 def test_the_weight_of_a_rightly_ordered_pair_falls() -> None:
     truth = fp.Truth.of([1, 0, 1, 0], [1, 1, 2, 2])
-    part = PairPart(PairwiseExponential(average=True), truth, None, np.ones(2))
+    part = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
     part.look(np.zeros(4))
     assert part.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
     assert part.loss == 1
@@ -214,11 +214,11 @@ def test_focused_boost_at_its_ends_is_its_parts(weak, ties, k, valid) -> None:
             assert middle.model_.to_dict() != ends.model_.to_dict()
 
 
-def top_part(adjusted: bool, X) -> tuple[ListPart, object]:
+def top_part(adjusted: bool, X) -> tuple[ListTerm, object]:
     """The list part of SMALL's tops, with features as weak rankers."""
     judge = Judge(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
     pool = Features().pool(X, np.ones(len(X)))
-    return ListPart(judge, pool, np.ones(len(TOP)), adjusted), pool
+    return ListTerm(judge, pool, np.ones(len(TOP)), adjusted), pool
 
 
 def test_a_weak_ranker_that_orders_no_top_has_an_edge_of_0_if_adjusted() -> None:
@@ -420,14 +420,14 @@ def test_a_step_that_is_not_taken_changes_nothing() -> None:
     pool = Features().pool(TRAIN.X, np.ones(TRAIN.n_docs))
     judge = Judge(fp.measure("NDCG@10"), TRAIN.truth)
     state = _State(
-        pool, [(1.0, ListPart(judge, pool, np.ones(len(TRAIN))))], np.zeros(TRAIN.n_docs)
+        pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], np.zeros(TRAIN.n_docs)
     )
     best = int(np.argmax(state.edges()[0]))
     assert state.take(best, 0.5, halvings=0) > 0
     scores, loss, edges = state.scores.copy(), state.loss, state.edges()
     refused = [h for h in range(pool.count) if state.take(h, -0.99, halvings=1) == 0]
     assert best in refused  # the best feature upside down
-    fresh = _State(pool, [(1.0, ListPart(judge, pool, np.ones(len(TRAIN))))], scores.copy())
+    fresh = _State(pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy())
     again = _State(pool, state.parts, scores.copy())
     again.edges()
     assert again.take(best, -0.99, halvings=1) == 0

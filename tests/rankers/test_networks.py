@@ -8,7 +8,7 @@ import pytest
 import firstpage as fp
 from firstpage.losses.listwise import PlackettLuce
 from firstpage.scorers.mlp import MLP
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import BlockObjective
 
 pytestmark = pytest.mark.torch
 
@@ -18,7 +18,7 @@ TRAIN, TEST = DATA[:60], DATA[60:]
 
 def test_slopes_by_parameters_are_those_of_the_values() -> None:
     fitting = MLP(hidden=3).fitting(TRAIN.X)
-    whole = Objective(PlackettLuce(5), fitting, TRAIN.truth, 24, l2=0.1)
+    whole = BlockObjective(PlackettLuce(5), fitting, TRAIN.truth, 24, l2=0.1)
     params = fitting.start(0)
     value, slope = whole(params)
     rng = np.random.default_rng(0)

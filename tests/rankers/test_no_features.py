@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.training_data import CHUNK, varies
+from firstpage.rankers.fit.checks import CHUNK, varies
 from firstpage.rankers.registry import RANKERS
 
 Y = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1.0])
@@ -43,7 +43,7 @@ def test_no_features_is_one_line_by_every_door(made, tmp_path) -> None:
         lambda r: r.fit(csr_array((12, 0)), Y, qid=Q),
         lambda r: fp.tune(r, EMPTY, EMPTY),
     ]
-    if type(made)._spreads:
+    if type(made)._sharded:
         fits.append(lambda r: r.fit(fp.read_shards(tmp_path)))
         fits.append(lambda r: r.fit(fp.read_shards(tmp_path), engine="dask://127.0.0.1:1"))
     for fit in fits:

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 import firstpage as fp
 from firstpage.errors import FirstpageWarning
 from firstpage.losses.structural import StructuralHinge
-from firstpage.solvers.cutting_plane.planes import Planes
+from firstpage.solvers.cutting_plane.one_slack import Planes
 from tests.losses.test_structural import average_precision, gains
 
 QUERIES, DOCS, FEATURES = 8, 5, 4

@@ -17,8 +17,8 @@ from firstpage.solvers import objective as module
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.solvers.lbfgs import LBFGS
-from firstpage.solvers.objective import Objective
-from firstpage.solvers.registry import check_parts, solver
+from firstpage.solvers.objective import BlockObjective
+from firstpage.solvers.registry import solver, solver_for
 
 RECIPE = fp.Synthetic(queries=60, docs="uniform(1, 25)", features=7, grades=3, seed=4)
 CONVEX = [
@@ -35,10 +35,10 @@ def data(dtype=np.float64):
     return found.with_features(np.ascontiguousarray(found.X, dtype))
 
 
-def build(loss, found, **how) -> Objective:
+def build(loss, found, **how) -> BlockObjective:
     X = found.X
     row = X.shape[1] * X.dtype.itemsize
-    return Objective(loss, Linear().fitting(X), found.truth, row, **how)
+    return BlockObjective(loss, Linear().fitting(X), found.truth, row, **how)
 
 
 @pytest.mark.parametrize("loss", [*CONVEX, Cosine()], ids=str)
@@ -166,7 +166,7 @@ def test_solvers_by_name() -> None:
         ("sgd(1)", "name=value"),
     ]:
         with pytest.raises(FirstpageError, match=words):
-            solver(text, None, 0)
+            solver(text, 0)
 
 
 def test_unsuited_parts_are_refused() -> None:
@@ -174,13 +174,13 @@ def test_unsuited_parts_are_refused() -> None:
         traits = Traits(smooth=False)
 
     with pytest.raises(IncompatibleParts, match="LBFGS needs a smooth loss, and Rough is not"):
-        check_parts(LBFGS(), Rough(), LinearFitting(np.ones((2, 1))))
+        solver_for(LBFGS(), Rough(), LinearFitting(np.ones((2, 1))), 0)
 
     class Network(LinearFitting):
         parallel = False
 
     with pytest.raises(IncompatibleParts, match="CuttingPlane needs linear scores"):
-        check_parts(CuttingPlane(), Rough(), Network(np.ones((2, 1))))
+        solver_for(CuttingPlane(), Rough(), Network(np.ones((2, 1))), 0)
 
 
 @pytest.mark.slow

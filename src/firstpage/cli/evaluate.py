@@ -98,7 +98,7 @@ def _by_model(truth: Any, pad: bool, path: Path) -> Any:
     """The model itself for shards, which it scores where they are; else its scores."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.shards.shards import Shards
-    from firstpage.rankers.fit.training_data import check_finite
+    from firstpage.rankers.fit.checks import check_finite
     from firstpage.rankers.model_files import read_model
 
     model = read_model(path)

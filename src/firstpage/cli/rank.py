@@ -32,7 +32,7 @@ def command(
     from firstpage.data.io.files import suffix_of
     from firstpage.data.shards.shards import Shards
     from firstpage.errors import DataError
-    from firstpage.rankers.fit.training_data import check_finite, restored
+    from firstpage.rankers.fit.checks import check_finite, restored
     from firstpage.rankers.model_files import read_model
 
     if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":

@@ -104,9 +104,9 @@ def command(
 
 def _note_uninformative(ranker: Ranker, data: Any) -> None:
     """Say how many queries order nothing: a ranker that learns from preferences drops them."""
-    from firstpage.rankers.sharded.shard import tells
+    from firstpage.rankers.sharded.shard import informative_queries
 
-    flat = len(data) - int(tells(data).sum())
+    flat = len(data) - int(informative_queries(data).sum())
     if 0 < flat < len(data) and ranker._prefers:
         shared.note(f"{data.source}: {flat} of {len(data)} queries have one label alone; left out.")
 

@@ -16,8 +16,8 @@ from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.data.preferences.utility import Form, Utility
 from firstpage.dcglearn.pairs import Pairs, check_parameters, check_size, encode
 from firstpage.dcglearn.segments import Segment, learn_segments
-from firstpage.dcglearn.shard import How
-from firstpage.dcglearn.sharded import Spread, parts_of, surveyed
+from firstpage.dcglearn.shard import How, PreferenceShard
+from firstpage.dcglearn.sharded import Sharded, job_of, surveyed
 from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import (
     GRID,
@@ -126,18 +126,18 @@ class DCGLearn:
         progress: Progress | None,
         engine: Any,
     ) -> None:
-        with working(engine, self.threads) as place, closing(parts_of(files, place)) as parts:
-            surveys, seen = surveyed(parts)
+        with working(engine, self.threads) as place, closing(job_of(files, place)) as job:
+            surveys, seen = surveyed(job)
             grades = self._grades(seen, files.source)
             self.recipe_ = self._recipe(grades)
             how = How(
                 grades, self.K, self.unjudged, tuple(self.recipe_.margins.tolist()), self.folds,
                 self.seed,
             )  # fmt: skip
-            told = tuple(parts.each("told", how))
-            spread = Spread(files.source, parts, self.recipe_, how, surveys, told)
-            self._fit(spread, valid, progress)
-        self.files_, self.alike_ = files, spread.alike
+            told = tuple(job.map(PreferenceShard.told, how))
+            sharded = Sharded(files.source, job, self.recipe_, how, surveys, told)
+            self._fit(sharded, valid, progress)
+        self.files_, self.alike_ = files, sharded.alike
 
     def _fit(self, problem: Problem, valid: Preferences | None, progress: Progress | None) -> None:
         """The one way, wherever the pairs are."""

@@ -73,18 +73,21 @@ ALL = Some()
 
 
 @dataclass(frozen=True)
-class OneFile:
-    """Where the pairs of a part are."""
+class PreferenceTask:
+    """Where the pairs of a shard are: in the n-th file."""
 
     path: Path
     number: int
 
+    def open(self, threads: int) -> PreferenceShard:
+        return PreferenceShard(self, threads)
 
-class PairPart:
+
+class PreferenceShard:
     """The sums of one file."""
 
-    def __init__(self, spec: OneFile, threads: int) -> None:
-        self._spec, self._threads = spec, threads
+    def __init__(self, task: PreferenceTask, threads: int) -> None:
+        self._task, self._threads = task, threads
         self._given: Preferences | None = None
         self._how: How | None = None
         self._which: Some | None = None
@@ -178,10 +181,10 @@ class PairPart:
 
     # --- how tables agree with the pairs
 
-    def widest(self, how: How, which: Some, tables: list[Floats]) -> list[float]:
+    def widest(self, how: How, which: Some, tables: list[Floats]) -> Floats:
         """The greatest difference under each table."""
         pairs = self._some(how, which)
-        return [float(np.abs(differences(pairs, t)).max(initial=0.0)) for t in tables]
+        return np.array([np.abs(differences(pairs, t)).max(initial=0.0) for t in tables])
 
     def agreement(
         self, how: How, which: Some, tables: list[Floats], tolerances: list[float]
@@ -198,7 +201,7 @@ class PairPart:
 
     def _read(self) -> Preferences:
         if self._given is None:
-            self._given = read_preferences(self._spec.path)
+            self._given = read_preferences(self._task.path)
             self._size = _bytes(self._given.left, self._given.right, self._given.weight)
         return self._given
 
@@ -213,7 +216,7 @@ class PairPart:
     def _numbers(self, given: Preferences, pairs: Pairs, how: How) -> Ints:
         """The fold of each pair: by its query, which may be in several files, or by its place."""
         if given.query is None:
-            rng = np.random.default_rng([how.seed, self._spec.number])
+            rng = np.random.default_rng([how.seed, self._task.number])
             return rng.integers(0, how.folds, len(given))[pairs.rows]
         salt = zlib.crc32(b"%d" % how.seed)
         names: dict[str, int] = {}

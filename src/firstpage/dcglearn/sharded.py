@@ -9,31 +9,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from firstpage.data.preferences.files import PreferenceFiles
 from firstpage.dcglearn.pairs import Pairs, lost_grades, same_places
-from firstpage.dcglearn.shard import ALL, How, OneFile, PairPart, Some, Survey, Told
+from firstpage.dcglearn.shard import (
+    ALL,
+    How,
+    PreferenceShard,
+    PreferenceTask,
+    Some,
+    Survey,
+    Told,
+)
 from firstpage.dcglearn.sums import KINDS, Grouped
 from firstpage.dcglearn.validation import NOTHING, Match, Path, Recipe, told_by
-from firstpage.engine.engine import Engine, Parts
+from firstpage.engine.engine import Engine, ShardJob
 from firstpage.errors import DataError
 from firstpage.types import Bools, Floats, Progress
 
 
-class SpreadSums:
-    """What `Sums` is to the solver; pairs stay in the parts."""
+class ShardedSums:
+    """What `Sums` is to the solver; pairs stay in the shards."""
 
-    def __init__(self, parts: Parts, how: How, which: Some) -> None:
-        self._parts, self._given = parts, (how, which)
+    def __init__(self, job: ShardJob[PreferenceShard], how: How, which: Some) -> None:
+        self._job, self._how, self._which = job, how, which
         self.margins, self.costs = np.array(how.margins), np.ones(KINDS)
         self._grouped: Floats | None = None
         self._sizes: list[int] = []
-
-    def _each(self, method: str, *args: Any, own: Sequence[Any] | None = None) -> list[Any]:
-        return self._parts.each(method, *self._given, *args, own=own)
 
     def move_to(self, table: Floats) -> None:
         self._point = table.copy()
@@ -42,7 +46,9 @@ class SpreadSums:
         self._way = direction.copy()
 
     def regroup(self) -> int:
-        answers = self._each("regroup", self._grouped, self._point)
+        answers = self._job.map(
+            PreferenceShard.regroup, self._how, self._which, self._grouped, self._point
+        )
         self._sums = Grouped.total([found for _, found in answers])
         self._grouped = self._point
         return sum(changed for changed, _ in answers)
@@ -51,35 +57,32 @@ class SpreadSums:
         return self._sums.normal(self.costs, self.margins)
 
     def slope_at(self, t: float) -> tuple[float, float, float]:
-        found = self._each("slope", self._point, self._way, t, self.costs)
-        first, second, value = (float(sum(column)) for column in zip(*found, strict=True))
-        return first, second, value
+        return self._job.sum(
+            PreferenceShard.slope, self._how, self._which, self._point, self._way, t, self.costs
+        )
 
     def cost(self) -> tuple[float, float]:
-        found = self._each("cost", self._point, self.costs)
-        value, dual = (float(sum(column)) for column in zip(*found, strict=True))
-        return value, dual
+        return self._job.sum(PreferenceShard.cost, self._how, self._which, self._point, self.costs)
 
     def pull(self) -> Floats:
-        total: Floats = np.sum(self._each("pull", self._point, self.costs), axis=0)
-        return total
+        return self._job.sum(PreferenceShard.pull, self._how, self._which, self._point, self.costs)
 
     def lacking(self, room: float) -> Bools:
-        found = self._each("lacking", self._point, room)
+        found = self._job.map(PreferenceShard.lacking, self._how, self._which, self._point, room)
         self._sizes = [size for size, _ in found]
         return np.concatenate([np.unpackbits(bits, count=n).astype(bool) for n, bits in found])
 
     def picked(self, chosen: Bools) -> Pairs:
-        ends = np.cumsum(self._sizes)[:-1]
-        return Pairs.chained(self._each("picked", own=np.split(chosen, ends)))
+        own = np.split(chosen, np.cumsum(self._sizes)[:-1])
+        return Pairs.chained(self._job.map_own(PreferenceShard.picked, own, self._how, self._which))
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Sharded:
     """Pairs in files, looked through once."""
 
     source: str
-    parts: Parts
+    job: ShardJob[PreferenceShard]
     recipe: Recipe
     how: How
     surveys: tuple[Survey, ...]
@@ -121,18 +124,19 @@ class Spread:
         if any(s.segments for s in self.surveys):
             yield "segments are learned from pairs in memory only; over files there is one measure."
 
-    def sums(self, which: Some = ALL) -> SpreadSums:
-        return SpreadSums(self.parts, self.how, which)
+    def sums(self, which: Some = ALL) -> ShardedSums:
+        return ShardedSums(self.job, self.how, which)
 
     def matches(self, tables: Sequence[Floats], which: Some = ALL) -> list[Match]:
         flat = [np.ascontiguousarray(table, np.float64).ravel() for table in tables]
-        wide = np.max(self.parts.each("widest", self.how, which, flat), axis=0)
-        sums = self.parts.each("agreement", self.how, which, flat, (NOTHING * wide).tolist())
-        return [Match.of(row) for row in np.sum(sums, axis=0)]
+        wide = self.job.max(PreferenceShard.widest, self.how, which, flat)
+        tolerances: list[float] = (NOTHING * wide).tolist()
+        sums = self.job.sum(PreferenceShard.agreement, self.how, which, flat, tolerances)
+        return [Match.of(row) for row in sums]
 
     def cross_validated(self, grid: Sequence[float], tick: Progress | None) -> Path:
         """The folds are of queries, as a hash of their names falls: nobody knows all of them."""
-        strict = np.sum(self.parts.each("strict", self.how), axis=0)
+        strict = self.job.sum(PreferenceShard.strict, self.how)
         folds = np.flatnonzero((strict > 0) & (strict < strict.sum())).tolist()
         if len(folds) < 2:
             raise DataError(
@@ -148,13 +152,12 @@ class Spread:
         return Path(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
 
 
-def parts_of(files: PreferenceFiles, engine: Engine) -> Parts:
-    """A part for each file."""
-    specs = [OneFile(path.resolve(), number) for number, path in enumerate(files.paths)]
-    return engine.parts(PairPart, specs)
+def job_of(files: PreferenceFiles, engine: Engine) -> ShardJob[PreferenceShard]:
+    """A shard for each file."""
+    return engine.job([PreferenceTask(path.resolve(), n) for n, path in enumerate(files.paths)])
 
 
-def surveyed(parts: Parts) -> tuple[tuple[Survey, ...], tuple[int, ...]]:
+def surveyed(job: ShardJob[PreferenceShard]) -> tuple[tuple[Survey, ...], tuple[int, ...]]:
     """What is in each file, and the grades of all."""
-    found = tuple(parts.each("survey"))
+    found = tuple(job.map(PreferenceShard.survey))
     return found, tuple(sorted({grade for survey in found for grade in survey.grades}))

@@ -18,7 +18,7 @@ def working(given: Any, threads: int | None = None) -> Iterator[Engine]:
     try:
         yield engine
     finally:
-        if isinstance(given, str) and hasattr(engine, "close"):
+        if isinstance(given, str):
             engine.close()
 
 
@@ -40,7 +40,7 @@ def engine_of(given: Any, threads: int | None = None) -> Engine:
         if given.status != "running":
             raise DataError(f"the Dask Client is {given.status}; give one that is connected.")
         return DaskEngine(given)
-    if hasattr(given, "parts"):
+    if hasattr(given, "job"):
         found: Engine = given
         return found
     raise DataError(

@@ -1,8 +1,8 @@
-"""A Dask cluster: one task a thread and call, each part kept by one worker while that lives.
+"""A Dask cluster: one task per thread and call, each shard open on one worker while that lives.
 
-Nothing but specs, arguments and answers travels: workers read shards themselves, so the folder must
-be on a disk that all of them see.  A part that is not at hand, as after its worker was killed, is
-made again from its spec by whoever gets the task.
+Nothing but tasks, arguments and results travels: workers read shards themselves, so the folder must
+be on a disk that all of them see.  A shard that is not open, as after its worker was killed, is
+opened again from its task by the worker that gets the call.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 from firstpage.engine.dask_worker import call, drop, version
-from firstpage.engine.engine import EngineError, Make
+from firstpage.engine.engine import Call, EngineError, S, ShardJob, ShardTask
 from firstpage.errors import FirstpageError, need
 
 TIMEOUT = 10.0  # seconds in which a scheduler must answer (again)
@@ -57,9 +57,9 @@ def library() -> Any:
 
 
 class DaskEngine:
-    """Parts on the workers of a Dask cluster.
+    """Shards on the workers of a Dask cluster.
 
-    keep   bytes that parts may hold on a worker between calls; None: a quarter of its memory
+    keep   bytes that open shards may hold on a worker between calls; None: a quarter of its memory
     """
 
     def __init__(self, client: Any, keep: int | None = None, mine: bool = False) -> None:
@@ -70,9 +70,9 @@ class DaskEngine:
     def __repr__(self) -> str:
         return f"DaskEngine({self.address})"
 
-    def parts(self, make: Make, specs: Sequence[Any]) -> DaskParts:
+    def job(self, tasks: Sequence[ShardTask[S]]) -> ShardJob[S]:
         self.workers()
-        return DaskParts(self, self.client, make, specs)
+        return ShardJob(len(tasks), DaskRunner(self, tasks))
 
     def workers(self) -> list[str]:
         """Who is there to work, checked once."""
@@ -119,37 +119,27 @@ class DaskEngine:
                 self.client.close(timeout=1)
 
 
-class DaskParts:
-    """Parts of one job, and which worker has which."""
+class DaskRunner:
+    """Calls to the shards of one job, and which worker has which."""
 
-    def __init__(self, engine: DaskEngine, client: Any, make: Make, specs: Sequence[Any]) -> None:
-        self._engine, self._client, self._make = engine, client, make
-        self._specs = list(specs)
+    def __init__(self, engine: DaskEngine, tasks: Sequence[ShardTask[Any]]) -> None:
+        self._engine, self._client = engine, engine.client
+        self._tasks = tasks
         self._job = uuid4().hex
         self._owner: dict[int, str] = {}
         self._workers: dict[str, int] = {}
         self._looked = -NEWCOMERS
 
-    def __len__(self) -> int:
-        return len(self._specs)
-
-    def each(self, method: str, *args: Any, own: Sequence[Any] | None = None) -> list[Any]:
-        calls: dict[int, tuple[Any, ...]] = {}
-        for n in range(len(self)):
-            if own is None:
-                calls[n] = (method, *args)
-            elif own[n] is not None:
-                calls[n] = (method, *args, own[n])
+    def run(self, calls: Mapping[int, Call]) -> dict[int, Any]:
         try:
-            answers = self._answers(calls)
+            return self._results(calls)
         except FirstpageError:
             raise
         except LOST as error:
             raise self._engine.lost() from error
-        return [answers.get(n) for n in range(len(self))]
 
-    def _answers(self, calls: dict[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """All of them, from one task a thread of each worker.
+    def _results(self, calls: Mapping[int, Call]) -> dict[int, Any]:
+        """Return all results, from one Dask task per thread of each worker.
 
         A task may go to another worker than meant, where that is gone: Dask sees to it.
         """
@@ -166,15 +156,15 @@ class DaskParts:
         numbers = [n for _, group in groups for n in group]
         return dict(zip(numbers, (one for answer in found for one in answer), strict=True))
 
-    def _given(self, calls: dict[int, tuple[Any, ...]]) -> tuple[list[Any], list[Any]]:
+    def _given(self, calls: Mapping[int, Call]) -> tuple[list[Any], list[Any]]:
         groups = self._groups(list(calls))
         return groups, [self._submit(worker, group, calls) for worker, group in groups]
 
     def _groups(self, numbers: list[int]) -> list[tuple[str, list[int]]]:
-        """Parts by worker, dealt to its threads.
+        """Return shards by worker, dealt to its threads.
 
-        Not more tasks than threads: Dask would give what waits to whoever is idle, and who has
-        not got a part takes long to make it.
+        Not more tasks than threads: Dask would give what waits to a worker that is idle, and
+        one that has not got a shard takes long to open it.
         """
         found = []
         for worker, threads in self._workers.items():
@@ -182,14 +172,14 @@ class DaskParts:
             found += [(worker, mine[lane::threads]) for lane in range(min(threads, len(mine)))]
         return found
 
-    def _submit(self, worker: str, group: list[int], calls: dict[int, tuple[Any, ...]]) -> Any:
+    def _submit(self, worker: str, group: list[int], calls: Mapping[int, Call]) -> Any:
         import dask
 
-        asked = [(n, self._specs[n], calls[n]) for n in group]
+        asked = [(n, self._tasks[n], calls[n]) for n in group]
         # Scores that are to be measured may be large, and are sent once: nobody need be warned.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self._client.submit(
-                call, self._job, self._make, self._engine.keep, asked, workers=[worker],
+                call, self._job, self._engine.keep, asked, workers=[worker],
                 allow_other_workers=True, pure=False, key=f"firstpage-{uuid4().hex}",
             )  # fmt: skip
 
@@ -210,16 +200,16 @@ class DaskParts:
                     return False
 
     def _assign(self) -> None:
-        """Every part to a worker that is there; who has one keeps it, unless others have less."""
+        """Give every shard to a present worker; it stays with its own, unless others have fewer."""
         workers = self._present()
         threads = sum(workers.values())
-        room = {w: -(-len(self) * n // threads) for w, n in workers.items()}
+        room = {w: -(-len(self._tasks) * n // threads) for w, n in workers.items()}
         owner: dict[int, str] = {}
         for n, worker in self._owner.items():
             if room.get(worker, 0) > 0:
                 owner[n] = worker
                 room[worker] -= 1
-        for n in range(len(self)):
+        for n in range(len(self._tasks)):
             if n not in owner:
                 owner[n] = max(room, key=lambda w: (room[w] / workers[w], w))
                 room[owner[n]] -= 1

@@ -1,25 +1,26 @@
-"""What runs on the workers of a cluster: parts at hand, and calls to them."""
+"""What runs on the workers of a cluster: open shards, and calls to them."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from importlib import import_module
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from firstpage.engine.engine import Kept, Make
+from firstpage.engine.engine import Call, ShardCache, ShardTask
 from firstpage.engine.threads import SHARE, memory, quiet_blas
 from firstpage.errors import DataError
 
-Asked = tuple[int, Any, tuple[Any, ...]]
-"""The number of a part, its spec, and what to call: the method and its arguments."""
+Asked = tuple[int, ShardTask[Any], Call]
+"""The number of a shard, how to open it, and what to call."""
 
-_kept = Kept(0)
+_cache = ShardCache(0)
 _lock = Lock()
 _busy: dict[tuple[str, int], Lock] = {}
-_done: deque[str] = deque(maxlen=1000)  # jobs of which nobody wants to know more
+_done: deque[str] = deque(maxlen=1000)  # jobs that are done or were broken off
 
 
 def version() -> str:
@@ -27,52 +28,54 @@ def version() -> str:
     return str(import_module("firstpage").__version__)
 
 
-def call(job: str, make: Make, keep: int | None, asked: list[Asked]) -> list[Any]:
-    """What parts answer, one after the other."""
+def call(job: str, keep: int | None, asked: list[Asked]) -> list[Any]:
+    """Return the results of some shards, one after the other."""
     with _lock:
-        _kept.limit = _room() if keep is None else keep
-    found = []
-    for number, spec, given in asked:
+        _cache.limit = _capacity() if keep is None else keep
+    results = []
+    for number, task, (work, args) in asked:
         if job in _done:  # it was broken off, and this task is still on its way
             break
-        found.append(_call((job, number), make, spec, given))
-    return found
+        results.append(_call((job, number), task, work, args))
+    return results
 
 
-def _call(key: tuple[str, int], make: Make, spec: Any, given: tuple[Any, ...]) -> Any:
-    """Call a part, which is made if it is not at hand.  A part does one thing at a time."""
+def _call(
+    key: tuple[str, int], task: ShardTask[Any], work: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
+    """Call a shard, which is opened if it is not at hand.  A shard does one thing at a time."""
     with _lock:
         mine = _busy.setdefault(key, Lock())
     with mine, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
         with _lock:
-            part = _kept.get(key)
+            shard = _cache.get(key)
         try:
-            if part is None:
-                part = make(spec, 1)  # the workers' own threads are what runs side by side
-            found = getattr(part, given[0])(*given[1:])
+            if shard is None:
+                shard = task.open(1)  # the workers' own threads are what runs side by side
+            result = work(shard, *args)
         except (DataError, OSError) as error:  # not ours: elsewhere the disk may be another
             raise DataError(f"on the worker {_address()}: {error}") from error
-        part.release()
+        shard.release()
         with _lock:
             if key[0] in _done:
                 _busy.pop(key, None)
             else:
-                _kept.offer(key, part)
-    return found
+                _cache.offer(key, shard)
+    return result
 
 
 def drop(job: str) -> None:
-    """A job is done: let go of its parts."""
+    """A job is done: let go of its shards."""
     with _lock:
         _done.append(job)
-        _kept.drop(job)
+        _cache.drop(job)
         for key in [k for k in _busy if k[0] == job]:
             del _busy[key]
 
 
 def held() -> int:
-    """How many parts are at hand."""
-    return len(_kept)
+    """Return how many shards are open."""
+    return len(_cache)
 
 
 def _worker() -> Any:
@@ -88,8 +91,8 @@ def _address() -> str:
         return "?"
 
 
-def _room() -> int:
-    """A share of what the worker may use."""
+def _capacity() -> int:
+    """Return a fraction of what the worker may use."""
     try:
         limit = _worker().memory_manager.memory_limit
     except (ValueError, AttributeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.engine.engine import Kept, Make
+from firstpage.engine.engine import Call, S, ShardCache, ShardJob, ShardTask
 from firstpage.errors import DataError
 
 
@@ -131,16 +131,18 @@ def _run(lane: Sequence[Callable[[], object]]) -> None:
         job()
 
 
-SHARE = 4  # of the memory of the machine that parts may hold
+SHARE = 4  # of the memory of the machine that open shards may hold
 
 
 class Local:
-    """Parts on this machine.
+    """Shards on this machine.
 
     threads   None: all cores
-    keep      bytes that parts may hold between calls; what does not fit is made again in every
-              pass.  None: a quarter of the memory
+    keep      bytes that open shards may hold between calls; what does not fit is opened again in
+              every pass.  None: a quarter of the memory
     """
+
+    client = None
 
     def __init__(self, threads: int | None = None, keep: int | None = None) -> None:
         if keep is not None and keep < 0:
@@ -150,39 +152,36 @@ class Local:
     def __repr__(self) -> str:
         return f"Local(threads={self.threads}, keep={self.keep})"
 
-    def parts(self, make: Make, specs: Sequence[Any]) -> LocalParts:
-        return LocalParts(make, specs, resolve(self.threads), self.keep)
-
-
-class LocalParts:
-    def __init__(self, make: Make, specs: Sequence[Any], threads: int, keep: int) -> None:
-        self._make, self._specs, self._threads = make, list(specs), threads
-        self._kept = Kept(keep)
-
-    def __len__(self) -> int:
-        return len(self._specs)
-
-    def each(self, method: str, *args: Any, own: Sequence[Any] | None = None) -> list[Any]:
-        found: list[Any] = []
-        for number in range(len(self)):
-            if own is not None and own[number] is None:
-                found.append(None)
-                continue
-            mine = () if own is None else (own[number],)
-            found.append(self._call(number, method, *args, *mine))
-        return found
-
-    def _call(self, number: int, method: str, *args: Any) -> Any:
-        key = ("", number)
-        with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
-            part = self._kept.get(key) or self._make(self._specs[number], self._threads)
-            found = getattr(part, method)(*args)
-        part.release()
-        self._kept.offer(key, part)
-        return found
+    def job(self, tasks: Sequence[ShardTask[S]]) -> ShardJob[S]:
+        return ShardJob(len(tasks), LocalRunner(tasks, resolve(self.threads), self.keep))
 
     def close(self) -> None:
-        self._kept.drop("")
+        """Nothing is connected."""
+
+
+class LocalRunner:
+    """Shard after shard, each by several threads."""
+
+    def __init__(self, tasks: Sequence[ShardTask[Any]], threads: int, keep: int) -> None:
+        self._tasks, self._threads = tasks, threads
+        self._cache = ShardCache(keep)
+
+    def run(self, calls: Mapping[int, Call]) -> dict[int, Any]:
+        return {number: self._call(number, *call) for number, call in calls.items()}
+
+    def _call(self, number: int, work: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        key = ("", number)
+        with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
+            shard = self._cache.get(key)
+            if shard is None:
+                shard = self._tasks[number].open(self._threads)
+            result = work(shard, *args)
+        shard.release()
+        self._cache.offer(key, shard)
+        return result
+
+    def close(self) -> None:
+        self._cache.drop("")
 
 
 def memory() -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.engine.engine import Engine
+from firstpage.engine.engine import Engine, ShardJob
 from firstpage.errors import DataError
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.measure import Convention, Measure
@@ -21,15 +22,36 @@ from firstpage.types import Floats
 QUERIES = 1000  # scored at a time, so that scaling needs little memory
 
 
+class StoredShard:
+    """A shard as it was written."""
+
+    nbytes = 0
+
+    def __init__(self, shards: Shards, threads: int) -> None:
+        self._opened, self.threads = shards.open(0, check=True), threads
+
+    @property
+    def data(self) -> Dataset:
+        return self._opened.data
+
+    def release(self) -> None:
+        self._opened.release()
+
+
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A shard with itself alone, and what to measure on it."""
+class StoredTask:
+    """Opens a shard as it was written; `shards` has this one alone."""
 
     shards: Shards
-    model: Any  # what predicts a Dataset by so many threads; None: scores come with the call
-    measures: tuple[Measure, ...]
-    how: Convention
-    k: int | None
+
+    def open(self, threads: int) -> StoredShard:
+        return StoredShard(self.shards, threads)
+
+
+class Predicts(Protocol):
+    """What predicts a Dataset by so many threads."""
+
+    def predict(self, data: Dataset, threads: int | None = None) -> Floats: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,28 +64,44 @@ class Foreign:
         return self.model.predict(data)
 
 
-class Measured:
-    """The values of a shard's queries."""
+def predicted(shard: StoredShard, model: Predicts) -> Floats:
+    """Return one score per document, some queries at a time."""
+    data = shard.data
+    blocks = range(0, len(data), QUERIES)
+    found = [model.predict(data[lo : lo + QUERIES], shard.threads) for lo in blocks]
+    return np.concatenate([np.empty(0), *found])
 
-    nbytes = 0
 
-    def __init__(self, asked: Asked, threads: int) -> None:
-        self._opened, self._asked = asked.shards.open(0, check=True), asked
-        self._threads = threads
+def predicted_shards(model: Predicts, shards: Shards, engine: Engine) -> Floats:
+    """Return one score per document, shard after shard."""
+    with closing(_stored(shards, engine)) as job:
+        return job.concat(predicted, model)
 
-    def release(self) -> None:
-        self._opened.release()
 
-    def values(self, scores: Floats | str) -> tuple[Floats, Ids]:
-        """One row a measure; scores of the shard's documents, or "model"."""
-        asked, data = self._asked, self._opened.data
-        if isinstance(scores, str):
-            blocks = range(0, len(data), QUERIES)
-            found = [asked.model.predict(data[lo : lo + QUERIES], self._threads) for lo in blocks]
-            scores = np.concatenate([np.empty(0), *found])
-        lists = make_lists(scores, data, asked.how, None, None, asked.k)
-        values = np.array([m.values(lists, asked.how) for m in asked.measures])
-        return values, data.queries.compact()
+def _stored(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
+    return engine.job([StoredTask(shards.alone(n)) for n in range(len(shards))])
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What to measure.
+
+    model   None: scores come with the call
+    """
+
+    model: Predicts | None
+    measures: tuple[Measure, ...]
+    how: Convention
+    k: int | None
+
+
+def measured(shard: StoredShard, request: Request, scores: Floats) -> tuple[Floats, Ids]:
+    """Return one row per measure, and the queries; scores only where there is no model."""
+    if request.model is not None:
+        scores = predicted(shard, request.model)
+    lists = make_lists(scores, shard.data, request.how, None, None, request.k)
+    values = np.array([m.values(lists, request.how) for m in request.measures])
+    return values, shard.data.queries.compact()
 
 
 def shard_values(
@@ -71,16 +109,12 @@ def shard_values(
     engine: Engine,
 ) -> tuple[Floats, Ids]:  # fmt: skip
     """One row a measure and one column a query; and the queries."""
-    model = Foreign(system) if hasattr(system, "predict") else None
+    model: Predicts | None = Foreign(system) if hasattr(system, "predict") else None
     if hasattr(system, "stage_for"):  # matched with the shards' features once, for all of them
         model = system.stage_for(shards)
-    own = ["model"] * len(shards) if model is not None else list(_cut(system, shards))
-    specs = [Asked(shards.alone(n), model, measures, how, k) for n in range(len(shards))]
-    parts = engine.parts(Measured, specs)
-    try:
-        answers = parts.each("values", own=own)
-    finally:
-        parts.close()
+    own = [np.empty(0)] * len(shards) if model is not None else list(_cut(system, shards))
+    with closing(_stored(shards, engine)) as job:
+        answers = job.map_own(measured, own, Request(model, measures, how, k))
     queries = reduce(Ids.chained, [ids for _, ids in answers])
     return np.concatenate([values for values, _ in answers], axis=1), queries
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.pairwise import Pairs, PairwiseExponential
@@ -17,20 +16,17 @@ from firstpage.measures.graded import NDCG
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
-from firstpage.rankers.fit.request import FitRequest, FitResult, fit_result, watcher_for
-from firstpage.rankers.fit.training_data import Training, heavy_queries
+from firstpage.rankers.fit.request import FitRequest, FitResult
+from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.ranker import Ranker
-from firstpage.rankers.sharded.boosting import spread_state
-from firstpage.rankers.sharded.data import Spread
 from firstpage.registry import number
 from firstpage.solvers.boosting.boosting import Boosted, Rules, State, _State, boost
-from firstpage.solvers.boosting.pools import Pool
-from firstpage.solvers.boosting.query_measure import Judge
-from firstpage.solvers.boosting.statistics import ListPart, PairPart, Part
-from firstpage.solvers.boosting.weak_rankers import weak
+from firstpage.solvers.boosting.pools import Judge, Pool
+from firstpage.solvers.boosting.statistics import ListTerm, PairTerm, Term, WeightedTerms
+from firstpage.solvers.boosting.weak_rankers import Weak, weak
+from firstpage.solvers.solver import State as SolverState
 from firstpage.types import Floats
 
-Parts = Sequence[tuple[float, Part]]
 On = Literal["list", "top"]
 Edge = Literal["printed", "adjusted"]
 HALVINGS = 50  # after which a step is nothing
@@ -52,40 +48,28 @@ class Boosting(Ranker):
     """
 
     _copies: ClassVar = True
-    _spreads: ClassVar = True
+    _sharded: ClassVar = True
 
     _: KW_ONLY
-    weak: Any = "stumps"
+    weak: str | Weak = "stumps"
     rounds: int = 300
     halvings: int | None = 2
     stall: int | None = 50
 
-    def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
-        """What to mend, with shares."""
-        raise AssertionError(f"{type(self).__name__} has no parts")
+    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+        """The terms of the loss, with weights that sum to 1."""
+        raise AssertionError(f"{type(self).__name__} has no terms")
 
-    def _begin(self, pool: Pool, parts: Parts, scores: Floats) -> State:
+    def _begin(self, pool: Pool, terms: WeightedTerms, scores: Floats) -> State:
         """Return the state that rounds go on from."""
-        return _State(pool, parts, scores)
+        return _State(pool, terms, scores)
 
     def _rules(self) -> Rules:
         return Rules(int(self.rounds), self.halvings, self.stall)
 
     def _learn(self, request: FitRequest) -> FitResult:
-        state: State
         found = _resumed(request.checkpoint)
-        if isinstance(request.training, Spread):
-            state = spread_state(request.training, self, request.start, tuple(found.chosen))
-        else:
-            training = heavy_queries(request.training)
-            truth = self._truth(training.data.truth)
-            pool = weak(self.weak).pool(training.data.X, row_weights(training), request.threads)
-            scores = np.zeros(training.data.n_docs)
-            if request.start is not None:
-                scores += pool.scoring([], request.start).predict(training.data.X)
-            for number_, step in found.chosen:
-                pool.add(number_, step, scores)
-            state = self._begin(pool, self._parts(training, truth, pool), scores)
+        state = request.training.boosting_state(self, request.start, found.chosen, request.threads)
         return _watched(request, state, self._rules(), found)
 
     def _check_parameters(self) -> None:
@@ -117,8 +101,8 @@ class RankBoost(Boosting):
     pairs: Pairs = "all"
     tol: float = 0.0
 
-    def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
-        return [(1.0, pair_part(training, truth, self.k, self.pairs))]
+    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+        return [(1.0, pair_term(training, self.k, self.pairs))]
 
     def _rules(self) -> Rules:
         return replace(super()._rules(), tol=float(self.tol))
@@ -145,11 +129,11 @@ class AdaRank(Boosting):
     _: KW_ONLY
     maximize: str | None = None
     on: On = "list"
-    weak: Any = "features"
+    weak: str | Weak = "features"
 
-    def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
+    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
         which = NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
-        return [(1.0, list_part(training, truth, pool, which, self.k, self.on))]
+        return [(1.0, list_term(training, pool, which, self.k, self.on))]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -182,15 +166,15 @@ class FocusedBoost(Boosting):
     _: KW_ONLY
     edge: Edge = "printed"
 
-    def _parts(self, training: Training, truth: Truth, pool: Pool) -> Parts:
-        parts: list[tuple[float, Part]] = []
+    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+        terms: list[tuple[float, Term]] = []
         if self.beta > 0:
             which, adjusted = NDCG(cutoff=self.k), self.edge == "adjusted"
-            inside = list_part(training, truth, pool, which, self.k, "top", adjusted)
-            parts.append((self.beta, inside))
+            inside = list_term(training, pool, which, self.k, "top", adjusted)
+            terms.append((self.beta, inside))
         if self.beta < 1:
-            parts.append((1 - self.beta, pair_part(training, truth, self.k, "cross")))
-        return parts
+            terms.append((1 - self.beta, pair_term(training, self.k, "cross")))
+        return terms
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -203,30 +187,20 @@ class FocusedBoost(Boosting):
             raise DataError(f"edge must be 'printed' or 'adjusted'; got {self.edge!r}.")
 
 
-def list_part(
-    training: Training, truth: Truth, pool: Pool, which: Measure, k: int | None, on: On,
-    adjusted: bool = False,
-) -> ListPart:  # fmt: skip
+def list_term(
+    training: InMemory, pool: Pool, which: Measure, k: int | None, on: On, adjusted: bool = False
+) -> ListTerm:
     """Return what a measure says of whole lists, or of the documents of the top k alone."""
+    truth = training.truth
     labels = truth.labels if k is None else relevance(truth, None, k)
     rows = np.flatnonzero(labels > 0) if on == "top" else None
     judge = Judge(which, replace(truth, labels=labels), rows)
-    return ListPart(judge, pool, _shares(training), adjusted)
+    return ListTerm(judge, pool, training.each_query(), adjusted)
 
 
-def pair_part(training: Training, truth: Truth, k: int | None, pairs: Pairs) -> PairPart:
+def pair_term(training: InMemory, k: int | None, pairs: Pairs) -> PairTerm:
     loss = PairwiseExponential(k, pairs, average=True)
-    return PairPart(loss, truth, training.weights, _shares(training))
-
-
-def _shares(training: Training) -> Floats:
-    shares = training.query_weights
-    return np.ones(len(training.data)) if shares is None else shares
-
-
-def row_weights(training: Training) -> Floats:
-    each = np.repeat(_shares(training), training.data.lengths)
-    return each if training.weights is None else each * training.weights
+    return PairTerm(loss, training.truth, training.weights, training.each_query())
 
 
 def _resumed(checkpoint: Checkpoint | None) -> Boosted:
@@ -240,7 +214,7 @@ def _resumed(checkpoint: Checkpoint | None) -> Boosted:
     )  # fmt: skip
 
 
-def _state_of(found: Boosted) -> Callable[[], dict[str, Any]]:
+def _state_of(found: Boosted) -> Callable[[], SolverState]:
     """Where it stands now, told later: the next round may break off in the middle."""
     done, aside, vain = len(found.chosen), found.aside, found.vain
     return lambda: {
@@ -256,7 +230,7 @@ def _watched(request: FitRequest, state: State, rules: Rules, found: Boosted) ->
     valid = None if X is None else pool.scoring([], request.start).predict(X)
     if X is not None and not isinstance(X, np.ndarray):
         X = X.tocsc()  # weak rankers read it column by column
-    watcher = watcher_for(request, lambda params, X: valid, True)
+    watcher = request.watcher(lambda params, X: valid, path=True)
 
     def told(at: int, chosen: int, step: float, loss: float) -> bool:
         if valid is not None:
@@ -280,6 +254,7 @@ def _watched(request: FitRequest, state: State, rules: Rules, found: Boosted) ->
     loss = found.losses[kept - 1] if kept else found.before
     if not found.chosen and request.start is None:
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
-    return fit_result(
-        request, watcher, model, len(watcher.history), loss, found.finished, interrupted
-    )
+    return request.result(
+        watcher, model, len(watcher.history), loss, converged=found.finished,
+        interrupted=interrupted,
+    )  # fmt: skip

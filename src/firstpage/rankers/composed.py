@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from firstpage.engine.engine import Engine
+from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.fit import fit_parts
+from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
-from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
+from firstpage.rankers.trees.growth import Objective
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.solvers.registry import solver as solver_of
 
@@ -24,7 +26,7 @@ class Composed(Ranker):
                suits the loss and the scorer
     """
 
-    _spreads: ClassVar[bool] = True
+    _sharded: ClassVar[bool] = True
 
     _: KW_ONLY
     scorer: Any = "linear"
@@ -41,19 +43,40 @@ class Composed(Ranker):
         """l2 in l2 / 2 * |w|^2, beside the mean loss of a query."""
         raise AssertionError(f"{type(self).__name__} has no penalty")
 
-    def _parts(self) -> Composition:
-        loss = self._tree_loss() if scorer_of(self.scorer).additive else self._loss()
-        return Composition(loss, self.scorer, self.solver, self._penalty())
+    def _device(self) -> str | None:
+        """Where to fit; None: as the scorer says."""
+        return None
+
+    def _composition(self) -> Composition:
+        scorer, device = scorer_of(self.scorer), self._device()
+        if not scorer.additive:
+            scorer = scorer if device is None else replace(scorer, device=device)
+            return Composition(self._loss(), scorer, None, self.solver, self._penalty())
+        if device is not None:
+            raise DataError("trees grow on the CPU; device= is for linear scores and networks.")
+        return Composition(self._tree_loss(), None, scorer, self.solver, self._penalty())
 
     def _learn(self, request: FitRequest) -> FitResult:
-        return fit_parts(request, self._parts())
+        return fit_composition(request, self._composition())
 
-    def _check_place(self, place: Engine) -> None:
+    def _paper_grid(self) -> Grid:
+        """The rate of descents, else FocusedNet's beta or the penalty."""
+        solver: Any = None if self.solver == "auto" else solver_of(self.solver, self.seed)
+        if solver is None or not solver.rates:
+            return super()._paper_grid()
+        return {"solver": [replace(solver, rate=rate) for rate in solver.rates]}
+
+    def _tree_objective(self) -> Objective:
+        self._check_parameters()
+        return Objective(type(self).__name__, self._tree_loss(), self._truth)
+
+    def _check_engine(self, engine: Engine) -> None:
         scorer = scorer_of(self.scorer)
         if scorer.additive:
-            check_trees(place, scorer)
+            check_trees(engine, scorer)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         scorer_of(self.scorer)
-        solver_of(self.solver, None, self.seed)
+        if self.solver != "auto":
+            solver_of(self.solver, self.seed)

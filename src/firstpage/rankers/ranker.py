@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -13,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import ranked
-from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.data.transforms import TRANSFORMS, MinMax, Per, Standardize
+from firstpage.data.transforms import TRANSFORMS, Per
 from firstpage.data.truth import Truth
 from firstpage.engine.addresses import working
 from firstpage.engine.engine import Engine
@@ -23,32 +24,31 @@ from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
+from firstpage.measures.sharded import predicted_shards
 from firstpage.rankers.fit.checkpoint import Checkpoint, belongs
+from firstpage.rankers.fit.checks import check_has_features, grouped, labels_of, restored
 from firstpage.rankers.fit.inputs import Given
 from firstpage.rankers.fit.progress import Step
-from firstpage.rankers.fit.record import ATTRIBUTES, fitted_attributes
+from firstpage.rankers.fit.record import ATTRIBUTES, Record, fitted_attributes
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.rankers.fit.training_data import (
-    Training,
-    check_has_features,
-    grouped,
-    labels_of,
-    restored,
-    warn_of_overlap,
-    with_copies,
-    with_weights,
-    without_empty,
-    without_flat,
-)
+from firstpage.rankers.fit.training_data import InMemory, TrainingData, Transform, with_weights
+from firstpage.rankers.model_files import plain_parameter, save
 from firstpage.rankers.scorings import Stage, scores_of
-from firstpage.rankers.sharded.data import IN_MEMORY, Spread
-from firstpage.rankers.sharded.scores import scores_of_shards
+from firstpage.rankers.sharded.data import IN_MEMORY, Sharded
+from firstpage.rankers.trees.growth import Objective
 from firstpage.registry import lookup, number
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats, Ints
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 Ties = Literal["share", "random"]
-NO_TRUTH = Truth(np.empty(0), np.zeros(1, np.int64), Ids.of([]))
+Callback = Callable[[Step], object]
+Path = str | os.PathLike[str]
+Grid = dict[str, list[Any]]
+"""Values to try, by parameter."""
+OWN_LABELS = "Shards have labels and queries of their own, which all weigh alike."
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
     "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
@@ -75,11 +75,11 @@ class Ranker(Given):
 
     _paper = ""  # where it comes from
     _about = ""  # one line
-    _grid: ClassVar[dict[str, list[Any]]] = {}  # what the papers try
+    _grid: ClassVar[Grid] = {}  # what the papers try
     _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
     _by_query: ClassVar[bool] = False  # whether a score depends on the query's other documents
     _copies: ClassVar[bool] = False  # whether a document can be weighed but by copying it
-    _spreads: ClassVar[bool] = False  # whether it learns from shards as well
+    _sharded: ClassVar[bool] = False  # whether it learns from shards as well
 
     k: int | None = None
     _: KW_ONLY
@@ -92,6 +92,9 @@ class Ranker(Given):
     warm_start: bool = False
     verbose: bool = False
 
+    _memory = None  # what the last fit found out about its data, for `_follow`
+    _inherited = None  # that of another ranker on the same data
+
     # --- what subclasses say
 
     def _learn(self, request: FitRequest) -> FitResult:
@@ -101,17 +104,20 @@ class Ranker(Given):
     def _follow(self, other: Ranker) -> None:
         """Before a fit: begin with what `other`, fitted on the same data, has found out."""
 
-    def _check_place(self, place: Engine) -> None:
-        """Before shards are looked through: whether it can learn there."""
+    def _check_engine(self, engine: Engine) -> None:
+        """Before shards are looked through: refuse an engine that it cannot learn by."""
+
+    def _paper_grid(self) -> Grid:
+        """Return what the papers search."""
+        return dict(self._grid)
+
+    def _tree_objective(self) -> Objective:
+        """Return the ranker's loss for LightGBM and XGBoost."""
+        raise DataError(f"{type(self).__name__} has no loss that trees could be grown from.")
 
     def _truth(self, truth: Truth) -> Truth:
         """The truth to train on; a random order breaks ties only if asked to."""
-        return truth.top_k(self.k, self.seed) if self._breaks_ties() and self.k else truth
-
-    def _breaks_ties(self) -> bool:
-        if self.ties not in ("share", "random"):
-            raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
-        return self.ties == "random"
+        return truth.top_k(self.k, self.seed) if self.ties == "random" and self.k else truth
 
     # --- scikit-learn's interface
 
@@ -125,7 +131,7 @@ class Ranker(Given):
         valid: Any = None,
         callback: Callable[[Step], object] | None = None,
         engine: Any = None,
-        checkpoint: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from documents X with labels y of queries qid, from a Dataset, or from Shards.
 
@@ -137,96 +143,102 @@ class Ranker(Given):
                        finds it goes on from there
         """
         before = dict(self.__dict__)
-        then = valid, callback, checkpoint
         try:
+            self._check_parameters()
             if isinstance(X, Shards):
-                return self._fit_shards(X, y, qid, sample_weight, engine, *then)
-            if engine is not None:
+                self._check_shards(X, y, qid, sample_weight)
+                with working(engine, self.threads) as place:
+                    self._fit(self._from_shards(X, place), valid, callback, checkpoint)
+            elif engine is not None:
                 raise DataError("engine goes with Shards (fp.read_shards); X is in memory.")
-            return self._fit(X, y, qid, sample_weight, *then)
-        except BaseException:  # a fit that fails leaves what was learnt before as it was
+            else:
+                self._fit(self._in_memory(X, y, qid, sample_weight), valid, callback, checkpoint)
+        except BaseException:  # a fit that fails leaves what was learned before as it was
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        return self
 
-    def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any, *then: Any) -> Self:
-        self._check_parameters()
+    def _in_memory(
+        self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object
+    ) -> InMemory:
+        """Return what was given as data to train on."""
         data = self._dataset(X, y, qid, reset=True)
         check_has_features(data)
         training = with_weights(data, sample_weight)
         if self._copies:
-            training = with_copies(training, type(self).__name__)
-        training = without_empty(training)
+            training = training.with_copies(type(self).__name__)
+        training = replace(training.without_empty(), convert=self._truth)
         if self._prefers:
-            training = without_flat(training)
-        if self.normalize not in (None, "none"):
-            self.transform_ = self._normalizer().fit(training.data)
-            training = replace(training, data=self.transform_.apply(training.data))
-        elif hasattr(self, "transform_"):
-            del self.transform_
-        self._learn_job(training, self._truth(training.data.truth), *then)
-        return self
+            training = training.without_uninformative()
+        transform = self._normalizer()
+        if transform is None:
+            return training
+        return training.transformed(transform.fit(training.data))
 
-    def _fit_shards(
-        self, shards: Shards, y: Any, qid: Any, sample_weight: Any, engine: Any, *then: Any
-    ) -> Self:
-        self._check_parameters()
-        name = type(self).__name__
-        if not self._spreads:
-            raise DataError(IN_MEMORY.format(name, "a ranker with linear weights"))
-        if any(given is not None for given in (y, qid, sample_weight)):
-            raise DataError("Shards have labels and queries of their own, which all weigh alike.")
+    def _check_shards(self, shards: Shards, *own: object) -> None:
+        if not self._sharded:
+            raise DataError(IN_MEMORY.format(type(self).__name__, "a ranker with linear weights"))
+        if any(given is not None for given in own):
+            raise DataError(OWN_LABELS)
         check_has_features(shards)
-        self._remember_features(shards)
-        if hasattr(self, "transform_"):
-            del self.transform_
-        with working(engine, self.threads) as place:
-            self._check_place(place)
-            if self.normalize not in (None, "none"):
-                self.transform_ = self._normalizer().fit(shards)
-            training = Spread.of(
-                shards, place, getattr(self, "transform_", None), clone(self)._truth, self._prefers
-            )
-            try:
-                self._learn_job(training, NO_TRUTH, *then)
-            finally:
-                training.close()
-        return self
 
-    def _learn_job(
-        self, training: Training | Spread, truth: Truth, valid: Any, callback: Any, checkpoint: Any
+    def _from_shards(self, shards: Shards, engine: Engine) -> Sharded:
+        """Return shards as data to train on, after one look through them."""
+        self._remember_features(shards)
+        self._check_engine(engine)
+        transform = self._normalizer()
+        if transform is not None:
+            transform = transform.fit(shards)
+        return Sharded.of(shards, engine, transform, clone(self)._truth, self._prefers)
+
+    def _fit(
+        self,
+        training: TrainingData,
+        valid: object,
+        callback: Callback | None,
+        checkpoint: Path | None,
     ) -> None:
-        """Learn; whatever breaks it off leaves a checkpoint, if one is asked for."""
-        request = self._request(training, truth, valid, callback)
-        if checkpoint is None:
-            self._keep(self._learn(request))
-            return
-        weights = [getattr(training, name, None) for name in ("weights", "query_weights")]
-        mine = belongs(self, training.fingerprint(), weights, request.valid, request.start)
-        kept = Checkpoint(checkpoint, mine)
-        with kept:
-            self._keep(self._learn(replace(request, checkpoint=kept)))
-            if not self.interrupted_:
-                kept.done()
+        """Learn, and set the fitted attributes; whatever breaks it off leaves a checkpoint."""
+        with closing(training):
+            request = self._request(training, valid, callback)
+            if checkpoint is None:
+                self._take(self._learn(request), training)
+                return
+            with self._checkpoint(checkpoint, request) as written:
+                self._take(self._learn(replace(request, checkpoint=written)), training)
+                if not self.interrupted_:
+                    written.done()
 
     def _request(
-        self, training: Training | Spread, truth: Truth, valid: Any, callback: Any
+        self, training: TrainingData, valid: object, callback: Callback | None
     ) -> FitRequest:
-        checked = None if valid is None else self._prepared(self._validation(valid))
-        if checked is not None and isinstance(training, Training):
-            warn_of_overlap(training.data, checked)
+        checked = None
+        if valid is not None:
+            checked = self._validation(valid)
+            if training.transform is not None:
+                checked = training.transform.apply(checked)
+            training.warn_of_overlap(checked)
         return FitRequest(
             training=training,
-            truth=truth,
             valid=checked,
             measure=parse_measure(self.measure),
             patience=self.patience,
             seed=int(self.seed),
             threads=self.threads,
-            start=getattr(self, "params_", None) if self.warm_start else None,
+            start=self.__dict__.get("params_") if self.warm_start else None,
             callback=callback,
             verbose=bool(self.verbose),
             memory=self.__dict__.pop("_inherited", None),
+        )
+
+    def _checkpoint(self, path: Path, request: FitRequest) -> Checkpoint:
+        """Return the checkpoint of this fit, which holds what an earlier attempt left."""
+        given = self.get_params(deep=False).items()
+        parameters = {name: plain_parameter(value) for name, value in given}
+        name = type(self).__name__
+        return Checkpoint(
+            path, belongs(name, parameters, request.training, request.valid, request.start)
         )
 
     def predict(self, X: Any, *, qid: Any = None, engine: Any = None) -> Floats:
@@ -238,7 +250,7 @@ class Ranker(Given):
         check_is_fitted(self, "model_")
         if isinstance(X, Shards):
             with working(engine, self.threads) as place:
-                return scores_of_shards(self.stage_for(X), X, place)
+                return predicted_shards(self.stage_for(X), X, place)
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError(
@@ -290,14 +302,12 @@ class Ranker(Given):
         mean = float(np.average(values, weights=weights))
         return -mean if which.lower_is_better else mean
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON (`firstpage.load` reads it)."""
-        from firstpage.rankers.model_files import save
-
         check_is_fitted(self, "model_")
         save(self, path)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
@@ -310,26 +320,29 @@ class Ranker(Given):
             if getattr(self, name) is not None:
                 number(self, name, 1, whole=True)
         number(self, "seed", 0, whole=True)
-        for name in ("warm_start", "verbose", "average"):
-            if not isinstance(getattr(self, name, False), (bool, np.bool_)):
-                raise DataError(f"{name} must be true or false; got {getattr(self, name)!r}.")
-        self._breaks_ties()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == "bool" and not isinstance(value, (bool, np.bool_)):
+                raise DataError(f"{field.name} must be true or false; got {value!r}.")
+        if self.ties not in ("share", "random"):
+            raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
         parse_measure(self.measure)
 
-    def _normalizer(self) -> MinMax | Standardize:
+    def _normalizer(self) -> Transform | None:
+        if self.normalize in (None, "none"):
+            return None
         name, per = lookup(str(self.normalize), NORMALIZERS, "normalisation")
-        found: Any = TRANSFORMS[name]
-        return found(per)  # type: ignore[no-any-return]
+        return TRANSFORMS[name](per)  # type: ignore[return-value]
 
     def _prepared(self, data: Dataset) -> Dataset:
         return self.transform_.apply(data) if hasattr(self, "transform_") else data
 
-    def _order(self, X: Any, data: Dataset) -> Ints | None:
+    def _order(self, X: object, data: Dataset) -> Ints | None:
         return None if isinstance(X, Dataset) else data.row_order
 
-    def _keep(self, found: FitResult) -> None:
+    def _take(self, found: FitResult, training: TrainingData) -> None:
         """Take over what a fit found."""
-        self._set_fitted(found.model, found.record)
+        self._set_fitted(found.model, found.record, training.transform)
         self._memory = found.memory
         if self.interrupted_:
             warnings.warn(
@@ -339,12 +352,14 @@ class Ranker(Given):
                 stacklevel=3,
             )
 
-    def _set_fitted(self, model: Scoring, record: dict[str, Any]) -> None:
+    def _set_fitted(self, model: Scoring, record: Record, transform: Transform | None) -> None:
         """Set the fitted attributes, of a fit and of a model file alike."""
-        for name in (*ATTRIBUTES, "coef_", "intercept_"):
+        for name in (*ATTRIBUTES, "coef_", "intercept_", "transform_"):
             self.__dict__.pop(name, None)
         self.model_, self.training_ = model, record
         self.params_: Floats | None = getattr(model, "params", None)
+        if transform is not None:
+            self.transform_ = transform
         if model.coefficients is not None:
             self.coef_, self.intercept_ = model.coefficients
         self.__dict__.update(fitted_attributes(record))

@@ -28,12 +28,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     """The fitted estimator of a model file."""
     model = read_model(path)
     given = {key: restored(value, model.source) for key, value in model.parameters.items()}
-    found: Any = ranker(model.ranker, **given)
+    found = ranker(model.ranker, **given)
     found._remember_features(model)
-    if model.transform is not None:
-        found.transform_ = model.transform
     try:
-        found._set_fitted(model.scoring, model.training)
+        found._set_fitted(model.scoring, model.training, model.transform)
     except (TypeError, ValueError) as error:
         raise DataError(f"{model.source}: damaged: its training record ({error}).") from None
     return found

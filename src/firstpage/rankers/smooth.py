@@ -16,12 +16,11 @@ from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fit.least_squares import fit_least_squares
-from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
+from firstpage.rankers.fit.fit import fit_least_squares
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.registry import number
 from firstpage.scorers.linear import WIDE, Linear, LinearScoring
 from firstpage.scorers.registry import scorer
-from firstpage.solvers.lbfgs import LBFGS
 from firstpage.solvers.registry import solver
 
 
@@ -39,14 +38,8 @@ class Smooth(Composed):
     l2: float = 0.01
     device: str | None = None
 
-    def _parts(self) -> Composition:
-        parts = super()._parts()
-        if self.device is None:
-            return parts
-        kind = scorer(self.scorer)
-        if kind.additive:
-            raise DataError("trees grow on the CPU; device= is for linear scores and networks.")
-        return replace(parts, scorer=replace(kind, device=str(self.device)))
+    def _device(self) -> str | None:
+        return None if self.device is None else str(self.device)
 
     def _penalty(self) -> float:
         return float(self.l2)
@@ -93,7 +86,7 @@ class ListMLE(Smooth):
         return PlackettLuce(self.k, self.average)
 
     def _truth(self, truth: Truth) -> Truth:
-        if self._breaks_ties() and self.k is None:
+        if self.ties == "random" and self.k is None:
             return truth.full_order(self.seed)
         return super()._truth(truth)
 
@@ -203,10 +196,10 @@ class Regression(Smooth):
         kind = scorer(self.scorer)
         if kind.additive:
             return super()._learn(request)  # trees add documents up as they are
-        request = replace(request, training=request.training.by_documents())
-        exact = self.solver == "auto" or isinstance(solver(self.solver, None, 0), LBFGS)
+        # A solver of smooth losses goes to the optimum, which is known in closed form.
+        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).needs
         here = kind == Linear() and self.device in (None, "cpu")
         if here and exact and request.training.n_features <= WIDE:
             with quiet_blas():
                 return fit_least_squares(request, self.k, self._penalty())
-        return super()._learn(request)
+        return super()._learn(replace(request, training=request.training.by_documents()))

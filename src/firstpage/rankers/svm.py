@@ -11,19 +11,15 @@ import numpy as np
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.focused import focused_svm
-from firstpage.losses.listwise import relevance
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search, StructuralHinge
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fit.fit import fit_parts
-from firstpage.rankers.fit.least_squares import ridge, spread_ridge
+from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
-from firstpage.rankers.sharded.data import Spread
 from firstpage.registry import number
 from firstpage.scorers.linear import WIDE, Linear
-from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.cutting_plane.refreezing import Rounds
 from firstpage.solvers.registry import solver as solver_of
@@ -65,7 +61,7 @@ class SVM(Composed):
             return
         mine, its = self.get_params(deep=False), other.get_params(deep=False)
         if {**mine, "C": None} == {**its, "C": None}:
-            self._inherited = getattr(other, "_memory", None)
+            self._inherited = other._memory
 
 
 @dataclass(eq=False, repr=False)
@@ -169,10 +165,11 @@ class TopMargin(SVM):
         self._loss()
 
     def _learn(self, request: FitRequest) -> FitResult:
-        parts = self._parts()
-        solver = solver_of(parts.solver, CuttingPlane(), request.seed)
-        if scorer_of(parts.scorer) != Linear() or not getattr(solver, "linear", False):
-            return fit_parts(request, parts)  # descents look at the true ranking in every step
+        parts = self._composition()
+        auto = parts.solver == "auto"
+        solver = CuttingPlane() if auto else solver_of(parts.solver, request.seed)
+        if parts.scorer != Linear() or not solver.linear:
+            return fit_composition(request, parts)  # descents rank anew in every step
         parts = replace(parts, solver=Rounds(solver, self.rounds, self.reference == "resort"))
         if request.start is None:
             request = replace(request, start=_direction(request, self.k))
@@ -185,7 +182,7 @@ class TopMargin(SVM):
         return found
 
     def _solved(self, request: FitRequest, parts: Composition) -> FitResult:
-        return fit_parts(request, parts)
+        return fit_composition(request, parts)
 
 
 @dataclass(eq=False, repr=False)
@@ -207,14 +204,16 @@ class TopSlack(TopMargin):
 
     def _solved(self, request: FitRequest, parts: Composition) -> FitResult:
         """Where least squares lead to 0, margin scaling shows another way."""
-        found = fit_parts(request, parts)
+        found = fit_composition(request, parts)
         if "degenerate" not in found.record or self.reference != "resort":
             return found
         margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
-        way = fit_parts(
+        other = fit_composition(
             replace(request, callback=None, checkpoint=None), replace(parts, loss=margin)
         )
-        again = fit_parts(replace(request, start=way.params, checkpoint=None), parts)
+        assert other.model.coefficients is not None  # it is linear
+        start = other.model.coefficients[0]
+        again = fit_composition(replace(request, start=start, checkpoint=None), parts)
         return again if "degenerate" not in again.record else found
 
 
@@ -224,17 +223,7 @@ def _direction(request: FitRequest, k: int | None) -> Floats | None:
         return None
     with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
         try:
-            found = _least_squares(request, k)
+            found = request.training.direction(k, 1e-6)
         except np.linalg.LinAlgError:  # squares of the features overflow
             return None
     return found if np.isfinite(found).all() else None
-
-
-def _least_squares(request: FitRequest, k: int | None) -> Floats:
-    if isinstance(request.training, Spread):
-        return spread_ridge(request.training, k, 1e-6, look=False)[0]
-    data, shares = request.training.data, request.training.query_weights
-    each = np.ones(len(data)) if shares is None else shares
-    weight = np.repeat(each, data.lengths)
-    y = relevance(request.truth, None, k)
-    return ridge(data.X, y, weight / weight.sum(), 1e-6)[0]

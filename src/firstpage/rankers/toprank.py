@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
@@ -18,7 +17,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.fit.progress import Step
-from firstpage.rankers.fit.request import FitRequest, FitResult, fit_result, in_memory, watcher_for
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.methods import made
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.scorings import Cascade, Stage
@@ -26,6 +25,8 @@ from firstpage.registry import number, split
 from firstpage.types import Floats
 
 DEEPEST = 10_000  # candidates that an order can be voted on
+Part = str | Ranker
+"""A name, or a ranker, which may be fitted and frozen."""
 VOTERS = ("Regression", "RankSVM", "ListNet")
 
 
@@ -74,13 +75,13 @@ class TopRank(Ranker):
         else:
             normalized(self.weights, len(self._voters()))
 
-    def _voters(self) -> list[Any]:
+    def _voters(self) -> list[Part]:
         """A text may name several: "RankSVM + ListNet(k=10)"."""
         if isinstance(self.voters, str):
             return [text.strip() for text in re.split(r"\+(?![^()]*\))", self.voters)]
         return list(self.voters)
 
-    def _made(self, part: Any) -> Any:
+    def _made(self, part: Part) -> Ranker:
         """A part as an estimator: by its name, or as it is."""
         part = part.estimator if isinstance(part, FrozenEstimator) else part
         if not isinstance(part, str):
@@ -93,9 +94,12 @@ class TopRank(Ranker):
         ours = {name: getattr(self, name) for name in ("ties", "seed", "threads", "measure")}
         if self.k is not None and found.k is None:
             ours["k"] = self.k
-        return found.set_params(**{name: v for name, v in ours.items() if name not in said})
+        found.set_params(**{name: v for name, v in ours.items() if name not in said})
+        return found
 
     def _learn(self, request: FitRequest) -> FitResult:
+        if request.checkpoint is not None:
+            raise DataError("TopRank leaves no checkpoints; leave checkpoint out.")
         if request.valid is not None and self.weights == "auto" and request.measure.lower_is_better:
             raise DataError(
                 f"{request.measure} is better when lower, so voters cannot be weighed by it; "
@@ -113,29 +117,29 @@ class TopRank(Ranker):
         weights = self._weights([step.measure for step in steps[1:]])
         size = request.training.n_features
         model = Cascade(stages[0], tuple(stages[1:]), weights, self.depth, self.credit, size)
-        watcher = watcher_for(request, lambda params, X: np.empty(0), False)
+        watcher = request.watcher(lambda params, X: None, path=False)
         watcher.history = steps
         if request.valid is not None:
             value = _measured(Stage("TopRank", model), request.valid, request)
             last = Step(len(stages), float("nan"), value, True, time.perf_counter() - start)
             watcher.history = [*steps[:-1], last]
         whole = len(stages) == len(parts)
-        found = fit_result(request, watcher, model, len(stages), float("nan"), whole, False)
+        found = request.result(watcher, model, len(stages), float("nan"), converged=whole)
         found.record["voters"] = [
             [stage.name, weight] for stage, weight in zip(stages[1:], weights.tolist(), strict=True)
         ]
         return found
 
-    def _stage(self, part: Any, request: FitRequest) -> Stage:
+    def _stage(self, part: Part, request: FitRequest) -> Stage:
         """A part, fitted unless it is already."""
-        training = in_memory(request, "TopRank")
+        training = request.training.in_memory("TopRank")
         found = self._made(part)
         if not hasattr(found, "model_"):
             found = clone(found)
             found.fit(training.data, sample_weight=training.query_weights, valid=request.valid)
             if found.interrupted_:
                 raise KeyboardInterrupt  # a half-trained part is no part
-        elif hasattr(self, "transform_"):
+        elif training.transform is not None:
             raise DataError(
                 f"{found} was trained on features as they are, and normalize={self.normalize!r} "
                 "would hand it others; scale them in the parts."

@@ -36,6 +36,7 @@ class Linear:
 
     device: str = "cpu"
     additive: ClassVar[Literal[False]] = False
+    linear: ClassVar[bool] = True
 
     def fitting(self, X: Features) -> LinearFitting:
         return LinearFitting(X)

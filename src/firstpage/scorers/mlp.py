@@ -43,6 +43,7 @@ class MLP:
     hidden: int = 64
     device: str = "cpu"
     additive: ClassVar[Literal[False]] = False
+    linear: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         number(self, "hidden", 1, whole=True)

@@ -26,6 +26,7 @@ class Fitting(Protocol):
     rows of one slice are scored and pulled back together; slices may run at the same time.
     """
 
+    X: Any  # the features, as the scorer holds them
     size: int  # number of parameters
     parallel: bool  # whether slices may run at the same time
     noise: float  # relative error of an objective, from rounding

@@ -9,9 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.registry import number
-from firstpage.solvers.objective import Objective
-from firstpage.solvers.watch import Found, Watch, never
+from firstpage.solvers.solver import (
+    NOTHING,
+    BatchObjective,
+    Objective,
+    Resume,
+    SolverResult,
+    Watch,
+    never,
+)
 from firstpage.types import Floats
+
+RATES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 @dataclass(frozen=True)
@@ -22,28 +31,34 @@ class GradientDescent:
     max_iter: int = 500
     tol: float = 0.0
     needs: ClassVar[tuple[str, ...]] = ()
-    path: ClassVar[bool] = True  # whether to choose among the iterations by validation
+    linear: ClassVar[bool] = False
+    path: ClassVar[bool] = True
     batch: ClassVar[None] = None
+    resumable: ClassVar[bool] = False
+    rates: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
         number(self, "rate", above=0)
         number(self, "max_iter", 1, whole=True)
         number(self, "tol", 0)
 
-    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+    def minimize(
+        self, objective: Objective, start: Floats, watch: Watch = never, resume: Resume = NOTHING
+    ) -> SolverResult:
         params = np.array(start, np.float64)
         before, slope = objective(params)
-        for iteration in range(1, self.max_iter + 1):
+        remaining = self.max_iter - resume.iterations
+        for iteration in range(1, remaining + 1):
             params = params - self.rate * slope
             value, slope = objective(params)
             if not np.isfinite(value):
-                return Found(params, value, iteration, "diverged: lower the rate", False)
+                return SolverResult(params, value, iteration, "diverged: lower the rate", False)
             if watch(iteration, value, params):
-                return Found(params, value, iteration, "stopped early", False)
+                return SolverResult(params, value, iteration, "stopped early", False)
             if self.tol > 0 and abs(before - value) <= self.tol * max(abs(before), 1.0):
-                return Found(params, value, iteration, "the objective stands still", True)
+                return SolverResult(params, value, iteration, "the objective stands still", True)
             before = value
-        return Found(params, before, self.max_iter, "all iterations done", False)
+        return SolverResult(params, before, remaining, "all iterations done", False)
 
 
 Rule = Callable[[Floats, Floats, int], Floats]
@@ -51,8 +66,8 @@ Rule = Callable[[Floats, Floats, int], Floats]
 
 
 def _epochs(
-    objective: Objective, start: Floats, watch: Watch, count: int, seed: int, rule: Rule
-) -> Found:
+    objective: BatchObjective, start: Floats, watch: Watch, count: int, seed: int, rule: Rule
+) -> SolverResult:
     """Go through the blocks of the objective, in an order that the seed shuffles every epoch."""
     params = np.array(start, np.float64)
     rng = np.random.default_rng(seed)
@@ -64,10 +79,10 @@ def _epochs(
             params = rule(params, slope, epoch)
             value += loss / len(objective.bounds)
         if not np.isfinite(value):
-            return Found(params, value, epoch, "diverged: lower the rate", False)
+            return SolverResult(params, value, epoch, "diverged: lower the rate", False)
         if watch(epoch, value, params):
-            return Found(params, value, epoch, "stopped early", False)
-    return Found(params, value, count, "all epochs done", False)
+            return SolverResult(params, value, epoch, "stopped early", False)
+    return SolverResult(params, value, count, "all epochs done", False)
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,11 @@ class SGD:
     decay: float = 0.0
     seed: int = 0
     needs: ClassVar[tuple[str, ...]] = ()
+    linear: ClassVar[bool] = False
     path: ClassVar[bool] = True
+    resumable: ClassVar[bool] = False
+    tol: ClassVar[float] = 0.0
+    rates: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
         number(self, "rate", above=0)
@@ -92,7 +111,10 @@ class SGD:
         number(self, "decay", 0)
         number(self, "seed", 0, whole=True)
 
-    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+    def minimize(
+        self, objective: BatchObjective, start: Floats, watch: Watch = never,
+        resume: Resume = NOTHING,
+    ) -> SolverResult:  # fmt: skip
         def rule(params: Floats, slope: Floats, epoch: int) -> Floats:
             return params - self.rate / (1 + self.decay * (epoch - 1)) * slope
 
@@ -108,7 +130,11 @@ class Adam:
     batch: int = 32
     seed: int = 0
     needs: ClassVar[tuple[str, ...]] = ()
+    linear: ClassVar[bool] = False
     path: ClassVar[bool] = True
+    resumable: ClassVar[bool] = False
+    tol: ClassVar[float] = 0.0
+    rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "rate", above=0)
@@ -116,7 +142,10 @@ class Adam:
         number(self, "batch", 1, whole=True)
         number(self, "seed", 0, whole=True)
 
-    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+    def minimize(
+        self, objective: BatchObjective, start: Floats, watch: Watch = never,
+        resume: Resume = NOTHING,
+    ) -> SolverResult:  # fmt: skip
         mean, square = np.zeros(len(start)), np.zeros(len(start))
         steps = 0
 

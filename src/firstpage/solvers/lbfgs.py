@@ -3,15 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from firstpage.registry import number
-from firstpage.solvers.objective import Objective
-from firstpage.solvers.preconditioner import Coordinates
-from firstpage.solvers.watch import Found, Watch, never
+from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, State, Watch, never
 from firstpage.types import Floats
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """T is a matrix, a vector (the diagonal of one), or None for the parameters themselves."""
+
+    T: Floats | None
+    size: int
+
+    def outward(self, u: Floats) -> Floats:
+        """Parameters of coordinates."""
+        if self.T is None:
+            return u
+        found: Floats = self.T * u if self.T.ndim == 1 else self.T @ u
+        return found
+
+    def inward(self, slope: Floats) -> Floats:
+        """A slope by parameters as one by coordinates."""
+        if self.T is None:
+            return slope
+        found: Floats = self.T * slope if self.T.ndim == 1 else self.T.T @ slope
+        return found
+
+    def find(self, params: Floats) -> Floats:
+        """Coordinates of parameters."""
+        if self.T is None:
+            return params
+        if self.T.ndim == 1:
+            return params / self.T
+        return np.asarray(np.linalg.solve(self.T, params), np.float64)
+
+    def times(self, factor: float) -> Coordinates:
+        """With all units so many times longer."""
+        T = np.ones(self.size) if self.T is None else self.T
+        return Coordinates(T * factor, self.size)
 
 
 @dataclass(frozen=True)
@@ -26,14 +62,19 @@ class LBFGS:
     max_iter: int = 200
     tol: float = 1e-12
     needs: ClassVar[tuple[str, ...]] = ("smooth",)
-    path: ClassVar[bool] = False  # whether to choose among the iterations by validation
+    linear: ClassVar[bool] = False
+    path: ClassVar[bool] = False
     batch: ClassVar[None] = None
+    resumable: ClassVar[bool] = False
+    rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "max_iter", 1, whole=True)
         number(self, "tol", 0)
 
-    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+    def minimize(
+        self, objective: Objective, start: Floats, watch: Watch = never, resume: Resume = NOTHING
+    ) -> SolverResult:
         from scipy.optimize import minimize
 
         first_value, first_slope = objective(start)
@@ -41,7 +82,7 @@ class LBFGS:
         # SciPy's first step has length 1: that shall be Newton's.
         T = T.times(float(np.linalg.norm(T.inward(first_slope))) or 1.0)
         scale = abs(first_value) or 1.0  # SciPy's tolerances are meant for values about 1
-        state: dict[str, Any] = {"iteration": 0, "stopped": False, "fresh": True}
+        state: State = {"iteration": 0, "stopped": False, "fresh": True}
 
         def value_slope(u: Floats) -> tuple[float, Floats]:
             if state.pop("fresh", False):
@@ -50,7 +91,7 @@ class LBFGS:
                 value, slope = objective(T.outward(u))
             return value / scale, T.inward(slope) / scale
 
-        def step(intermediate_result: Any) -> None:
+        def step(intermediate_result: OptimizeResult) -> None:
             state["iteration"] += 1
             value = float(intermediate_result.fun) * scale
             if watch(state["iteration"], value, T.outward(intermediate_result.x)):
@@ -58,7 +99,7 @@ class LBFGS:
                 raise StopIteration
 
         first = T.find(start) if start.any() else start
-        tol = max(self.tol, objective.scorer.noise)
+        tol = max(self.tol, objective.noise)
         steepest = float(np.abs(T.inward(first_slope)).max(initial=0.0))
         options: Any = {
             "maxiter": self.max_iter,
@@ -73,4 +114,4 @@ class LBFGS:
         converged = bool(done.success) and not state["stopped"]
         exhausted = done.status == 1 and not state["stopped"]
         value = float(done.fun) * scale
-        return Found(T.outward(done.x), value, int(done.nit), reason, converged, exhausted)
+        return SolverResult(T.outward(done.x), value, int(done.nit), reason, converged, exhausted)

@@ -27,7 +27,7 @@ RUNS = 4
 SMALL = 1 << 22  # bytes of features below which threads cost more than they give
 
 
-class Objective:
+class BlockObjective:
     """sum over queries of weight * loss / sum of weights + l2 / 2 * |params|^2.
 
     total   the sum of weights, where these queries are not all
@@ -92,6 +92,10 @@ class Objective:
     def size(self) -> int:
         return self.scorer.size
 
+    @property
+    def noise(self) -> float:
+        return self.scorer.noise
+
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         """Value and slope over all queries."""
         if self._batched:
@@ -103,6 +107,15 @@ class Objective:
         value = float((self._values * self.shares).sum())
         slope: Floats = self._slopes.sum(axis=0)
         return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
+
+    def score_range(self, params: Floats) -> tuple[float, float]:
+        """Return the widest range of scores in a query, and the greatest absolute score."""
+        scores = self.scorer.predict(params, self.scorer.X)
+        starts = self.offsets[:-1][np.diff(self.offsets) > 0]
+        if not len(starts):
+            return 0.0, 0.0
+        wide = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        return float(wide.max(initial=0.0)), float(np.abs(scores).max(initial=0.0))
 
     def space(self) -> ScoreSpace:
         """The same, seen from the scores."""

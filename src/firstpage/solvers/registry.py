@@ -11,6 +11,7 @@ from firstpage.solvers.cutting_plane.n_slack import NSlack
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.solvers.lbfgs import LBFGS
+from firstpage.solvers.solver import AnySolver
 
 SOLVERS: dict[str, Any] = {
     "lbfgs": LBFGS,
@@ -23,32 +24,36 @@ SOLVERS: dict[str, Any] = {
 REGISTRY = Registry("solver", SOLVERS, {"gradient descent": "gd"})
 
 
-def solver(given: Any, default: Any, seed: int) -> Any:
-    """A solver from a text such as "sgd(rate=0.01)"; "auto" is `default`."""
-    if not isinstance(given, str):
-        if not hasattr(given, "minimize"):
-            raise PartError(f"solver must be a text such as 'lbfgs', or a solver; got {given!r}.")
-        return given
-    return default if given == "auto" else REGISTRY.create(given, {"seed": seed})
+def solver(given: str | AnySolver, seed: int) -> AnySolver:
+    """A solver from a text such as "sgd(rate=0.01)"; a solver stays as it is."""
+    if isinstance(given, str):
+        created: AnySolver = REGISTRY.create(given, {"seed": seed})
+        return created
+    if not hasattr(given, "minimize"):
+        raise PartError(f"solver must be a text such as 'lbfgs', or a solver; got {given!r}.")
+    return given
 
 
-def suited(loss: Loss, scorer: Fitting, seed: int) -> Any:
-    """The solver for those who do not choose."""
-    if not scorer.parallel:
-        return Adam(seed=seed)
-    return LBFGS() if loss.traits.smooth else CuttingPlane()
+def solver_for(given: str | AnySolver, loss: Loss, scorer: Fitting, seed: int) -> AnySolver:
+    """The solver for a loss and a scorer, which "auto" chooses.
 
-
-def check_parts(solver: Any, loss: Loss, scorer: Fitting) -> None:
-    """Refuse, before any work, parts that lack what the solver relies on."""
-    if getattr(solver, "linear", False) and not scorer.parallel:
+    Refuses, before any work, parts that lack what the solver relies on.
+    """
+    if given != "auto":
+        chosen = solver(given, seed)
+    elif not scorer.parallel:
+        chosen = Adam(seed=seed)
+    else:
+        chosen = LBFGS() if loss.traits.smooth else CuttingPlane()
+    if chosen.linear and not scorer.parallel:
         raise IncompatibleParts(
-            f"{type(solver).__name__} needs linear scores. Choose scorer='linear', or a descent "
+            f"{type(chosen).__name__} needs linear scores. Choose scorer='linear', or a descent "
             "such as solver='adam'."
         )
-    lacking = [trait for trait in solver.needs if not getattr(loss.traits, trait)]
+    lacking = [trait for trait in chosen.needs if not getattr(loss.traits, trait)]
     if lacking:
         raise IncompatibleParts(
-            f"{type(solver).__name__} needs a {' and '.join(lacking)} loss, and "
+            f"{type(chosen).__name__} needs a {' and '.join(lacking)} loss, and "
             f"{type(loss).__name__} is not. Choose another loss or solver."
         )
+    return chosen

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 from firstpage.engine.threads import Lanes
-from firstpage.solvers.watch import Found
+from firstpage.solvers.solver import Objective, SolverResult
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:
-    from firstpage.solvers.objective import Objective
+    from firstpage.solvers.objective import BlockObjective
 
 Job = Callable[[], object]
 
@@ -40,42 +40,46 @@ class Scored(Point):
     grad: Floats
 
 
-class Line(Protocol):
+P = TypeVar("P", bound=Point)
+P_co = TypeVar("P_co", bound=Point, covariant=True)
+
+
+class Line(Protocol[P_co]):
     """From one point through another, at 0 and at 1.
 
     slopes   of the loss along the line, at both
     """
 
     @property
-    def start(self) -> Point: ...
+    def start(self) -> P_co: ...
 
     @property
-    def end(self) -> Point: ...
+    def end(self) -> P_co: ...
 
     @property
     def slopes(self) -> tuple[float, float]: ...
 
-    def look(self, way: float) -> tuple[Point, float]:
+    def look(self, way: float) -> tuple[P_co, float]:
         """A point on it, and the slope of the loss along the line there."""
         ...
 
 
-class Space(Protocol):
+class Space(Protocol[P]):
     """What cutting planes ask of an objective whose scores are linear in the parameters."""
 
     l2: float
 
-    def at(self, params: Floats) -> Point: ...
+    def at(self, params: Floats) -> P: ...
 
-    def line(self, start: Point, end: Floats) -> Line:
+    def line(self, start: P, end: Floats) -> Line[P]:
         """From a point to some parameters."""
         ...
 
-    def between(self, start: Point, end: Point, way: float) -> Point:
+    def between(self, start: P, end: P, way: float) -> P:
         """A point on the line through two others, at 0 and at 1."""
         ...
 
-    def plane(self, point: Point) -> tuple[Floats, float]:
+    def plane(self, point: P) -> tuple[Floats, float]:
         """The slope of the loss alone, by parameters, and the loss."""
         ...
 
@@ -88,6 +92,12 @@ class Space(Protocol):
         ...
 
 
+class ScoredObjective(Objective, Protocol[P]):
+    """An objective of linear scores, which can be seen from the scores."""
+
+    def space(self) -> Space[P]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredLine:
     space: ScoreSpace
@@ -96,7 +106,7 @@ class ScoredLine:
     way: Floats  # of the scores
     slopes: tuple[float, float]
 
-    def look(self, way: float) -> tuple[Point, float]:
+    def look(self, way: float) -> tuple[Scored, float]:
         point = self.space.between(self.start, self.end, way)
         return point, float(point.grad @ self.way)
 
@@ -104,7 +114,7 @@ class ScoredLine:
 class ScoreSpace:
     """Forward from parameters to scores, the loss at scores, and slopes back to parameters."""
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(self, objective: BlockObjective) -> None:
         self._objective, self.l2 = objective, objective.l2
         rows = int(objective.offsets[-1])
         self._forward, self._at, self._grad = np.empty(rows), np.empty(rows), np.empty(rows)
@@ -159,22 +169,18 @@ class ScoreSpace:
         penalty = self.l2 / 2 * float(params @ params)
         return Scored(params, loss, loss + penalty, scores, self._grad.copy())
 
-    def line(self, start: Point, end: Floats) -> ScoredLine:
-        assert isinstance(start, Scored)
+    def line(self, start: Scored, end: Floats) -> ScoredLine:
         last = self.at(end)
         way = last.scores - start.scores
         slopes = float(start.grad @ way), float(last.grad @ way)
         return ScoredLine(self, start, last, way, slopes)
 
-    def between(self, start: Point, end: Point, way: float) -> Scored:
-        assert isinstance(start, Scored)
-        assert isinstance(end, Scored)
+    def between(self, start: Scored, end: Scored, way: float) -> Scored:
         params = start.params + way * (end.params - start.params)
         return self._at_scores(params, start.scores + way * (end.scores - start.scores))
 
-    def plane(self, point: Point) -> tuple[Floats, float]:
+    def plane(self, point: Scored) -> tuple[Floats, float]:
         """Another read of the features."""
-        assert isinstance(point, Scored)
         self._grad[:] = point.grad
         self._pull.run()
         found: Floats = self._slopes.sum(axis=0)
@@ -198,11 +204,11 @@ class ScoreSpace:
         return unsure(self._objective.target, self._values, self._objective.shares)
 
 
-def found_at(found: Found, objective: Any, params: Floats) -> Found:
+def result_at(found: SolverResult, objective: ScoredObjective[P], params: Floats) -> SolverResult:
     """The result at other parameters of the same problem, with its value and its gap there."""
     if found.gap is None:
         return replace(found, params=params)
-    space: Space = objective.space()
+    space = objective.space()
     space.l2 = space.l2 if found.l2 is None else found.l2
     point = space.at(params)
     gap = relative_gap(point.value + space.unsure(), (1.0 - found.gap) * found.value)

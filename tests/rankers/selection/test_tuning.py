@@ -7,7 +7,6 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.rankers.selection.tuning import paper_grid
 
 DATA = fp.Synthetic(queries=60, docs=15, features=5, grades=3, noise=1.0, seed=3).dataset()
 TRAIN, VALID = DATA[:40], DATA[40:]
@@ -27,15 +26,15 @@ def test_the_best_setting_on_validation_data_is_kept() -> None:
 
 
 def test_the_papers_grids() -> None:
-    assert [s.rate for s in paper_grid(fp.RankNet(solver="gd"))["solver"]] == [
+    assert [s.rate for s in fp.RankNet(solver="gd")._paper_grid()["solver"]] == [
         1e-5,
         1e-4,
         1e-3,
         1e-2,
         1e-1,
     ]
-    assert paper_grid(fp.ListMLE(solver="SGD"))["solver"][-1].rate == 0.1
-    assert "l2" in paper_grid(fp.ListNet())
+    assert fp.ListMLE(solver="SGD")._paper_grid()["solver"][-1].rate == 0.1
+    assert "l2" in fp.ListNet()._paper_grid()
 
 
 def test_a_grid_of_one_s_own_and_a_measure_to_lower() -> None:

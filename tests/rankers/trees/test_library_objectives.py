@@ -12,7 +12,7 @@ import xgboost
 
 import firstpage as fp
 from firstpage.errors import DataError
-from firstpage.rankers.trees.objective import Slopes
+from firstpage.rankers.trees.growth import Gradients
 
 RECIPE = fp.Synthetic(queries=150, docs="uniform(2, 30)", features=8, grades=4, seed=2)
 DATA = RECIPE.dataset()
@@ -101,7 +101,7 @@ def test_both_libraries_and_our_estimator_see_the_same_slopes() -> None:
     scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
     other = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
-    want = Slopes(fp.ListMLE(5)._loss(), TRAIN.truth)(scores)
+    want = Gradients(fp.ListMLE(5)._loss(), TRAIN.truth)(scores)
     for got in (
         made(scores, data),
         made(scores, other),

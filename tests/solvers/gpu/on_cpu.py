@@ -14,7 +14,7 @@ from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.scorers.linear import Linear
 from firstpage.scorers.mlp import MLP
 from firstpage.solvers.gpu.objective import LinearObjective, NetworkObjective, device_objective
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.objective import BlockObjective
 
 LOSSES = {
     "ListMLE": PlackettLuce(), "ListMLE(k=3)": PlackettLuce(3),
@@ -44,7 +44,7 @@ def linear(given: fp.Dataset, size: float, weights: bool) -> None:
     shares = rng.random(len(given)) + 0.1
     params = rng.normal(size=given.n_features) * size
     for name, loss in LOSSES.items():
-        host = Objective(
+        host = BlockObjective(
             loss, Linear().fitting(given.X), given.truth, 8, each, shares, l2=0.01, threads=1
         )
         there = device_objective(host, given.truth, "cpu")
@@ -56,7 +56,7 @@ def network(given: fp.Dataset) -> None:
     fitting = MLP(hidden=4).fitting(given.X)
     for name in ("ListMLE(k=3)", "RankNet, T x F", "FocusedNet"):
         for batch in (None, 4):
-            host = Objective(LOSSES[name], fitting, given.truth, 8, l2=0.01, batch=batch)
+            host = BlockObjective(LOSSES[name], fitting, given.truth, 8, l2=0.01, batch=batch)
             there = device_objective(host, given.truth, "cpu")
             assert isinstance(there, NetworkObjective)
             params = fitting.start(0)
@@ -66,7 +66,7 @@ def network(given: fp.Dataset) -> None:
 
 
 def short(given: fp.Dataset) -> None:
-    host = Objective(PermutationCrossEntropy(), Linear().fitting(given.X), given.truth, 8)
+    host = BlockObjective(PermutationCrossEntropy(), Linear().fitting(given.X), given.truth, 8)
     params = np.random.default_rng(0).normal(size=given.n_features)
     compared("permutations", device_objective(host, given.truth, "cpu")(params), host(params), 2e-5)
 

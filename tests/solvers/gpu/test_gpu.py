@@ -17,7 +17,7 @@ from firstpage.losses.listwise import PlackettLuce
 from firstpage.losses.structural import AveragePrecisionHinge
 from firstpage.scorers.linear import Linear
 from firstpage.solvers.gpu.objective import HostLoss, _even, device_objective, uploaded
-from firstpage.solvers.objective import Objective, whole_queries
+from firstpage.solvers.objective import BlockObjective, whole_queries
 
 pytestmark = pytest.mark.torch
 
@@ -62,14 +62,14 @@ def test_kernels_compile_for_a_gpu() -> None:
 
 def test_without_kernels_the_loss_stays_here() -> None:
     for loss in (PlackettLuce(3), AveragePrecisionHinge(3)):
-        host = Objective(loss, Linear().fitting(DATA.X), DATA.truth, 24, l2=0.1)
+        host = BlockObjective(loss, Linear().fitting(DATA.X), DATA.truth, 24, l2=0.1)
         there = device_objective(host, DATA.truth, "cpu")
         assert isinstance(there, HostLoss)
         params = np.random.default_rng(0).normal(size=6)
         (value, slope), wanted = there(params), host(params)
         assert value == pytest.approx(wanted[0], rel=1e-5)
         assert slope == pytest.approx(wanted[1], rel=1e-4, abs=1e-5)
-        assert there.scorer.noise == 1e-7
+        assert there.noise == 1e-7
 
 
 def test_losses_say_whether_they_can_be_computed_there() -> None:

@@ -20,8 +20,7 @@ from firstpage.data.truth import Truth
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.papers.theory.checks import Check, Result
 from firstpage.rankers.svm import RankSVM
-from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
-from firstpage.solvers.cutting_plane.planes import Planes
+from firstpage.solvers.cutting_plane.one_slack import CuttingPlane, Planes
 from firstpage.types import Array, Floats
 
 LOSS = PairwiseHinge(average=True)

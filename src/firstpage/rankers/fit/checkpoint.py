@@ -18,14 +18,16 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.io.json_files import Kind, digest, write_json
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step, Watcher
-from firstpage.rankers.fit.record import versions
-from firstpage.solvers.watch import Found, Watch
+from firstpage.rankers.fit.record import Record, versions
+from firstpage.rankers.fit.training_data import TrainingData
+from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult, State
 from firstpage.types import Floats
 
 FILE = Kind("firstpage-checkpoint", 1, "checkpoint")
+Json = Any
+"""What JSON holds."""
 EVERY = 10.0  # seconds between writings
 INDIFFERENT = ("threads", "verbose", "warm_start")  # parameters that change no result
-State = dict[str, Any]
 
 
 class Checkpoint:
@@ -111,6 +113,34 @@ class Checkpoint:
             warnings.warn(text, FirstpageWarning, stacklevel=2)
         self._mute = True
 
+    def minimize(
+        self, solver: AnySolver, objective: Objective, start: Floats, watcher: Watcher,
+        memory: object,
+    ) -> SolverResult:  # fmt: skip
+        """Let a solver go on from here, and store where it stands after every iteration."""
+        if solver.batch is not None:
+            raise DataError(f"{type(solver).__name__} leaves no checkpoints.")
+        state, inner, done = self.state, dict[str, Callable[[], State]](), 0
+        if state is not None:
+            done, start = int(state["iterations"]), state["params"]
+            if state["best"] is not None:
+                watcher.best = Step(*state["best"])
+                watcher.best_params = state["best_params"]
+
+        def watch(iteration: int, value: float, params: Floats) -> bool:
+            stop = watcher(done + iteration, value, params)
+            best = None if watcher.best is None else list(vars(watcher.best).values())
+            now = {"iterations": done + iteration, "params": params.copy(), "best": best,
+                   "best_params": watcher.best_params}  # fmt: skip
+            if np.isfinite(params).all() and not stop:
+                self.keep(lambda: {**now, **{key: tell() for key, tell in inner.items()}})
+            return stop
+
+        inside = state["solver"] if state is not None and solver.resumable else None
+        resume = Resume(memory, done, inside, lambda tell: inner.update(solver=tell))
+        found = solver.minimize(objective, start, watch, resume)
+        return replace(found, iterations=found.iterations + done)
+
     def __enter__(self) -> Checkpoint:
         return self
 
@@ -124,23 +154,22 @@ def _why(error: Exception) -> str:
 
 
 def belongs(
-    ranker: Any, data: dict[str, Any], weights: list[Any], valid: Dataset | None, start: Any = None
-) -> State:
+    name: str, parameters: Record, training: TrainingData, valid: Dataset | None,
+    start: Floats | None,
+) -> State:  # fmt: skip
     """What a checkpoint must have been made with."""
-    from firstpage.rankers.model_files import plain_parameter
-
-    given = ranker.get_params(deep=False).items()
+    weights = [w for w in (training.weights, training.query_weights) if w is not None]
     return {
         "version": versions()["firstpage"],
-        "ranker": type(ranker).__name__,
-        "parameters": {k: plain_parameter(v) for k, v in given if k not in INDIFFERENT},
-        "data": [data["sha256"], *[digest({"w": w.tolist()}) for w in weights if w is not None]],
+        "ranker": name,
+        "parameters": {k: v for k, v in parameters.items() if k not in INDIFFERENT},
+        "data": [training.fingerprint()["sha256"], *[digest({"w": w.tolist()}) for w in weights]],
         "warm start": None if start is None else digest({"w": np.asarray(start).tolist()}),
         "validation data": None if valid is None else valid.sha256(),
     }
 
 
-def _packed(value: Any) -> Any:
+def _packed(value: object) -> Json:
     """As JSON holds it, with all bits."""
     if isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value, np.float64)
@@ -154,7 +183,7 @@ def _packed(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unpacked(value: Any) -> Any:
+def _unpacked(value: Json) -> Json:
     if isinstance(value, dict) and set(value) == {"float64", "shape"}:
         raw = base64.b64decode(value["float64"])
         array = np.frombuffer(raw, np.float64).reshape(value["shape"]).copy()
@@ -164,56 +193,3 @@ def _unpacked(value: Any) -> Any:
     if isinstance(value, list):
         return [_unpacked(one) for one in value]
     return value
-
-
-def minimized(
-    checkpoint: Checkpoint | None, memory: Any, solver: Any, objective: Any, start: Floats,
-    watcher: Watcher,
-) -> Found:  # fmt: skip
-    """Some solvers can begin with what an earlier one left."""
-    more: dict[str, Any] = {} if memory is None else {"memory": memory}
-    watch: Watch = watcher
-    if checkpoint is not None:
-        if solver.batch is not None:
-            raise DataError(f"{type(solver).__name__} leaves no checkpoints.")
-        most = solver.max_iter if solver.path else None
-        solver, start, watch = _resumed(checkpoint, solver, start, watcher, more)
-        if checkpoint.state is not None and checkpoint.state["iterations"] == most:
-            return Found(start, objective(start)[0], most, "all iterations done", False)
-    found: Found = solver.minimize(objective, start, watch, **more)
-    state = None if checkpoint is None else checkpoint.state
-    return (
-        found
-        if state is None
-        else replace(found, iterations=found.iterations + state["iterations"])
-    )
-
-
-def _resumed(
-    checkpoint: Checkpoint, solver: Any, start: Floats, watcher: Watcher, more: dict[str, Any]
-) -> tuple[Any, Floats, Watch]:
-    """Begin with what was kept, and go on keeping; iterations are counted on."""
-    state, done = checkpoint.state, 0
-    if state is not None:
-        done, start = int(state["iterations"]), state["params"]
-        if state["best"] is not None:
-            watcher.best = Step(*state["best"])
-            watcher.best_params = state["best_params"]
-        if getattr(solver, "keeps", False):
-            more["memory"] = state["solver"]
-        elif solver.path:  # a descent: so many steps are done
-            solver = replace(solver, max_iter=max(1, solver.max_iter - done))
-    inner: dict[str, Any] = {}
-
-    def watch(iteration: int, value: float, params: Floats) -> bool:
-        told = watcher(done + iteration, value, params)
-        best = None if watcher.best is None else list(vars(watcher.best).values())
-        now = {"iterations": done + iteration, "params": params.copy(), "best": best,
-               "best_params": watcher.best_params}  # fmt: skip
-        if np.isfinite(params).all() and not told:
-            checkpoint.keep(lambda: {**now, **{key: tell() for key, tell in inner.items()}})
-        return told
-
-    if getattr(solver, "keeps", False):
-        more["keep"] = lambda tell: inner.update(solver=tell)
-    return solver, start, watch

@@ -1,37 +1,27 @@
-"""Fit a loss through a scorer by a solver: the one place where the parts meet."""
+"""Fit a loss through a scorer by a solver, or tree by tree: the one place where the parts meet."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import quiet_blas, resolve
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.checkpoint import minimized
-from firstpage.rankers.fit.request import (
-    NOTHING,
-    Composition,
-    FitRequest,
-    FitResult,
-    fit_result,
-    watcher_for,
-)
-from firstpage.rankers.sharded.data import Spread
-from firstpage.rankers.sharded.lightgbm import fit_cluster_trees
-from firstpage.rankers.trees.fit import fit_trees
-from firstpage.scorers.mlp import MLP, torch_threads
-from firstpage.scorers.registry import scorer as scorer_of
-from firstpage.solvers.objective import Objective
-from firstpage.solvers.preconditioner import Coordinates
-from firstpage.solvers.registry import check_parts, suited
-from firstpage.solvers.registry import solver as solver_of
-from firstpage.solvers.score_space import found_at
-from firstpage.solvers.watch import Found
+from firstpage.rankers.fit.request import NOTHING, Composition, FitRequest, FitResult
+from firstpage.rankers.fit.training_data import Scorer
+from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
+from firstpage.scorers.linear import LinearFitting, LinearScoring
+from firstpage.scorers.mlp import torch_threads
+from firstpage.scorers.scorer import Fitting
+from firstpage.scorers.trees import NO_SPLIT, Trees
+from firstpage.solvers.lbfgs import Coordinates
+from firstpage.solvers.registry import solver_for
+from firstpage.solvers.score_space import Point, ScoredObjective, result_at
+from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult
 from firstpage.types import Floats
 
 FAINT = (
@@ -44,32 +34,31 @@ class Diverged(DataError):
     """A descent went to infinity."""
 
 
-def fit_parts(request: FitRequest, parts: Composition) -> FitResult:
+def fit_composition(request: FitRequest, parts: Composition) -> FitResult:
     """By a solver, or tree by tree."""
-    scorer = scorer_of(parts.scorer)
-    if scorer.additive and isinstance(request.training, Spread):
-        return fit_cluster_trees(request, scorer, parts.loss, {})
-    if scorer.additive:
-        return fit_trees(request, parts.loss, scorer)
-    limit = torch_threads(request.threads) if isinstance(scorer, MLP) else nullcontext()
+    if parts.trees is not None:
+        growth = request.training.loss_growth(parts.trees, parts.loss, growth_options(request))
+        return fit_trees(request, parts.trees, growth)
+    assert parts.scorer is not None
+    limit = nullcontext() if parts.scorer.linear else torch_threads(request.threads)
     with limit, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
-        return fit_solver(request, parts, scorer)
+        return _fit_scorer(request, parts, parts.scorer)
 
 
-def fit_solver(request: FitRequest, parts: Composition, scorer: Any) -> FitResult:
-    """Minimise the mean loss over the scorer's parameters."""
-    fitting = request.training.fitting(scorer)
-    solver = solver_of(parts.solver, suited(parts.loss, fitting, request.seed), request.seed)
-    check_parts(solver, parts.loss, fitting)
-    objective = request.training.objective(
-        parts.loss, scorer, fitting, request.truth, parts.l2, request.threads, solver.batch
-    )
-    objective = _placed(objective, scorer, solver, request)
-    watcher = watcher_for(request, fitting.predict, solver.path)
+def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitResult:
+    """Minimize the mean loss over the scorer's parameters."""
+    training = request.training
+    fitting = training.fitting(scorer)
+    solver = solver_for(parts.solver, parts.loss, fitting, request.seed)
+    objective = training.objective(parts.loss, scorer, fitting, parts.l2, solver, request.threads)
+    watcher = request.watcher(fitting.predict, solver.path)
     start = _start(request, parts.loss, fitting, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
-        found = minimized(request.checkpoint, request.memory, solver, objective, start, watcher)
+        if request.checkpoint is None:
+            found = solver.minimize(objective, start, watcher, Resume(request.memory))
+        else:
+            found = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
         params, value, iterations, converged = (
             found.params, found.value, found.iterations, found.converged,
         )  # fmt: skip
@@ -90,51 +79,37 @@ def fit_solver(request: FitRequest, parts: Composition, scorer: Any) -> FitResul
     if watcher.best is not None and (watcher.keep or interrupted):
         params = watcher.best_params
         if gap is not None:
-            chosen = found_at(found, objective, params)
+            # A gap is known of objectives that are seen from the scores.
+            chosen = result_at(found, cast(ScoredObjective[Point], objective), params)
             value, gap = chosen.value, chosen.gap
     if not degenerate and _all_alike(objective, fitting, params, request, iterations):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
-    done = fit_result(
-        request, watcher, fitting.scoring(params), iterations, value, converged, interrupted, gap
-    )
+    result = request.result(
+        watcher, fitting.scoring(params), iterations, value, converged=converged,
+        interrupted=interrupted, gap=gap, memory=memory,
+    )  # fmt: skip
     if degenerate:
-        done.record["degenerate"] = True
-    return replace(done, memory=memory)
-
-
-def _placed(objective: Any, scorer: Any, solver: Any, request: FitRequest) -> Any:
-    """The objective where the scorer wants it: here, or on a device."""
-    if scorer.device == "cpu":
-        return objective
-    if not isinstance(objective, Objective):
-        raise DataError("shards are worked through by CPUs; leave device= out, or fit in memory.")
-    if getattr(solver, "linear", False) or (solver.batch and objective.scorer.parallel):
-        raise DataError(
-            f"on a device linear scores are fitted by 'lbfgs' or 'gd', not by "
-            f"{type(solver).__name__}. Leave device= out, or choose another solver."
-        )
-    from firstpage.solvers.gpu.objective import device_objective
-
-    return device_objective(objective, request.truth, scorer.device)
+        result.record["degenerate"] = True
+    return result
 
 
 def _all_alike(
-    objective: Any, fitting: Any, params: Floats, request: FitRequest, iterations: int
+    objective: Objective, fitting: Fitting, params: Floats, request: FitRequest, iterations: int
 ) -> bool:
-    """Whether all documents of a query have the same score: nothing was learnt.
+    """Return whether all documents of a query have the same score: nothing was learned.
 
-    Weights of features that tell nothing apart may be rounding instead of 0; a solver is done with
+    Weights of features that distinguish nothing may be rounding instead of 0; a solver is done with
     such in no time.
     """
     if not params.any() or not request.training.varies():
         return True
     if iterations > 3 or not fitting.parallel:
         return False
-    wide, greatest = request.training.spread(objective, fitting, params)
+    wide, greatest = objective.score_range(params)
     return wide <= 1e-9 * greatest
 
 
-def _unfinished(solver: Any, found: Found) -> str:
+def _unfinished(solver: AnySolver, found: SolverResult) -> str:
     if found.gap is None:
         return (
             f"the solver used all {found.iterations} iterations before the objective stood still; "
@@ -148,7 +123,7 @@ def _unfinished(solver: Any, found: Found) -> str:
     )
 
 
-def _start(request: FitRequest, loss: Loss, fitting: Any, objective: Any) -> Floats:
+def _start(request: FitRequest, loss: Loss, fitting: Fitting, objective: Objective) -> Floats:
     if request.start is not None:
         if len(request.start) != fitting.size:
             raise DataError(
@@ -156,12 +131,61 @@ def _start(request: FitRequest, loss: Loss, fitting: Any, objective: Any) -> Flo
                 f"{fitting.size} are needed."
             )
         return request.start
-    start: Floats = fitting.start(request.seed)
+    start = fitting.start(request.seed)
     if not loss.traits.convex and not start.any():
         # Such losses (cosine) have no value at 0, but a direction to leave it by.
         T = Coordinates(objective.conditioner(), fitting.size)
-        way = T.inward(objective(start)[1])
-        if not way.any():
-            way = np.random.default_rng(request.seed).normal(size=fitting.size)
-        start = T.outward(-way / np.linalg.norm(way))
+        direction = T.inward(objective(start)[1])
+        if not direction.any():
+            direction = np.random.default_rng(request.seed).normal(size=fitting.size)
+        start = T.outward(-direction / np.linalg.norm(direction))
     return start
+
+
+def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResult:
+    """Minimize half the mean squared error plus l2 / 2 * |w|^2; the intercept is free.
+
+    Normal equations of centered features in units of their spread; of several optima, as when
+    features depend on each other, the least.
+    """
+    request.warn_if_constant()
+    params, intercept, error = request.training.least_squares(k, l2)
+    value = 0.5 * error + l2 / 2 * float(params @ params)
+    watcher = request.watcher(lambda p, X: LinearFitting(X).predict(p, X), path=False)
+    watcher(1, value, params)
+    return request.result(watcher, LinearScoring(params, intercept), 1, value, converged=True)
+
+
+def growth_options(request: FitRequest) -> GrowthOptions:
+    valid = None if request.valid is None else request.valid.X
+    return GrowthOptions(valid, request.seed, resolve(request.threads))
+
+
+def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
+    """Watch trees grow, and keep as many as measure best."""
+    if request.checkpoint is not None:
+        raise DataError("trees leave no checkpoints; leave checkpoint out.")
+    constant = request.warn_if_constant()
+    boosters: list[Booster] = []
+    scores: list[Floats | None] = []
+    watcher = request.watcher(lambda params, X: scores[0], path=True)
+
+    def grown(number: int, booster: Booster, valid: Floats | None) -> bool:
+        boosters[:], scores[:] = [booster], [valid]
+        return watcher(number, growth.loss(), number)
+
+    interrupted = False
+    try:
+        booster, count = growth.grow(grown)
+    except KeyboardInterrupt:
+        if not boosters:
+            raise
+        interrupted, booster, count = True, boosters[0], len(watcher.history)
+    if not constant and not trees.splits(booster):
+        warnings.warn(f"all scores are alike: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
+    kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
+    model = trees.scoring(booster, kept, request.training.n_features)
+    value = watcher.history[-1].loss
+    return request.result(
+        watcher, model, count, value, converged=not interrupted, interrupted=interrupted
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterable
+from typing import Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,9 +14,18 @@ from firstpage.data.columns import ColumnMatch, match_columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.training_data import check_finite, grouped, labels_of
+from firstpage.rankers.fit.checks import check_finite, grouped, labels_of
 
-MANY = 1000  # rows from which on a missing qid is worth a word
+MANY = 1000  # rows from which on a missing qid is worth a warning
+
+
+class HasFeatures(Protocol):
+    """Data, shards or a model."""
+
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def feature_names(self) -> tuple[str, ...] | None: ...
 
 
 class Given(BaseEstimator):  # type: ignore[misc]
@@ -23,7 +33,9 @@ class Given(BaseEstimator):  # type: ignore[misc]
 
     n_features_in_: int
 
-    def _dataset(self, X: Any, y: Any, qid: Any, reset: bool, labelled: bool = True) -> Dataset:
+    def _dataset(
+        self, X: object, y: object, qid: Iterable[object] | None, reset: bool, labelled: bool = True
+    ) -> Dataset:
         """What came, checked: Datasets here, arrays and frames through scikit-learn."""
         if isinstance(X, Dataset):
             if y is not None or qid is not None:
@@ -62,7 +74,7 @@ class Given(BaseEstimator):  # type: ignore[misc]
         check_finite(data)
         return data
 
-    def _remember_features(self, data: Any) -> None:
+    def _remember_features(self, data: HasFeatures) -> None:
         """Take the features of training data, or of a model file, for those of the ranker."""
         self.n_features_in_ = data.n_features
         if data.feature_names is not None:
@@ -76,7 +88,7 @@ class Given(BaseEstimator):  # type: ignore[misc]
         names = None if known is None else known.tolist()
         return match_columns(data, names, self.n_features_in_, f"this {type(self).__name__}")
 
-    def _validation(self, valid: Any) -> Dataset:
+    def _validation(self, valid: object) -> Dataset:
         if isinstance(valid, Dataset):
             if not valid.n_docs:
                 raise DataError("the validation data have no documents.")

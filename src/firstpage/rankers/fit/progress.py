@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,12 @@ from firstpage.data.dataset import Dataset
 from firstpage.measures.measure import Measure, convention, rank_lists
 from firstpage.types import Floats
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 PATIENCE = 50
+Score = Callable[[Any, Any], Floats | None]
+"""(what a solver hands over after an iteration, features) -> scores of these documents."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Watcher:
 
     measure: Measure
     valid: Dataset | None
-    score: Callable[[Any, Any], Floats]
+    score: Score
     keep: bool = False
     patience: int = PATIENCE
     callback: Callable[[Step], object] | None = None
@@ -55,7 +60,7 @@ class Watcher:
     last_params: Any = None
     _start: float = field(default_factory=time.perf_counter)
 
-    def __call__(self, iteration: int, loss: float, params: Any) -> bool:
+    def __call__(self, iteration: int, loss: float, params: Floats | int) -> bool:
         self.last_params = params.copy() if isinstance(params, np.ndarray) else params
         value = self.evaluate(params)
         better = value is not None and (self.best is None or self._beats(value))
@@ -71,14 +76,14 @@ class Watcher:
             return False
         return iteration - self.best.iteration >= self.patience
 
-    def evaluate(self, params: Any) -> float | None:
+    def evaluate(self, params: Floats | int) -> float | None:
         """The mean of the measure on the validation data; None without, or if scores overflow."""
         if self.valid is None:
             return None
         how = convention("default")
         data = self.valid
         scores = self.score(params, data.X)
-        if not np.isfinite(scores).all():
+        if scores is None or not np.isfinite(scores).all():
             return None
         lists = rank_lists(scores, data.y, data.offsets, data.queries, how, data.docids)
         return float(self.measure.values(lists, how).mean())
@@ -90,8 +95,14 @@ class Watcher:
         return value < self.best.measure if lower else value > self.best.measure
 
     def _say(self, step: Step) -> None:
-        found = "" if step.measure is None else f"  {self.measure} {step.measure:.4f}"
+        measured = "" if step.measure is None else f"  {self.measure} {step.measure:.4f}"
         mark = " *" if step.best else ""
-        print(
-            f"{step.iteration:5d}  loss {step.loss:.6f}{found}{mark}", file=sys.stderr, flush=True
-        )
+        line = f"{step.iteration:5d}  loss {step.loss:.6f}{measured}{mark}"
+        self._console.print(line, style="bold" if step.best else None, markup=False)
+
+    @cached_property
+    def _console(self) -> Console:
+        """Standard error: one line per iteration, those that measure best in bold."""
+        from rich.console import Console
+
+        return Console(stderr=True, highlight=False, soft_wrap=True)

@@ -15,6 +15,8 @@ from typing import Any
 from firstpage import __version__
 from firstpage.rankers.fit.progress import Step
 
+Record = dict[str, Any]
+"""What model files carry, as JSON holds it."""
 NO_GAP = "gap_ is NaN: only cutting planes and n-slack, of linear weights, bound the optimum."
 
 
@@ -38,7 +40,7 @@ def fit_record(
     best: Step | None,
     history: list[Step],
     gap: float | None,
-) -> dict[str, Any]:
+) -> Record:
     """Return how a fit went, as JSON holds it; `fitted_attributes` reads the same values back.
 
     Seconds are left out: the same training writes the same file.
@@ -58,7 +60,7 @@ def fit_record(
     }
 
 
-def fitted_attributes(record: dict[str, Any]) -> dict[str, Any]:
+def fitted_attributes(record: Record) -> Record:
     """Return the fitted attributes that a record holds; those of older files are fewer."""
     return {
         name: read(*(record[key] for key in keys))
@@ -87,7 +89,7 @@ def _loss(written: float | str | None) -> float:
     return math.nan if written is None else float(written)
 
 
-def _history(curve: list[Any], improved: list[int]) -> list[Step]:
+def _history(curve: list[list[float]], improved: list[int]) -> list[Step]:
     best = set(improved)
     return [
         Step(int(iteration), _loss(loss), _number(measure), row in best)

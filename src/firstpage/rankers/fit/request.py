@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.truth import Truth
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import FirstpageWarning
 from firstpage.losses.loss import Loss
 from firstpage.measures.measure import Measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
-from firstpage.rankers.fit.progress import PATIENCE, Step, Watcher
-from firstpage.rankers.fit.record import fit_record, versions
-from firstpage.rankers.fit.training_data import Training
-from firstpage.rankers.sharded.data import IN_MEMORY, Spread
+from firstpage.rankers.fit.progress import PATIENCE, Score, Step, Watcher
+from firstpage.rankers.fit.record import Record, fit_record, versions
+from firstpage.rankers.fit.training_data import Scorer, TrainingData
 from firstpage.scorers.scorer import Scoring
+from firstpage.scorers.trees import Trees
+from firstpage.solvers.solver import AnySolver
 from firstpage.types import Floats
 
 NOTHING = (
@@ -26,12 +26,26 @@ NOTHING = (
 )
 
 
+@dataclass(frozen=True)
+class Composition:
+    """What a ranker is composed of.
+
+    scorer   parameters that a solver moves; None: `trees` grow instead
+    solver   by name; "auto" suits the loss and the scorer
+    """
+
+    loss: Loss
+    scorer: Scorer | None
+    trees: Trees | None
+    solver: str | AnySolver
+    l2: float
+
+
 @dataclass(frozen=True, eq=False)
 class FitRequest:
     """What to learn from and how to go about it, checked."""
 
-    training: Training | Spread
-    truth: Truth  # empty where the documents are in shards, and their truth with them
+    training: TrainingData
     valid: Dataset | None
     measure: Measure
     patience: int | None
@@ -43,79 +57,51 @@ class FitRequest:
     memory: Any = None  # what an earlier fit on the same data left
     checkpoint: Checkpoint | None = None
 
+    def warn_if_constant(self) -> bool:
+        """Warn where no feature differs between documents of a query: nothing can be learned."""
+        constant = not self.training.varies()
+        if constant:
+            warnings.warn(NOTHING, FirstpageWarning, stacklevel=5)
+        return constant
 
-@dataclass(frozen=True)
-class Composition:
-    """What a ranker is composed of."""
+    def watcher(self, score: Score, path: bool) -> Watcher:
+        """Return what is called after each iteration.
 
-    loss: Loss
-    scorer: Any
-    solver: Any
-    l2: float
+        path   whether to keep the best iteration, even without `patience`
+        """
+        keep = self.valid is not None and (path or self.patience is not None)
+        patience = self.patience or PATIENCE
+        return Watcher(self.measure, self.valid, score, keep, patience, self.callback, self.verbose)
+
+    def result(
+        self,
+        watcher: Watcher,
+        model: Scoring,
+        iterations: int,
+        value: float,
+        *,
+        converged: bool,
+        interrupted: bool = False,
+        gap: float | None = None,
+        memory: object = None,
+    ) -> FitResult:
+        """Return the model with the record of its training."""
+        best = watcher.best if watcher.keep or interrupted else None
+        record = {
+            "data": self.training.fingerprint(),
+            "validation": None if self.valid is None else self.valid.fingerprint(),
+            "measure": str(self.measure),
+            **fit_record(iterations, value, converged, interrupted, best, watcher.history, gap),
+            "seed": self.seed,
+            "versions": dict(versions()),
+        }
+        return FitResult(model, record, memory)
 
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """What fitting found: a model, and the training record that model files carry."""
+    """What a fit found: a model, and the training record that model files carry."""
 
     model: Scoring
-    record: dict[str, Any]
+    record: Record
     memory: Any = None
-
-    @property
-    def params(self) -> Floats | None:
-        """What a fit can go on from."""
-        return getattr(self.model, "params", None)
-
-
-def in_memory(
-    request: FitRequest, who: str, instead: str = "a ranker with linear weights"
-) -> Training:
-    """The training data, of those who cannot do with shards."""
-    if isinstance(request.training, Spread):
-        raise DataError(IN_MEMORY.format(who, instead))
-    return request.training
-
-
-def warn_if_constant(request: FitRequest) -> bool:
-    """Warn where no feature differs between documents of a query: nothing can be learned."""
-    constant = not request.training.varies()
-    if constant:
-        warnings.warn(NOTHING, FirstpageWarning, stacklevel=5)
-    return constant
-
-
-def watcher_for(request: FitRequest, score: Any, path: bool) -> Watcher:
-    keep = request.valid is not None and (path or request.patience is not None)
-    return Watcher(
-        request.measure,
-        request.valid,
-        score,
-        keep,
-        request.patience or PATIENCE,
-        request.callback,
-        request.verbose,
-    )
-
-
-def fit_result(
-    request: FitRequest,
-    watcher: Watcher,
-    model: Scoring,
-    iterations: int,
-    value: float,
-    converged: bool,
-    interrupted: bool,
-    gap: float | None = None,
-) -> FitResult:
-    """Return the model with the record of its training."""
-    best = watcher.best if watcher.keep or interrupted else None
-    record = {
-        "data": request.training.fingerprint(),
-        "validation": None if request.valid is None else request.valid.fingerprint(),
-        "measure": str(request.measure),
-        **fit_record(iterations, value, converged, interrupted, best, watcher.history, gap),
-        "seed": request.seed,
-        "versions": dict(versions()),
-    }
-    return FitResult(model, record)

@@ -15,6 +15,7 @@ from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import Named, by_text
 from firstpage.measures.significance import corrected, randomization
+from firstpage.rankers.fit.record import Record
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.selection.tuning import tune
 from firstpage.types import Floats
@@ -106,7 +107,7 @@ class CrossValidation:
             ]
         return found
 
-    def _to_dict(self) -> dict[str, Any]:
+    def _to_dict(self) -> Record:
         return {
             "convention": self.convention,
             "queries": len(self.queries),
@@ -222,7 +223,7 @@ def _fit(
     return ranker, picked
 
 
-def _named(rankers: Any) -> dict[str, Ranker]:
+def _named(rankers: Ranker | Iterable[Ranker] | dict[str, Ranker]) -> dict[str, Ranker]:
     """Rankers by name; two of one name are numbered."""
     if isinstance(rankers, dict):
         return rankers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -15,19 +15,21 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError, need
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.fit import Diverged
-from firstpage.rankers.ranker import Ranker
-from firstpage.solvers.descent import SGD, GradientDescent
-from firstpage.solvers.registry import solver
+from firstpage.rankers.ranker import Grid, Ranker
+
+if TYPE_CHECKING:
+    from optuna import Trial as OptunaTrial
 
 TRIALS = 30
-RATES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+Parameters = dict[str, Any]
+"""A setting: values by parameter."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """One setting, and how it did."""
 
-    parameters: dict[str, Any]
+    parameters: Parameters
     score: float
     iterations: int
     seconds: float
@@ -38,7 +40,7 @@ class Tuned:
     """The best ranker, fitted, and all trials in the order in which they ran."""
 
     best: Ranker
-    parameters: dict[str, Any]
+    parameters: Parameters
     score: float
     trials: list[Trial]
     measure: str
@@ -51,7 +53,7 @@ class Tuned:
             f"trial{'s' * (len(self.trials) != 1)}{', interrupted' * self.interrupted})"
         )
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[Parameters]:
         """One row a trial."""
         return [
             {
@@ -62,14 +64,6 @@ class Tuned:
             }
             for t in self.trials
         ]
-
-
-def paper_grid(ranker: Ranker) -> dict[str, list[Any]]:
-    """What the papers search: the rate of descents, FocusedNet's beta, else the penalty."""
-    found = solver(getattr(ranker, "solver", "auto"), None, ranker.seed)
-    if isinstance(found, (GradientDescent, SGD)):
-        return {"solver": [replace(found, rate=rate) for rate in RATES]}
-    return dict(type(ranker)._grid)
 
 
 def tune(
@@ -83,7 +77,7 @@ def tune(
 ) -> Tuned:
     """Fit one ranker a setting, and keep the one that measures best on the validation data.
 
-    grid      values by parameter; None: the papers' (`paper_grid`)
+    grid      values by parameter; None: the papers'
     method    "grid": every combination; "optuna": `trials` of them, chosen as it goes
     callback  called with (number, of how many, trial) after each
     """
@@ -124,7 +118,7 @@ class _Trials:
         self.done: list[Trial] = []
         self.best: Ranker | None = None
         self.last: Ranker | None = None
-        self.parameters: dict[str, Any] = {}
+        self.parameters: Parameters = {}
         self.score = -np.inf
         self.failed: Diverged | None = None
 
@@ -132,7 +126,7 @@ class _Trials:
         """A score, of which greater is better, as the measure has it."""
         return -score if self.lower else score
 
-    def attempt(self, parameters: dict[str, Any]) -> float:
+    def attempt(self, parameters: Parameters) -> float:
         """Fit with these; a descent that diverges is a trial that failed, and no more."""
         start = time.perf_counter()
         candidate = clone(self.ranker).set_params(**parameters)
@@ -157,9 +151,11 @@ class _Trials:
         return score
 
 
-def _checked(ranker: Ranker, grid: Any, method: str, trials: int) -> dict[str, list[Any]]:
+def _checked(
+    ranker: Ranker, grid: Mapping[str, Sequence[object]] | None, method: str, trials: int
+) -> Grid:
     """The grid to search, or an error before any work."""
-    search = {name: list(values) for name, values in (grid or paper_grid(ranker)).items()}
+    search = {name: list(values) for name, values in (grid or ranker._paper_grid()).items()}
     known = ranker.get_params(deep=False)
     for name, values in search.items():
         if name not in known:
@@ -173,14 +169,12 @@ def _checked(ranker: Ranker, grid: Any, method: str, trials: int) -> dict[str, l
     return search
 
 
-def _combinations(search: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+def _combinations(search: Grid) -> Iterator[Parameters]:
     for values in itertools.product(*search.values()):
         yield dict(zip(search, values, strict=True))
 
 
-def _optuna(
-    search: dict[str, list[Any]], trials: int, seed: int, attempt: Callable[[dict[str, Any]], float]
-) -> None:
+def _optuna(search: Grid, trials: int, seed: int, attempt: Callable[[Parameters], float]) -> None:
     """Numbers are searched between the grid's ends, by their logarithm where they span decades."""
     try:
         import optuna
@@ -188,7 +182,7 @@ def _optuna(
         raise need("optuna", "tune", "tuning by Optuna") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
-    def suggest(trial: Any, name: str, values: list[Any]) -> Any:
+    def suggest(trial: OptunaTrial, name: str, values: list[Any]) -> object:
         if all(isinstance(v, float) for v in values) and len(values) > 1:
             low, high = min(values), max(values)
             return trial.suggest_float(name, low, high, log=low > 0 and high / low >= 100)
@@ -196,7 +190,7 @@ def _optuna(
             return trial.suggest_int(name, min(values), max(values))
         return values[trial.suggest_categorical(name, list(range(len(values))))]
 
-    def run(trial: Any) -> float:
+    def run(trial: OptunaTrial) -> float:
         return attempt({name: suggest(trial, name, values) for name, values in search.items()})
 
     sampler = optuna.samplers.TPESampler(seed=seed)

@@ -12,23 +12,33 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass
 from io import StringIO
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from firstpage.data.shards.shards import Shards
 from firstpage.engine.dask_cluster import LOST, DaskEngine, library
 from firstpage.engine.engine import EngineError
-from firstpage.engine.threads import resolve
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.rankers.sharded.data import Spread
-from firstpage.rankers.sharded.shard import Piece, Spec
-from firstpage.rankers.trees.fit import fit_boosted
-from firstpage.rankers.trees.objective import Objective, as_it_is
+from firstpage.rankers.sharded.shard import TrainingShard, TrainingTask
+from firstpage.rankers.trees.growth import (
+    Booster,
+    GrowthOptions,
+    LambdaRank,
+    Objective,
+    Parameters,
+    as_it_is,
+)
 from firstpage.scorers.trees import Grown, Trees, lightgbm_or_error, refusals
 from firstpage.types import Array, Floats
+
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+
+    from firstpage.data.dataset import Features
 
 Check = Callable[[Floats, Array], None]
 """(labels, lengths of lists) -> nothing, or an error that says what cannot be learned from."""
@@ -43,38 +53,51 @@ class Loaded(NamedTuple):
     weights: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class ClusterShards:
+    """Shards and the cluster that reads them.
+
+    drops   whether queries without a preference weigh nothing
+    """
+
+    client: Any
+    shards: Shards
+    tasks: list[TrainingTask[TrainingShard]]
+    drops: bool
+
+
 class Columns:
-    """Every shard read by a worker, and kept there as long as this is.
+    """Every shard read by a worker, and stored there as long as this is.
 
     plain   labels as they are, and not as the ranker reads them
     """
 
     def __init__(
-        self, place: DaskEngine, training: Spread, plain: bool, check: Check | None
+        self, engine: DaskEngine, training: ClusterShards, plain: bool, check: Check
     ) -> None:
-        self._client, self._training = place.client, training
-        workers = place.workers()
+        self._client, self._shards = engine.client, training.shards
+        workers = engine.workers()
         found = [
             self._client.submit(
-                loaded, spec, plain, check, workers=[workers[n % len(workers)]],
+                loaded, task, plain, check, workers=[workers[n % len(workers)]],
                 allow_other_workers=True, pure=False,
             )
-            for n, spec in enumerate(training.specs())
+            for n, task in enumerate(training.tasks)
         ]  # fmt: skip
         library().wait(found)
         sizes = self._client.gather(self._client.map(sizes_of, found, pure=False))
-        self._parts = [(part, size) for part, size in zip(found, sizes, strict=True) if size[0]]
+        self._loaded = [(part, size) for part, size in zip(found, sizes, strict=True) if size[0]]
 
-    def features(self) -> Any:
+    def features(self) -> DaskArray:
         """A row a document."""
         import dask.array as da
 
-        width, kind = self._training.n_features, self._training.shards.dtype
+        width, kind = self._shards.n_features, self._shards.dtype
         return da.concatenate([
             da.from_delayed(part, (rows, width), kind) for part, (rows, _) in self._each("features")
         ])  # fmt: skip
 
-    def column(self, name: str) -> Any:
+    def column(self, name: str) -> DaskArray:
         """`labels`, `lengths` or `weights`."""
         import dask.array as da
 
@@ -83,35 +106,34 @@ class Columns:
             da.from_delayed(part, (size[which],), kind) for part, size in self._each(name)
         ])  # fmt: skip
 
-    def _each(self, name: str) -> list[tuple[Any, tuple[int, int]]]:
+    def _each(self, name: str) -> list[tuple[DaskArray, tuple[int, int]]]:
         import dask
 
-        parts, sizes = zip(*self._parts, strict=True)
+        parts, sizes = zip(*self._loaded, strict=True)
         found = self._client.map(operator.attrgetter(name), parts, pure=False)
         return [(dask.delayed(one), size) for one, size in zip(found, sizes, strict=True)]
 
 
-def loaded(spec: Spec, plain: bool, check: Check | None) -> Loaded:
+def loaded(task: TrainingTask[TrainingShard], plain: bool, check: Check) -> Loaded:
     """On a worker: read a shard, scaled, without empty queries."""
-    piece = Piece(spec, 1)
-    labels = piece.data.y if plain else piece.truth.labels
+    shard = task.open(1)
+    labels = shard.data.y if plain else shard.truth.labels
     if len(np.unique(labels)) != len(np.unique(labels.astype(np.float32))):
         raise DataError(
-            f"{piece.data.source}: LightGBM keeps labels in 32 bits, and some of these would be "
+            f"{shard.data.source}: LightGBM keeps labels in 32 bits, and some of these would be "
             "alike; take coarser ones."
         )
-    if check is not None:
-        check(labels, piece.data.lengths)
-    X: Any = piece.data.X
+    check(labels, shard.data.lengths)
+    X: Any = shard.data.X
     if isinstance(X, np.ndarray):
         X = np.array(X)  # not a view of what is mapped
     else:
         from scipy.sparse import csr_matrix
 
         X = csr_matrix(X)
-    weights = np.repeat(piece.shares, piece.data.lengths)
-    found = Loaded(X, np.array(labels), np.asarray(piece.data.lengths), weights)
-    piece.release()
+    weights = np.repeat(shard.weights, shard.data.lengths)
+    found = Loaded(X, np.array(labels), np.asarray(shard.data.lengths), weights)
+    shard.release()
     return found
 
 
@@ -123,61 +145,96 @@ def sizes_of(shard: Loaded) -> tuple[int, int]:
 PATIENCE = 60.0  # seconds for workers to let go of one that is gone
 
 
-def fit_cluster_trees(
-    request: FitRequest,
-    trees: Trees,
-    objective: Any,
-    options: dict[str, Any],
-    check: Check | None = None,
-) -> FitResult:
-    """Grow trees on the workers, then keep as many as measure best.
+def anything(labels: Floats, lengths: Array) -> None:
+    """A loss of ours takes any labels and lists."""
 
-    objective   by LightGBM's name, which learns from labels as they are; or a loss of ours
-    """
-    if isinstance(objective, Loss):
-        objective = Objective(str(objective), objective, as_it_is)
-    training = request.training
-    assert isinstance(training, Spread)
-    assert isinstance(training.engine, DaskEngine)  # see `check_trees`
-    if request.checkpoint is not None:
-        raise DataError("LightGBM leaves no checkpoint of a cluster; leave checkpoint out.")
-    place = training.engine
-    valid = None if request.valid is None else request.valid.X
 
-    def grow(grown: Grown) -> tuple[Any, int]:
-        with refusals("lightgbm"), _losses(place), place.client.as_current():
-            booster = _grown(place, training, trees, request.seed, objective, options, check)
-        return booster, _looked_at(booster, valid, grown, resolve(request.threads))
+def loss_growth(
+    training: ClusterShards, trees: Trees, loss: Loss, options: GrowthOptions
+) -> ClusterGrowth:
+    return ClusterGrowth(
+        training, trees, Objective(str(loss), loss, as_it_is), {}, False, anything, options
+    )
 
-    return fit_boosted(request, trees, grow, lambda: float("nan"))  # nobody adds the loss up
+
+def lambdarank_growth(
+    training: ClusterShards, trees: Trees, rank: LambdaRank, options: GrowthOptions
+) -> ClusterGrowth:
+    """Learns from labels as they are."""
+    return ClusterGrowth(
+        training, trees, "lambdarank", rank.parameters(), True, rank.check, options
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterGrowth:
+    """Trees that grow on the workers; how many to keep is then told by the validation data."""
+
+    training: ClusterShards
+    trees: Trees
+    objective: str | Objective
+    parameters: Parameters
+    plain: bool
+    check: Check
+    options: GrowthOptions
+
+    def loss(self) -> float:
+        """Nobody adds it up."""
+        return float("nan")
+
+    def grow(self, grown: Grown) -> tuple[Booster, int]:
+        engine = DaskEngine(self.training.client)
+        with refusals("lightgbm"), _losses(engine), engine.client.as_current():
+            booster = self._grown(engine)
+        return booster, _looked_at(booster, self.options.valid, grown, self.options.threads)
+
+    def _grown(self, engine: DaskEngine) -> Booster:
+        """The booster of all shards."""
+        lightgbm, trees = lightgbm_or_error(), self.trees
+        asked = {
+            "n_estimators": trees.count, "num_leaves": trees.leaves, "learning_rate": trees.rate,
+            "min_child_samples": trees.min_docs, "random_state": self.options.seed,
+            "deterministic": True, "force_row_wise": True, "verbosity": -1, **self.parameters,
+            **trees.options,
+        }  # fmt: skip
+        ranker = lightgbm.DaskLGBMRanker(client=engine.client, objective=self.objective, **asked)
+        held = Columns(engine, self.training, self.plain, self.check)
+        weight = held.column("weights") if self.training.drops else None
+        with warnings.catch_warnings(), redirect_stdout(StringIO()):  # it prints what it does
+            warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")  # nobody gave one
+            ranker.fit(
+                held.features(), held.column("labels"), group=held.column("lengths"),
+                sample_weight=weight,
+            )  # fmt: skip
+        return ranker.booster_
 
 
 @contextmanager
-def _losses(place: DaskEngine) -> Iterator[None]:
+def _losses(engine: DaskEngine) -> Iterator[None]:
     """Machines that go away in mid-fit, said in our words."""
     try:
         yield
     except LOST as error:
-        raise place.lost() from error
+        raise engine.lost() from error
     except ImportError as error:
         raise EngineError(
-            f"a worker of {place.address} lacks what trees need ({error}); install "
+            f"a worker of {engine.address} lacks what trees need ({error}); install "
             "firstpage[trees] there."
         ) from error
     except lightgbm_or_error().basic.LightGBMError as error:
-        _disconnect(place)
+        _disconnect(engine)
         if "socket" not in str(error).lower():
             raise
         raise EngineError(
-            f"a worker of {place.address} went away, and LightGBM cannot grow trees without it; "
+            f"a worker of {engine.address} went away, and LightGBM cannot grow trees without it; "
             "fit again."
         ) from error
 
 
-def _disconnect(place: DaskEngine) -> None:
+def _disconnect(engine: DaskEngine) -> None:
     """Threads whose LightGBM failed keep its connections, and would fail again: as many tasks as a
     worker has threads, at the same time, tell them to let go."""
-    client = place.client
+    client = engine.client
     with suppress(Exception):  # there is an error already to be told
         told = [
             (worker, client.submit(_let_go, n, workers=[worker], pure=False))
@@ -198,7 +255,7 @@ def _let_go(number: int) -> None:
     time.sleep(0.2)  # so that no thread takes two of these tasks
 
 
-def _looked_at(booster: Any, valid: Any, grown: Grown, threads: int) -> int:
+def _looked_at(booster: Booster, valid: Features | None, grown: Grown, threads: int) -> int:
     """Tree by tree, now that all are there: how many to keep is told by the validation data."""
     count = int(booster.num_trees())
     scores = None if valid is None else np.zeros(valid.shape[0])
@@ -210,26 +267,3 @@ def _looked_at(booster: Any, valid: Any, grown: Grown, threads: int) -> int:
         if grown(tree + 1, booster, scores):
             return tree + 1
     return count
-
-
-def _grown(
-    place: DaskEngine, training: Spread, trees: Trees, seed: int, objective: Any,
-    options: dict[str, Any], check: Check | None,
-) -> Any:  # fmt: skip
-    """The booster of all shards."""
-    lightgbm = lightgbm_or_error()
-    asked = {
-        "n_estimators": trees.count, "num_leaves": trees.leaves, "learning_rate": trees.rate,
-        "min_child_samples": trees.min_docs, "random_state": seed, "deterministic": True,
-        "force_row_wise": True, "verbosity": -1, **options, **trees.options,
-    }  # fmt: skip
-    ranker = lightgbm.DaskLGBMRanker(client=place.client, objective=objective, **asked)
-    held = Columns(place, training, isinstance(objective, str), check)
-    weight = held.column("weights") if training.flat else None
-    with warnings.catch_warnings(), redirect_stdout(StringIO()):  # it prints what it does
-        warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")  # nobody gave one
-        ranker.fit(
-            held.features(), held.column("labels"), group=held.column("lengths"),
-            sample_weight=weight,
-        )  # fmt: skip
-    return ranker.booster_

@@ -21,12 +21,11 @@ from firstpage.losses.registry import LOSSES, loss
 from firstpage.measures.measure import Measure, convention, rank_lists
 from firstpage.measures.registry import Named
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.rankers.composed import Composed
-from firstpage.rankers.fit.training_data import labels_of
+from firstpage.rankers.fit.checks import labels_of
 from firstpage.rankers.registry import ranker
-from firstpage.rankers.trees.lambdamart import LambdaMART
-from firstpage.rankers.trees.objective import NO_GROUPS, Objective, as_it_is, offsets_of
+from firstpage.rankers.trees.growth import NO_GROUPS, LibraryData, Objective, as_it_is, offsets_of
 from firstpage.registry import plain, split
+from firstpage.types import Ints
 
 
 def objective(name: str, **parameters: Any) -> Objective:
@@ -36,13 +35,7 @@ def objective(name: str, **parameters: Any) -> Objective:
     """
     if plain(split(name)[0]) in map(plain, [*LOSSES, "Focused"]):
         return Objective(name, loss(name, **parameters), as_it_is)
-    found = ranker(name, **parameters)
-    if isinstance(found, LambdaMART):
-        raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
-    if not isinstance(found, Composed):
-        raise DataError(f"{type(found).__name__} has no loss that trees could be grown from.")
-    found._check_parameters()
-    return Objective(type(found).__name__, found._tree_loss(), found._truth)
+    return ranker(name, **parameters)._tree_objective()
 
 
 class Metric:
@@ -52,7 +45,13 @@ class Metric:
         self.measure = which
         self.__name__ = str(which)
 
-    def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> Any:
+    def __call__(
+        self,
+        first: LibraryData,
+        second: LibraryData,
+        weight: object = None,
+        group: Ints | None = None,
+    ) -> tuple[str, float, bool] | tuple[str, float]:
         """As (scores, data), or as LightGBM's estimators have it: (labels, scores, .., groups)."""
         scores, data = first, second
         if hasattr(data, "get_label"):

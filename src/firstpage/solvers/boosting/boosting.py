@@ -1,21 +1,21 @@
 """Boosting over weak rankers: one loop for RankBoost, AdaRank and FocusedBoost.
 
-Every round looks at what is not yet right: pairs in the wrong order (`PairPart`), queries that
-measure badly (`ListPart`).  The weak ranker with the greatest edge r, a number from -1 to 1, is
+Every round looks at what is not yet right: pairs in the wrong order (`PairTerm`), queries that
+measure badly (`ListTerm`).  The weak ranker with the greatest edge r, a number from -1 to 1, is
 added with the step 1/2 log((1 + r) / (1 - r)), which lowers the usual bound on the error most; of
 a mixture of both parts the same formula takes the mixture of their edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from firstpage.solvers.boosting.pools import Pool
-from firstpage.solvers.boosting.statistics import Part
+from firstpage.solvers.boosting.statistics import WeightedTerms
 from firstpage.types import Bools, Floats
 
 SURE = 1 - 1e-9  # an edge of more would ask for an endless step
@@ -135,7 +135,7 @@ class _State:
     parts   with their shares, which sum to 1
     """
 
-    def __init__(self, pool: Pool, parts: Sequence[tuple[float, Part]], scores: Floats) -> None:
+    def __init__(self, pool: Pool, parts: WeightedTerms, scores: Floats) -> None:
         self.pool, self.parts, self.scores = pool, parts, scores
         self.loss = self._look()
         self._edges: Floats | None = None

@@ -4,18 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.errors import DataError
 from firstpage.kernels import scoring as kernel
+from firstpage.kernels.measures.graded import top_sums
+from firstpage.measures.measure import SHORT, Measure, convention, rank_lists
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import Run, Scoring
 from firstpage.scorers.stumps import StumpsScoring
-from firstpage.solvers.boosting.query_measure import Judge
-from firstpage.types import Array, Bytes, Floats, Ints
+from firstpage.types import Array, Bools, Bytes, Floats, Ints
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
+
+
+DUST = 1e-12  # differences of a measure that are rounding
+
+
+class Judge:
+    """A measure on some documents of a truth, equal scores averaged over their orders.
+
+    rows      which documents the lists are made of; None: all
+    telling   queries whose order by label measures otherwise than its reverse; others say nothing
+    """
+
+    def __init__(self, measure: Measure, truth: Truth, rows: Ints | None = None) -> None:
+        self.measure, self.rows, self.queries = measure, rows, truth.queries
+        self.labels, self.offsets = truth.labels, truth.offsets
+        if rows is not None:
+            self.labels = truth.labels[rows]
+            self.offsets = np.searchsorted(rows, truth.offsets).astype(np.int64)
+        self._how = convention("default")
+        ideal = rank_lists(self.labels, self.labels, self.offsets, self.queries, self._how)
+        self.additive = measure.additive(ideal, self._how)
+        best, worst = self.of_lists(self.labels), self.of_lists(-self.labels)
+        self.telling: Bools = np.abs(best - worst) > DUST  # discounts of a file may rise
+        if measure.lower_is_better or best.max(initial=0.0) > 1 + DUST or worst.min(initial=0) < 0:
+            raise DataError(
+                f"boosting needs a measure from 0 to 1, higher is better; not {measure}."
+            )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __call__(self, scores: Floats) -> Floats:
+        """One number a query, from the scores of all documents."""
+        return self.of_lists(scores if self.rows is None else scores[self.rows])
+
+    def of_lists(self, scores: Floats) -> Floats:
+        """The same from the scores of the lists' documents."""
+        sums = self.additive
+        if sums is None or len(sums.discount) > SHORT:
+            lists = rank_lists(scores, self.labels, self.offsets, self.queries, self._how)
+            return self.measure.values(lists, self._how)
+        out, room = np.empty(len(self)), len(sums.discount)
+        top_sums(
+            scores, sums.gains, self.offsets, sums.discount, np.empty(room), np.empty(room), out
+        )
+        return out
+
 
 ROWS = 1 << 14  # binned at a time
 ALONE = 1 << 20  # bins to add up that are not worth a second thread
@@ -47,7 +99,7 @@ class Pool(Protocol):
         """What the judge says of each: signs x weak rankers x queries, in float32."""
         ...
 
-    def values(self, number: int, X: Any) -> Floats:
+    def values(self, number: int, X: Features) -> Floats:
         """A weak ranker on any documents."""
         ...
 
@@ -60,7 +112,7 @@ class Pool(Protocol):
         ...
 
 
-def column_of(X: Any, feature: int) -> Array:
+def column_of(X: Features, feature: int) -> Array:
     """One feature of all rows, dense."""
     if isinstance(X, np.ndarray):
         return X[:, feature]
@@ -72,7 +124,7 @@ class StumpPool:
     """All stumps of all features; constant features have none."""
 
     def __init__(
-        self, cuts: list[Floats], signs: tuple[int, ...], X: Any, threads: int | None,
+        self, cuts: list[Floats], signs: tuple[int, ...], X: Features, threads: int | None,
         room: Room = np.empty,
     ) -> None:  # fmt: skip
         self.signs, self.n_features = signs, int(X.shape[1])
@@ -150,7 +202,7 @@ class StumpPool:
         row = int(np.searchsorted(self.firsts, number, side="right")) - 1
         return row, number - int(self.firsts[row])
 
-    def values(self, number: int, X: Any) -> Floats:
+    def values(self, number: int, X: Features) -> Floats:
         column = column_of(X, int(self.feature[number]))
         # In float64: NumPy would round the threshold to a float32 column's type.
         above: Floats = (column.astype(np.float64) > self.thresholds[number]).astype(np.float64)
@@ -178,7 +230,11 @@ class FeaturePool:
     """Every feature that varies, from 0 at its least value to 1 at its greatest."""
 
     def __init__(
-        self, limits: tuple[Floats, Floats], signs: tuple[int, ...], X: Any, room: Room = np.empty
+        self,
+        limits: tuple[Floats, Floats],
+        signs: tuple[int, ...],
+        X: Features,
+        room: Room = np.empty,
     ) -> None:
         self.signs, self.n_features = signs, int(X.shape[1])
         low, high = limits
@@ -220,7 +276,7 @@ class FeaturePool:
                 out[s, h] = judge.of_lists(sign * values)
         return out
 
-    def values(self, number: int, X: Any) -> Floats:
+    def values(self, number: int, X: Features) -> Floats:
         return self._scaled(number, column_of(X, int(self.columns[number])))
 
     def add(self, number: int, step: float, scores: Floats) -> None:
@@ -238,13 +294,13 @@ class FeaturePool:
         return LinearScoring(weights)
 
 
-def limits(X: Any) -> tuple[Floats, Floats]:
+def limits(X: Features) -> tuple[Floats, Floats]:
     """The least and the greatest value of every feature; 0 without rows."""
     if not X.shape[0]:
         return np.zeros(X.shape[1]), np.zeros(X.shape[1])
     return _reduced(X, "min").astype(np.float64), _reduced(X, "max").astype(np.float64)
 
 
-def _reduced(X: Any, how: str) -> Array:
+def _reduced(X: Features, how: str) -> Array:
     found = getattr(X, how)(axis=0)
     return np.asarray(found if isinstance(found, np.ndarray) else found.toarray()).ravel()

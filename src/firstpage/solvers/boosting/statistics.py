@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -9,16 +10,20 @@ import numpy as np
 from firstpage.data.truth import Truth
 from firstpage.kernels.scoring import row_products
 from firstpage.losses.loss import Loss
-from firstpage.solvers.boosting.pools import Pool
-from firstpage.solvers.boosting.query_measure import Judge
+from firstpage.solvers.boosting.pools import Judge, Pool
 from firstpage.types import Array, Floats
 
 
-class Part(Protocol):
+class Term(Protocol):
     """What is not yet right, and how well each weak ranker would mend it."""
 
     name: ClassVar[str]
-    loss: float  # 1: nothing learnt; towards 0
+    loss: float  # 1: nothing learned; towards 0
+
+    @property
+    def nbytes(self) -> int:
+        """Of what it holds besides a few numbers per document."""
+        ...
 
     def look(self, scores: Floats) -> None:
         """Weigh pairs or queries by how the scores do on them."""
@@ -34,19 +39,23 @@ class Part(Protocol):
         """Sums from which the loss follows."""
         ...
 
-    def pull(self, pool: Pool, learnt: bool) -> Floats:
+    def pull(self, pool: Pool, learned: bool) -> Floats:
         """Edges before they are scaled, at the scores of the last tally.
 
-        learnt   whether any document of any shard has a score yet
+        learned   whether any document of any shard has a score yet
         """
         ...
 
     def loss_of(self, tally: Floats) -> float: ...
 
-    def scale_of(self, tally: Floats, learnt: bool) -> float: ...
+    def scale_of(self, tally: Floats, learned: bool) -> float: ...
 
 
-class PairPart:
+WeightedTerms = Sequence[tuple[float, Term]]
+"""The terms of a loss, with weights that sum to 1."""
+
+
+class PairTerm:
     """Pairs (u, v), u better than v, weighed by exp(F(v) - F(u)): RankBoost.
 
     The weights sum to 1 over all queries' pairs.  They factorise, so no pair is ever written down:
@@ -54,6 +63,7 @@ class PairPart:
     """
 
     name: ClassVar = "pair"
+    nbytes: ClassVar = 0
 
     def __init__(self, loss: Loss, truth: Truth, weights: Floats | None, shares: Floats) -> None:
         rows = len(truth.labels)
@@ -90,7 +100,7 @@ class PairPart:
         self._run()
         return np.array([float(self._shares @ self._values), self._pairs])
 
-    def pull(self, pool: Pool, learnt: bool) -> Floats:
+    def pull(self, pool: Pool, learned: bool) -> Floats:
         np.multiply(self._grad, self._each, out=self.potential)
         self.potential *= -1
         return self.edges(pool)
@@ -100,11 +110,11 @@ class PairPart:
         return float(tally[0] / tally[1]) if tally[1] > 0 else 0.0
 
     @staticmethod
-    def scale_of(tally: Floats, learnt: bool) -> float:
+    def scale_of(tally: Floats, learned: bool) -> float:
         return float(1 / tally[0]) if 0 < tally[0] < np.inf else 0.0
 
 
-class ListPart:
+class ListTerm:
     """Queries weighed by exp(-measure of the ensemble): AdaRank.
 
     What a weak ranker alone measures on a query never changes: it is written down once.
@@ -134,7 +144,7 @@ class ListPart:
             return
         values = self._judge(scores)
         self.loss = self.loss_of(self._sums(values))
-        if scores.any():  # all queries weigh alike until something is learnt
+        if scores.any():  # all queries weigh alike until something is learned
             self._weights = self._shares * np.exp(-values)
             self._weights /= self._weights.sum()
 
@@ -163,8 +173,8 @@ class ListPart:
         self._weights = self._shares * np.exp(-values)
         return self._sums(values)
 
-    def pull(self, pool: Pool, learnt: bool) -> Floats:
-        if not learnt:
+    def pull(self, pool: Pool, learned: bool) -> Floats:
+        if not learned:
             self._weights = self._shares
         return self._pulled(pool)
 
@@ -173,5 +183,5 @@ class ListPart:
         return 1.0 - float(tally[0] / tally[1]) if tally[1] > 0 else 0.0
 
     @staticmethod
-    def scale_of(tally: Floats, learnt: bool) -> float:
-        return float(1 / tally[2 if learnt else 1]) if tally[1] > 0 else 0.0
+    def scale_of(tally: Floats, learned: bool) -> float:
+        return float(1 / tally[2 if learned else 1]) if tally[1] > 0 else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -13,10 +13,13 @@ from firstpage.registry import PartError, Registry, number
 from firstpage.solvers.boosting.pools import FeaturePool, Pool, Room, StumpPool, limits
 from firstpage.types import Array, Floats, Ints
 
-SAMPLED = 200_000  # documents that quantiles are learnt from, at most
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features as Matrix
+
+SAMPLED = 200_000  # documents that quantiles are learned from, at most
 
 
-def thresholds_of(X: Any, weights: Floats, bins: int) -> list[Floats]:
+def thresholds_of(X: Matrix, weights: Floats, bins: int) -> list[Floats]:
     """For every feature its thresholds, rising; none where it is constant.
 
     Quantiles are those of the documents' weights, so that a document of weight 2 counts as two and
@@ -76,6 +79,12 @@ def midpoints(low: Floats, high: Floats) -> Floats:
 
 
 Signs = Literal["both", "plus"]
+Limits = tuple[Floats, Floats]
+"""The least and the greatest value of every feature."""
+Sample = Any
+"""Of a shard: rows, or limits."""
+Learned = Any
+"""From all shards: thresholds, or limits."""
 MOST_BINS = 256  # a bin is a byte
 
 
@@ -96,22 +105,22 @@ class Stumps:
             raise PartError(f"bins of Stumps are at most {MOST_BINS}; got {self.bins}.")
         _check_signs(self.signs)
 
-    def pool(self, X: Any, weights: Floats, threads: int | None = 1) -> Pool:
+    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> Pool:
         cuts = thresholds_of(X, weights, int(self.bins))
         return StumpPool(cuts, _signs(self.signs), X, threads)
 
     # --- over shards: what each says of its rows, what follows for all, and pools of that
 
-    def sample(self, X: Any, first: int, count: int) -> Any:
-        """The rows from which thresholds are learnt; these are numbered from `first` of `count`."""
+    def sample(self, X: Matrix, first: int, count: int) -> Matrix:
+        """The rows from which thresholds are learned; X is numbered from `first` of `count`."""
         step = stride(count)
         return X[-first % step :: step]
 
-    def learn(self, samples: list[Any]) -> list[Floats]:
+    def learn(self, samples: list[Matrix]) -> list[Floats]:
         rows = stacked_rows(samples)
         return thresholds_of(rows, np.ones(rows.shape[0]), int(self.bins))
 
-    def of(self, cuts: list[Floats], X: Any, threads: int | None, room: Room = np.empty) -> Pool:
+    def of(self, cuts: list[Floats], X: Matrix, threads: int | None, room: Room = np.empty) -> Pool:
         return StumpPool(cuts, _signs(self.signs), X, threads, room)
 
 
@@ -127,34 +136,53 @@ class Features:
     def __post_init__(self) -> None:
         _check_signs(self.signs)
 
-    def pool(self, X: Any, weights: Floats, threads: int | None = 1) -> Pool:
+    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> Pool:
         counted = weights > 0
         found = limits(X if counted.all() else X[counted])
         return FeaturePool(found, _signs(self.signs), X)  # too little work to share
 
-    def sample(self, X: Any, first: int, count: int) -> Any:
+    def sample(self, X: Matrix, first: int, count: int) -> Limits | None:
         """The least and greatest values; None where there are no rows."""
         return limits(X) if X.shape[0] else None
 
-    def learn(self, samples: list[Any]) -> tuple[Floats, Floats]:
+    def learn(self, samples: list[Limits | None]) -> Limits:
         known = [one for one in samples if one is not None]
         low = np.minimum.reduce([low for low, _ in known])
         return low, np.maximum.reduce([high for _, high in known])
 
-    def of(
-        self, found: tuple[Floats, Floats], X: Any, threads: int | None, room: Room = np.empty
-    ) -> Pool:
+    def of(self, found: Limits, X: Matrix, threads: int | None, room: Room = np.empty) -> Pool:
         return FeaturePool(found, _signs(self.signs), X, room)
+
+
+class Weak(Protocol):
+    """Weak rankers to be learned from features, in memory or over shards."""
+
+    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> Pool:
+        """Learn them from documents of these weights, and set them up on these."""
+        ...
+
+    def sample(self, X: Matrix, first: int, count: int) -> Sample:
+        """What a shard tells of its rows, numbered from `first` of `count` in all."""
+        ...
+
+    def learn(self, samples: list[Sample]) -> Learned:
+        """Learn them from the samples of all shards."""
+        ...
+
+    def of(self, learned: Learned, X: Matrix, threads: int | None, room: Room = np.empty) -> Pool:
+        """Set up on documents what was learned."""
+        ...
 
 
 WEAK: dict[str, Any] = {"stumps": Stumps, "features": Features}
 REGISTRY = Registry("weak ranker", WEAK)
 
 
-def weak(given: Any) -> Any:
+def weak(given: str | Weak) -> Weak:
     """Weak rankers from a text such as "stumps(bins=32)"; an object stays as it is."""
     if isinstance(given, str):
-        return REGISTRY.create(given)
+        created: Weak = REGISTRY.create(given)
+        return created
     if not hasattr(given, "pool"):
         raise PartError(
             f"weak must be a text such as 'stumps(bins=32)' or 'features'; got {given!r}."

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.registry import number
-from firstpage.solvers.cutting_plane.planes import OLD, check_penalty
-from firstpage.solvers.objective import Objective
+from firstpage.solvers.cutting_plane.one_slack import OLD, check_penalty
+from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.score_space import relative_gap
-from firstpage.solvers.watch import Found, Watch, never
+from firstpage.solvers.solver import NOTHING, Resume, SolverResult, Watch, never
 from firstpage.types import Array, Floats, Ints
 
 
@@ -31,12 +31,17 @@ class NSlack:
     linear: ClassVar[bool] = True
     path: ClassVar[bool] = False
     batch: ClassVar[int] = 1
+    resumable: ClassVar[bool] = False
+    rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "tol", above=0)
         number(self, "max_iter", 1, whole=True)
 
-    def minimize(self, objective: Objective, start: Floats, watch: Watch = never) -> Found:
+    def minimize(
+        self, objective: BlockObjective, start: Floats, watch: Watch = never,
+        resume: Resume = NOTHING,
+    ) -> SolverResult:  # fmt: skip
         check_penalty(objective)
         queries = len(objective.bounds)
         sets = _Sets(objective.size, queries)
@@ -61,10 +66,12 @@ class NSlack:
         gap = relative_gap(best + objective.unsure(), below)
         reason = "stopped early" if stopped else f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
-        return Found(kept, best, iteration, reason, converged and not stopped, exhausted, gap)
+        return SolverResult(
+            kept, best, iteration, reason, converged and not stopped, exhausted, gap
+        )
 
 
-def _each(objective: Objective, params: Floats) -> tuple[Floats, Array]:
+def _each(objective: BlockObjective, params: Floats) -> tuple[Floats, Array]:
     """The share of every query in the mean loss, and its slope."""
     count = len(objective.bounds)
     losses, slopes = np.empty(count), np.empty((count, objective.size))

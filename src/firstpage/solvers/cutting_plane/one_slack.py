@@ -4,16 +4,128 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from firstpage.errors import DataError
 from firstpage.registry import number
-from firstpage.solvers.cutting_plane.planes import Planes, check_penalty
-from firstpage.solvers.objective import Objective
-from firstpage.solvers.score_space import Line, Point, Space, relative_gap
-from firstpage.solvers.watch import Found, Keep, Watch, never
-from firstpage.types import Floats
+from firstpage.solvers.score_space import Line, P, Point, ScoredObjective, Space, relative_gap
+from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, State, Watch, never
+from firstpage.types import Floats, Ints
+
+DEEP = -1e6  # below the highest plane, in units of the slopes
+OLD = 40  # solutions in which a plane took no part, after which it is let go
+
+
+def check_penalty(objective: Objective) -> None:
+    """Without a penalty the model under planes has no least point."""
+    if objective.l2 <= 0:
+        raise DataError("cutting planes need a penalty: C must be finite, or l2 above 0.")
+
+
+class Planes:
+    """loss(w) >= slopes[t] @ w + heights[t] for all t; the first plane says that losses are >= 0.
+
+    Planes do not depend on the penalty: those of one C serve the next.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.slopes = np.zeros((1, size))
+        self.heights = np.zeros(1)
+        self._gram = np.zeros((1, 1))
+        self._age = np.zeros(1, np.int64)
+
+    @classmethod
+    def of(cls, slopes: Floats, heights: Floats) -> Planes:
+        """Planes that were kept."""
+        found = cls(slopes.shape[1])
+        found.slopes, found.heights = slopes, heights
+        found._gram = slopes @ slopes.T
+        found._age = np.zeros(len(heights), np.int64)
+        return found
+
+    def __len__(self) -> int:
+        return len(self.heights)
+
+    def add(self, slope: Floats, height: float) -> None:
+        beside = self.slopes @ slope
+        size = len(self)
+        gram = np.empty((size + 1, size + 1))
+        gram[:size, :size] = self._gram
+        gram[size, :size] = gram[:size, size] = beside
+        gram[size, size] = slope @ slope
+        self._gram = gram
+        self.slopes = np.vstack([self.slopes, slope])
+        self.heights = np.append(self.heights, height)
+        self._age = np.append(self._age, 0)
+
+    def least(self, l2: float) -> tuple[Floats, float]:
+        """Parameters that minimise l2 / 2 * |w|^2 + the highest plane; and a bound below that.
+
+        The dual: shares of the planes, at least 0 and 1 together.  Whatever shares the quadratic
+        program returns, they give a true bound.
+        """
+        shares = self._shares(l2)
+        params: Floats = -(shares @ self.slopes) / l2
+        below = float(shares @ self.heights) - l2 / 2 * float(params @ params)
+        self._forget(shares)
+        return params, below
+
+    def _shares(self, l2: float) -> Floats:
+        """The multipliers of: minimise l2 / 2 * |w|^2 + top, where top is above all planes.
+
+        The program itself, and not its dual, is solved: with a large C the dual's linear part would
+        drown in rounding.  Parameters are in units in which they and the planes are about 1.
+        """
+        if len(self) == 1:
+            return np.ones(1)
+        import piqp
+
+        steep = float(np.sqrt(np.diag(self._gram).max())) or 1.0
+        high = float(np.abs(self.heights).max()) or 1.0
+        unit = min(high / steep, steep / l2)
+        scale = max(l2 * unit**2, steep * unit, 1e-300)
+        # Where planes lie to each other is all that counts; those far below take no part.
+        heights = (self.heights - self.heights.max()) / scale
+        part = np.flatnonzero(heights > DEEP)
+        slopes = self._spanned(part)
+        count, size = slopes.shape
+        solver = piqp.DenseSolver()
+        solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
+        solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-10
+        P = np.zeros((size + 1, size + 1), order="F")
+        P[range(size), range(size)] = l2 * unit**2 / scale
+        c = np.zeros(size + 1)
+        c[size] = 1.0
+        G = np.empty((count, size + 1), order="F")
+        G[:, :size] = slopes * (unit / scale)
+        G[:, size] = -1.0
+        solver.setup(P=P, c=c, G=G, h_u=-heights[part])
+        solver.solve()
+        shares = np.zeros(len(self))
+        shares[part] = np.maximum(np.nan_to_num(solver.result.z_u), 0.0)
+        total = float(shares.sum())
+        if total == 0:
+            shares[part], total = 1.0, float(count)
+        return shares / total
+
+    def _spanned(self, part: Ints) -> Floats:
+        """Slopes, in as few coordinates as they span: planes are fewer than many features."""
+        slopes = self.slopes[part]
+        if slopes.shape[1] <= len(part):
+            return slopes
+        corner: Floats = np.asarray(np.linalg.qr(slopes.T, mode="r"), np.float64)
+        return corner.T
+
+    def _forget(self, shares: Floats) -> None:
+        self._age = np.where(shares > 1e-9, 0, self._age + 1)
+        keep = self._age < OLD
+        keep[0] = keep[-1] = True
+        if not keep.all():
+            self.slopes, self.heights = self.slopes[keep], self.heights[keep]
+            self._gram, self._age = self._gram[np.ix_(keep, keep)], self._age[keep]
+
 
 AHEAD = 0.05  # of the way from the best point to the model's least, where a plane touches too
 LOOKS = 10  # of a line search at most
@@ -41,26 +153,26 @@ class CuttingPlane:
     needs: ClassVar[tuple[str, ...]] = ("convex",)
     linear: ClassVar[bool] = True
     path: ClassVar[bool] = False
-    keeps: ClassVar[bool] = True  # whether it tells more than its parameters, to go on from
     batch: ClassVar[None] = None
+    resumable: ClassVar[bool] = True
+    rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "tol", above=0)
         number(self, "max_iter", 1, whole=True)
 
     def minimize(
-        self, objective: Objective, start: Floats, watch: Watch = never, memory: Any = None,
-        keep: Keep | None = None,
-    ) -> Found:  # fmt: skip
-        """memory: planes of another penalty, which hold here too, and the best point; or what was
-        kept of this fit."""
+        self, objective: ScoredObjective[P], start: Floats, watch: Watch = never,
+        resume: Resume = NOTHING,
+    ) -> SolverResult:  # fmt: skip
+        """resume.memory: planes of another penalty, which hold here too, and the best point."""
         check_penalty(objective)
-        space: Space = objective.space()
+        space = objective.space()
         planes = Planes(objective.size)
-        if isinstance(memory, dict):
-            planes, start = Planes.of(memory["slopes"], memory["heights"]), memory["params"]
-        elif memory is not None:
-            planes, start = memory
+        if (state := resume.state) is not None:
+            planes, start = Planes.of(state["slopes"], state["heights"]), state["params"]
+        elif resume.memory is not None:
+            planes, start = resume.memory
         nothing = np.zeros(objective.size)
         origin = best = space.at(nothing)
         steep = _cut(planes, space, best)
@@ -76,8 +188,8 @@ class CuttingPlane:
             before, least = (best.value, below), line.end
             below = max(below, bound)
             best = _search(line, space.l2)
-            if keep is not None:
-                keep(partial(_state, planes, best))
+            if resume.report is not None:
+                resume.report(partial(_state, planes, best))
             stopped = watch(iteration, best.value, best.params)
             if stopped or self._done(best.value, below, origin.value):
                 break
@@ -95,9 +207,9 @@ class CuttingPlane:
         return near or gap <= 1e-9 * origin
 
     def _found(
-        self, space: Space, best: Point, below: float, iteration: int, stopped: bool,
+        self, space: Space[P], best: P, below: float, iteration: int, stopped: bool,
         planes: Planes,
-    ) -> Found:  # fmt: skip
+    ) -> SolverResult:  # fmt: skip
         """The best point looked at once more, by its own scores."""
         last = space.at(best.params)
         value = last.value + space.unsure()
@@ -105,25 +217,25 @@ class CuttingPlane:
         converged = last.value - below <= 1.1 * self.tol * last.value or value <= 0.0
         reason = f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
-        return Found(
+        return SolverResult(
             best.params, last.value, iteration, "stopped early" if stopped else reason,
             converged and not stopped, exhausted, gap, memory=(planes, best.params),
             l2=space.l2,
         )  # fmt: skip
 
 
-def _state(planes: Planes, best: Point) -> dict[str, Any]:
+def _state(planes: Planes, best: Point) -> State:
     return {"params": best.params, "slopes": planes.slopes, "heights": planes.heights}
 
 
-def _cut(planes: Planes, space: Space, point: Point) -> float:
+def _cut(planes: Planes, space: Space[P], point: P) -> float:
     """The plane that touches the loss at a point; how steep it is."""
     slope, loss = space.plane(point)
     planes.add(slope, loss - float(slope @ point.params))
     return float(np.linalg.norm(slope))
 
 
-def _search(line: Line, l2: float) -> Point:
+def _search(line: Line[P], l2: float) -> P:
     """The best point on a line from the best so far through the model's least.
 
     The slope along the line only rises: it is driven to about 0 by false position.

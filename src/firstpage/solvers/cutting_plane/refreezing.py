@@ -8,13 +8,21 @@ round lowers the objective (the concave-convex procedure).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from firstpage.solvers.objective import Objective
-from firstpage.solvers.score_space import found_at
-from firstpage.solvers.watch import Found, Keep, Watch, never
+from firstpage.solvers.score_space import P, ScoredObjective, result_at
+from firstpage.solvers.solver import (
+    NOTHING,
+    AnySolver,
+    Objective,
+    Resume,
+    SolverResult,
+    State,
+    Watch,
+    never,
+)
 from firstpage.types import Floats
 
 FALL = 1e-3  # share of the objective that a round must take off to be followed by another
@@ -29,39 +37,39 @@ class Rounds:
     freezes  whether the true ranking is chosen anew before each round; if not, one is enough
     """
 
-    solver: Any
+    solver: AnySolver
     count: int = 5
     freezes: bool = True
     path: ClassVar[bool] = False
+    rates: ClassVar[tuple[float, ...]] = ()
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return tuple(self.solver.needs)
+        return self.solver.needs
 
     @property
     def linear(self) -> bool:
-        return bool(self.solver.linear)
+        return self.solver.linear
 
     @property
-    def batch(self) -> Any:
+    def batch(self) -> int | None:
         return self.solver.batch
 
     @property
     def tol(self) -> float:
-        return float(self.solver.tol)
+        return self.solver.tol
 
     @property
-    def keeps(self) -> bool:
-        return bool(getattr(self.solver, "keeps", False))
+    def resumable(self) -> bool:
+        return self.solver.resumable
 
     def minimize(
-        self, objective: Objective, start: Floats, watch: Watch = never, memory: Any = None,
-        keep: Keep | None = None,
-    ) -> Found:  # fmt: skip
-        """memory: what was kept of this fit."""
+        self, objective: ScoredObjective[P], start: Floats, watch: Watch = never,
+        resume: Resume = NOTHING,
+    ) -> SolverResult:  # fmt: skip
         params, done, before = start, 0, np.inf
-        if memory is not None:
-            params, before = memory["frozen"], memory["before"] or np.inf
+        if (state := resume.state) is not None:
+            params, before = state["frozen"], state["before"] or np.inf
         space = objective.space() if self.freezes else None
         for _ in range(self.count if self.freezes else 1):
             if space is not None:
@@ -70,10 +78,10 @@ class Rounds:
             def count_on(iteration: int, value: float, params: Floats, done: int = done) -> bool:
                 return watch(done + iteration, value, params)
 
-            found: Found = self.solver.minimize(
-                objective, params, count_on, **self._more(params, before, memory, keep)
+            found = self.solver.minimize(
+                objective, params, count_on, self._resume(params, before, state, resume)
             )
-            memory = None
+            state = None
             done += found.iterations
             params = found.params
             if found.reason == "stopped early" or before - found.value <= FALL * abs(found.value):
@@ -82,18 +90,16 @@ class Rounds:
         found = replace(found, iterations=done, memory=None)
         if not _degenerate(objective, found):
             return found
-        found = found_at(found, objective, self._hardly(objective, start))
+        found = result_at(found, objective, self._hardly(objective, start))
         return replace(found, degenerate=True)
 
-    def _more(
-        self, frozen: Floats, before: float, memory: Any, keep: Keep | None
-    ) -> dict[str, Any]:
-        """What the solver is to go on from, and where it is to tell how it stands."""
-        more: dict[str, Any] = {} if memory is None else {"memory": memory}
-        if keep is not None and self.keeps:
-            mine = {"frozen": frozen, "before": before if np.isfinite(before) else None}
-            more["keep"] = lambda inner: keep(lambda: {**inner(), **mine})
-        return more
+    def _resume(self, frozen: Floats, before: float, state: State | None, resume: Resume) -> Resume:
+        """Return what the solver goes on from, and where it reports how it stands."""
+        report = resume.report
+        if report is None or not self.resumable:
+            return Resume(state=state)
+        mine = {"frozen": frozen, "before": before if np.isfinite(before) else None}
+        return Resume(state=state, report=lambda inner: report(lambda: {**inner(), **mine}))
 
     def _hardly(self, objective: Objective, way: Floats) -> Floats:
         """So far along a way from 0 that the objective is as good to within the tolerance.
@@ -107,7 +113,7 @@ class Rounds:
         return step
 
 
-def _degenerate(objective: Objective, found: Found) -> bool:
+def _degenerate(objective: Objective, found: SolverResult) -> bool:
     """Whether 0 is as good: then the direction of the parameters is rounding.
 
     A small C brings the optimum near 0 as well, but along a slope: there the parameters are as

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from firstpage.errors import DataError, need
+from firstpage.types import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @cache
-def torch() -> Any:
+def torch() -> ModuleType:
     try:
-        import torch
+        return import_module("torch")
     except ImportError as error:
         raise need("torch", "torch", "fitting on a device") from error
-    return torch
 
 
-def on(device: str, array: Any) -> Any:
+def on(device: str, array: Array) -> Tensor:
     """An array as a tensor of the device, which may be written to."""
     return checked(device, lambda: torch().tensor(array, device=device))
 
 
-def checked(device: str, make: Any) -> Any:
+def checked(device: str, make: Callable[[], Tensor]) -> Tensor:
     """What PyTorch says of a device that it has not got, in a line."""
     try:
         return make()

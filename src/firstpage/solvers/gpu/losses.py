@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from firstpage.losses.loss import ShortLists, Term
 from firstpage.solvers.gpu.libraries import on, torch
-from firstpage.types import Ints
+from firstpage.types import Array, Bools, Ints
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CHUNK = 4096  # queries whose subsets are looked at together
 
@@ -20,26 +23,22 @@ class DeviceLosses:
     def __init__(self, terms: Sequence[Term], offsets: Ints, order: Ints, device: str) -> None:
         self.offsets = offsets
         self._ends = on(device, offsets)
-        self._parts = [
-            ShortOnDevice(t, offsets, order, device)
-            if t.lists is not None
-            else TermOnDevice(t, offsets, order, device)
-            for t in terms
-        ]
+        self._terms: list[ShortOnDevice | TermOnDevice] = []
+        self.only: TermOnDevice | None = None  # where there is no other: part of a whole pass
+        for term in terms:
+            if term.lists is not None:
+                self._terms.append(ShortOnDevice(term, offsets, order, device))
+                continue
+            own = TermOnDevice(term, offsets, order, device)
+            self._terms.append(own)
+            if len(terms) == 1 and own.share == 1.0 and own.less is None:
+                self.only = own
 
-    @property
-    def only(self) -> TermOnDevice | None:
-        """The one term, where there is no other: it can be part of a whole pass."""
-        first = self._parts[0]
-        if len(self._parts) > 1 or not isinstance(first, TermOnDevice):
-            return None
-        return first if first.share == 1.0 and first.less is None else None
-
-    def run(self, lo: int, hi: int, scores: Any) -> tuple[Any, Any]:
+    def run(self, lo: int, hi: int, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Values of the queries lo:hi in float64, and slopes by their scores, in float32."""
         values = torch().zeros(hi - lo, dtype=torch().float64, device=scores.device)
         grad = torch().zeros_like(scores)
-        for part in self._parts:
+        for part in self._terms:
             own, slope = part.run(lo, hi, scores, self._ends)
             if part.less is not None:
                 own = own - part.less[lo:hi]
@@ -68,7 +67,7 @@ class TermOnDevice:
         self.counts = on(device, counts)
         self.factor = on(device, term.factor.astype(np.float32))
 
-    def run(self, lo: int, hi: int, scores: Any, ends: Any) -> tuple[Any, Any]:
+    def run(self, lo: int, hi: int, scores: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
         from firstpage.solvers.gpu.list_kernels import each_query
 
         t = torch()
@@ -82,7 +81,7 @@ class TermOnDevice:
         return values, grad
 
 
-def _reached(better: Any, offsets: Ints) -> Any:
+def _reached(better: Bools, offsets: Ints) -> Array:
     """How many documents from the first one on, to the last of these."""
     place = np.arange(1, len(better) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
     found = np.zeros(len(offsets) - 1, np.int32)
@@ -109,7 +108,9 @@ class ShortOnDevice:
         place[order] = np.arange(len(order))
         self._groups = [self._group(term.lists, m, offsets, place) for m in _lengths(term.lists)]
 
-    def _group(self, lists: ShortLists, m: int, offsets: Ints, place: Ints) -> Any:
+    def _group(
+        self, lists: ShortLists, m: int, offsets: Ints, place: Ints
+    ) -> tuple[Ints, list[Tensor]]:
         """The queries of one length: which, their rows, chances of subsets."""
         which = np.flatnonzero(np.diff(lists.firsts) == m)
         docs = lists.docs[lists.firsts[which][:, None] + np.arange(m)]
@@ -124,7 +125,7 @@ class ShortOnDevice:
         given = (rows, inside, tables, number[lists.table[which]])
         return which, [on(self.device, each) for each in given]
 
-    def run(self, lo: int, hi: int, scores: Any, ends: Any) -> tuple[Any, Any]:
+    def run(self, lo: int, hi: int, scores: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
         t = torch()
         values = t.zeros(hi - lo, dtype=t.float64, device=scores.device)
         grad = t.zeros_like(scores)
@@ -142,7 +143,9 @@ class ShortOnDevice:
                 )
         return values, grad
 
-    def _some(self, scores: Any, rows: Any, inside: Any, reach: Any) -> tuple[Any, Any]:
+    def _some(
+        self, scores: Tensor, rows: Tensor, inside: Tensor, reach: Tensor
+    ) -> tuple[Tensor, Tensor]:
         t = torch()
         s = scores[rows].to(t.float64)
         top = s.max(dim=1, keepdim=True).values

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.scorers.linear import LinearFitting
-from firstpage.scorers.mlp import MLPFitting
 from firstpage.solvers.gpu.libraries import checked, has_kernels, on, torch
 from firstpage.solvers.gpu.losses import DeviceLosses
-from firstpage.solvers.objective import Objective, whole_queries
+from firstpage.solvers.objective import BlockObjective, whole_queries
+from firstpage.solvers.solver import Objective
 from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from firstpage.data.dataset import Features
 
 NOISE = 1e-7  # of an objective from float32
 ROWS = 1 << 18  # uploaded, or sent through a network, at once
@@ -21,55 +25,47 @@ NUMBERS = 32 * 160  # that a program holds of the features at once
 PROGRAMS = 4  # a multiprocessor, so that what they read twice stays in the cache
 
 
-def device_objective(host: Objective, truth: Truth, device: str) -> Any:
+def device_objective(host: BlockObjective, truth: Truth, device: str) -> Objective:
     """The same objective on a device, where its loss can be computed there; else the host's.
 
     host  set up on the same data; it keeps what is not done on the device
     """
     fitting = host.scorer
     if not has_kernels(device) or (terms := host.target.terms()) is None:
-        return HostLoss(host, device) if isinstance(fitting, LinearFitting) else host
+        return HostLoss(host, device) if fitting.parallel else host
     order = truth.by_label[0]
     losses = DeviceLosses(terms, truth.offsets, order, device)
-    if isinstance(fitting, MLPFitting):
-        return NetworkObjective(host, losses, order)
-    assert isinstance(fitting, LinearFitting)
-    return LinearObjective(host, losses, order, device)
+    if fitting.parallel:
+        return LinearObjective(host, losses, order, device)
+    return NetworkObjective(host, losses, order)
 
 
 class _OnDevice:
     """What all share: the shape that solvers look at."""
 
-    def __init__(self, host: Objective, device: str) -> None:
+    def __init__(self, host: BlockObjective, device: str) -> None:
         self.host, self.device = host, device
         self.l2, self.shares, self.bounds = host.l2, host.shares, host.bounds
-        self.scorer, self.size = _Noisy(host.scorer), host.size
+        self.size, self.noise = host.size, max(NOISE, host.noise)
         self._shares = on(device, host.shares)
 
     def conditioner(self) -> Floats | None:
         return self.host.conditioner()
 
-    def _with_penalty(self, value: float, slope: Any, params: Floats) -> tuple[float, Floats]:
+    def score_range(self, params: Floats) -> tuple[float, float]:
+        return self.host.score_range(params)
+
+    def _with_penalty(self, value: float, slope: Tensor, params: Floats) -> tuple[float, Floats]:
         found: Floats = slope.double().cpu().numpy()
         return value + self.l2 / 2 * float(params @ params), found + self.l2 * params
-
-
-class _Noisy:
-    """A scorer whose objective is known to the precision of the device's numbers."""
-
-    def __init__(self, fitting: Any) -> None:
-        self._fitting, self.noise = fitting, max(NOISE, fitting.noise)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._fitting, name)
 
 
 class HostLoss(_OnDevice):
     """Features on the device, the loss on the host: for losses and devices without kernels."""
 
-    def __init__(self, host: Objective, device: str) -> None:
+    def __init__(self, host: BlockObjective, device: str) -> None:
         super().__init__(host, device)
-        X = host.scorer.X  # type: ignore[attr-defined]
+        X = host.scorer.X
         self._X = uploaded(X, np.arange(X.shape[0]), device)
         rows, queries = X.shape[0], len(host.shares)
         self._scores, self._grad, self._values = np.empty(rows), np.empty(rows), np.empty(queries)
@@ -88,11 +84,13 @@ class HostLoss(_OnDevice):
 class LinearObjective(_OnDevice):
     """Linear scores: features are read about once a pass."""
 
-    def __init__(self, host: Objective, losses: DeviceLosses, order: Ints, device: str) -> None:
+    def __init__(
+        self, host: BlockObjective, losses: DeviceLosses, order: Ints, device: str
+    ) -> None:
         super().__init__(host, device)
         t = torch()
         self._losses = losses
-        self._X = uploaded(host.scorer.X, order, device)  # type: ignore[attr-defined]
+        self._X = uploaded(host.scorer.X, order, device)
         rows, queries = self._X.shape[0], len(host.shares)
         self._offsets = on(device, host.offsets)
         self._each = on(device, np.repeat(host.shares, np.diff(host.offsets)).astype(np.float32))
@@ -115,7 +113,7 @@ class LinearObjective(_OnDevice):
         value = float(self._values @ self._shares)
         return self._with_penalty(value, self._slopes.double().sum(dim=0), params)
 
-    def _pass(self, w: Any) -> None:
+    def _pass(self, w: Tensor) -> None:
         """Scores, losses, slopes; all on the device, and nothing waits for it."""
         from firstpage.solvers.gpu.linear_kernels import whole_pass
 
@@ -135,7 +133,7 @@ class LinearObjective(_OnDevice):
 class NetworkObjective(_OnDevice):
     """A network with one hidden layer: its layers by PyTorch, its loss by our kernels."""
 
-    def __init__(self, host: Objective, losses: DeviceLosses, order: Ints) -> None:
+    def __init__(self, host: BlockObjective, losses: DeviceLosses, order: Ints) -> None:
         fitting: Any = host.scorer
         super().__init__(host, fitting.device)
         self._losses, self._fitting = losses, fitting
@@ -160,7 +158,7 @@ class NetworkObjective(_OnDevice):
         times = len(self.bounds)
         return self._with_penalty(value * times, slope * times, params)
 
-    def _some(self, lo: int, hi: int, flat: Any) -> tuple[float, Any]:
+    def _some(self, lo: int, hi: int, flat: Tensor) -> tuple[float, Tensor]:
         from firstpage.scorers.mlp import layers
 
         t = torch()
@@ -175,7 +173,7 @@ class NetworkObjective(_OnDevice):
         return float(values @ self._shares[lo:hi]), slope
 
 
-def uploaded(X: Any, order: Ints, device: str) -> Any:
+def uploaded(X: Features, order: Ints, device: str) -> Tensor:
     """Features in another order of rows, in float32; in parts, so that no second copy is made."""
     t = torch()
     out = checked(device, lambda: t.empty(X.shape, dtype=t.float32, device=device))

@@ -1,4 +1,4 @@
-"""Boosting over shards: scores stay in the parts, which replay what was chosen."""
+"""Boosting over shards: scores stay in the shards, which replay what was chosen."""
 
 from __future__ import annotations
 
@@ -6,52 +6,50 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firstpage.engine.engine import Parts
+from firstpage.engine.engine import ShardJob
 from firstpage.solvers.boosting.boosting import DUST, step_of
 from firstpage.solvers.boosting.pools import Pool
-from firstpage.solvers.boosting.statistics import Part
-from firstpage.solvers.sharded.shard_objective import Held
+from firstpage.solvers.boosting.statistics import Term, WeightedTerms
+from firstpage.solvers.sharded.objective import Held
 from firstpage.types import Floats
 
 Chosen = tuple[tuple[int, float], ...]
-ROW = 80  # bytes a document that a part holds, about
+ROW = 80  # bytes per document that a shard holds, about
 
 
-class BoostPart:
+class BoostingShard:
     """A shard's documents, their scores, and what is not yet right with them."""
 
-    def __init__(self, pool: Pool, parts: Sequence[Part], start: Floats, held: Held) -> None:
-        self._pool, self._parts, self._start, self._held = pool, parts, start, held
+    def __init__(self, pool: Pool, terms: Sequence[Term], start: Floats, held: Held) -> None:
+        self._pool, self._terms, self._start, self._held = pool, terms, start, held
         self._chosen: Chosen = ()
         self._scores = start.copy()
         self._looked: tuple[Chosen, Chosen] | None = None
-        self._tallies: list[Floats] = []
 
     @property
     def nbytes(self) -> int:
-        tables = sum(getattr(part, "nbytes", 0) for part in self._parts)
-        return ROW * len(self._scores) + tables
+        return ROW * len(self._scores) + sum(term.nbytes for term in self._terms)
 
     def release(self) -> None:
         self._held.release()
 
-    def tally(self, chosen: Chosen, trial: Chosen) -> tuple[list[Floats], bool]:
+    def tally(self, chosen: Chosen, trial: Chosen) -> tuple[tuple[Floats, ...], int]:
         """Sums for the loss after what was chosen, and one more step that is only tried; and
-        whether any document has a score."""
+        how many documents have a score."""
         self._replay(chosen)
         scores = self._scores
         for number, step in trial:
             scores = scores.copy()
             self._pool.add(number, step, scores)
-        self._tallies = [part.tally(scores) for part in self._parts]
+        tallies = tuple(term.tally(scores) for term in self._terms)
         self._looked = chosen, trial
-        return self._tallies, bool(scores.any())
+        return tallies, int(np.count_nonzero(scores))
 
-    def edges(self, chosen: Chosen, learnt: bool) -> list[Floats]:
-        """Before they are scaled, a table a part of the loss."""
+    def edges(self, chosen: Chosen, learned: bool) -> tuple[Floats, ...]:
+        """Return a table of edges before they are scaled, per term of the loss."""
         if self._looked is None or (*self._looked[0], *self._looked[1]) != chosen:
             self.tally(chosen, ())
-        return [part.pull(self._pool, learnt).copy() for part in self._parts]
+        return tuple(term.pull(self._pool, learned).copy() for term in self._terms)
 
     def _replay(self, chosen: Chosen) -> None:
         done = len(self._chosen)
@@ -62,53 +60,45 @@ class BoostPart:
         self._chosen = chosen
 
 
-class SpreadState:
+class ShardedState:
     """Where boosting over shards stands: the list of what was chosen is all there is to know.
 
     pool     of no documents, for what weak rankers are
-    kinds    the parts of the loss with their shares, of no documents either: they know how sums
+    kinds    the terms of the loss with their weights, of no documents either: they know how sums
              become losses and edges
     """
 
     def __init__(
-        self, parts: Parts, pool: Pool, kinds: Sequence[tuple[float, Part]],
+        self, job: ShardJob[BoostingShard], pool: Pool, kinds: WeightedTerms,
         chosen: Chosen = (),
     ) -> None:  # fmt: skip
-        self._parts, self.pool, self._kinds = parts, pool, kinds
+        self._job, self.pool, self._kinds = job, pool, kinds
         self._chosen = chosen
-        self.loss, self._tallies, self._learnt = self._look(())
+        self.loss, self._tallies, self._learned = self._look(())
         self._edges: Floats | None = None
 
-    def _look(self, trial: Chosen) -> tuple[float, list[Floats], bool]:
-        tallies = [np.zeros(1)] * len(self._kinds)
-        learnt = False
-        for found, any_ in self._parts.each("tally", self._chosen, trial):
-            tallies = [a + b for a, b in zip(tallies, found, strict=True)]
-            learnt = learnt or any_
+    def _look(self, trial: Chosen) -> tuple[float, tuple[Floats, ...], bool]:
+        tallies, scored = self._job.sum(BoostingShard.tally, self._chosen, trial)
         loss = 0.0
         for (share, kind), tally in zip(self._kinds, tallies, strict=True):
             loss += share * kind.loss_of(tally)
-        return loss, tallies, learnt
+        return loss, tallies, scored > 0
 
     def edges(self) -> Floats:
         if self._edges is None:
-            size = len(self.pool.signs), self.pool.count
-            sums = [np.zeros(size) for _ in self._kinds]
-            for found in self._parts.each("edges", self._chosen, self._learnt):
-                for total, one in zip(sums, found, strict=True):
-                    total += one
-            self._edges = np.zeros(size)
+            sums = self._job.sum(BoostingShard.edges, self._chosen, self._learned)
+            self._edges = np.zeros((len(self.pool.signs), self.pool.count))
             for (share, kind), tally, total in zip(self._kinds, self._tallies, sums, strict=True):
-                self._edges += share * total * kind.scale_of(tally, self._learnt)
+                self._edges += share * total * kind.scale_of(tally, self._learned)
         return self._edges.copy()
 
     def take(self, number: int, edge: float, halvings: int | None) -> float:
         step = step_of(edge)
         for _ in range(1 + (halvings or 0)):
-            loss, tallies, learnt = self._look(((number, step),))
+            loss, tallies, learned = self._look(((number, step),))
             if halvings is None or loss < self.loss - DUST:
                 self._chosen = (*self._chosen, (number, step))
-                self.loss, self._tallies, self._learnt = loss, tallies, learnt
+                self.loss, self._tallies, self._learned = loss, tallies, learned
                 self._edges = None
                 return step
             step /= 2

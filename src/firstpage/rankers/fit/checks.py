@@ -1,0 +1,167 @@
+"""Checks of labels, features and validation data; they need no scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.groups import group_rows
+from firstpage.data.ids import Ids
+from firstpage.data.joins import partners
+from firstpage.data.shards.shards import Shards
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.kernels.scoring import zero_sum
+from firstpage.types import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
+
+CHUNK = 1 << 10  # documents compared at a time
+EXACT = 2**53  # whole numbers beyond it are no longer distinguished
+SAME = (
+    "the validation data are the training data: iterations and parameters that they choose, and "
+    "the score on them, are overfitted."
+)
+
+
+def labels_of(y: object, rows: int) -> Floats:
+    """One finite number a document."""
+    given = np.asarray(y)
+    if given.dtype.kind in "cmM":
+        raise DataError(f"Unknown label type: labels must be real numbers, not {given.dtype}.")
+    if given.dtype.kind in "iu" and given.size and int(np.abs(given.astype(object)).max()) > EXACT:
+        raise DataError(f"labels beyond 2^53 cannot be told apart; the greatest is {given.max()}.")
+    try:
+        labels = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"Unknown label type: labels must be numbers ({error}).") from error
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        text = "A column-vector y was passed when a 1d array was expected"
+        warnings.warn(text, DataConversionWarning, stacklevel=4)
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise DataError(f"y should be a 1d array, one label a document; got {labels.shape}.")
+    if len(labels) != rows:
+        raise DataError(f"there are {len(labels)} labels for {rows} documents.")
+    if not np.isfinite(labels).all():
+        row = int(np.argmin(np.isfinite(labels)))
+        raise DataError(f"the label of row {row} is {labels[row]} (NaN or inf); it must be finite.")
+    return labels
+
+
+def grouped(
+    X: Features, y: Floats, qid: Iterable[object] | None, names: tuple[str, ...] | None
+) -> Dataset:
+    """Rows brought together by query; their former numbers are kept in `row_order`."""
+    rows = X.shape[0]
+    if qid is None:
+        offsets = np.array([0, rows], np.int64)
+        return Dataset(X, y, offsets, Ids.of(["1"]), None, names, "X")
+    queries, offsets, order = group_rows(qid, rows)
+    if order is not None:
+        X, y = X[order], y[order]
+    return Dataset(X, y, offsets, queries, None, names, "X", order)
+
+
+def check_has_features(data: Dataset | Shards) -> None:
+    """Refuse training data without features.
+
+    The middle of the line is scikit-learn's own, which its checks of estimators look for.
+    """
+    if not data.n_features:
+        raise DataError(
+            f"{data.source} has no features to learn from: 0 feature(s) (shape=({data.n_docs}, 0)) "
+            "while a minimum of 1 is required. Give every document at least one feature."
+        )
+
+
+def check_finite(data: Dataset) -> None:
+    """Refuse missing and infinite features, and say where they are."""
+    if isinstance(data.X, np.ndarray):
+        if not data.X.size or zero_sum(data.X.reshape(-1)) == 0.0:
+            return
+        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(data.X)))
+        value = data.X[row, column]
+    else:
+        bad = ~np.isfinite(data.X.data)
+        if not bad.any():
+            return
+        at = int(np.argmax(bad))
+        row = int(np.searchsorted(data.X.indptr, at, side="right")) - 1
+        column, value = int(data.X.indices[at]), data.X.data[at]
+    query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
+    name = data.feature_names[column] if data.feature_names else f"feature {column + 1}"
+    place = row if data.row_order is None else int(data.row_order[row])
+    raise DataError(
+        f"{data.source} contains NaN or inf: {name} of row {place + 1} (query {query!r}) is "
+        f"{value}. Fill or drop such values first."
+    )
+
+
+def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
+    """Warn where validation queries are in the training data: what they choose is overfitted."""
+    alike = (len(train), train.n_docs, train.n_features) == (
+        len(valid), valid.n_docs, valid.n_features,
+    )  # fmt: skip
+    if alike and train.sha256() == valid.sha256():
+        warnings.warn(SAME, FirstpageWarning, stacklevel=5)
+        return
+    both = shared_queries(train, valid)
+    if both:
+        warnings.warn(
+            f"{len(both)} of {len(valid)} validation queries are in the training data, too (same "
+            f"id and same features; {valid.queries[both[0]]!r} is the first): iterations and "
+            "parameters that they choose, and the score on them, are overfitted.",
+            FirstpageWarning,
+            stacklevel=5,
+        )
+
+
+def shared_queries(train: Dataset, valid: Dataset) -> list[int]:
+    """Return the validation queries that training has under the same id with the same features."""
+    partner = partners(valid.queries, train.queries)
+    there = np.flatnonzero(partner >= 0)
+    size = train.lengths[partner[there]]
+    candidates = there[(valid.lengths[there] == size) & (size > 0)].tolist()
+    return [q for q in candidates if _same_features(train[int(partner[q])], valid[q])]
+
+
+def _same_features(one: Dataset, other: Dataset) -> bool:
+    """Return whether two queries hold the same documents, dense ones in any order."""
+    a: Any = one.X
+    b: Any = other.X
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return a.shape == b.shape and not (a != b).sum()
+    return np.array_equal(a, b) or np.array_equal(_sorted_rows(a), _sorted_rows(b))
+
+
+def _sorted_rows(X: Array) -> Array:
+    return X[np.lexsort(X.T)] if X.shape[1] else X
+
+
+def varies(data: Dataset) -> bool:
+    """Return whether any feature differs between two documents of a query."""
+    for lo in range(0, data.n_docs - 1, CHUNK):
+        rows: Any = data.X[lo : lo + CHUNK + 1]
+        differs = rows[1:] != rows[:-1]
+        changed = differs.any(axis=1) if isinstance(rows, np.ndarray) else np.diff(differs.indptr)
+        rows_changed = lo + 1 + np.flatnonzero(changed)
+        starts = data.offsets[np.searchsorted(data.offsets, rows_changed)]
+        if (starts != rows_changed).any():  # not where a query begins
+            return True
+    return False
+
+
+def restored(values: Floats, order: Ints | None) -> Floats:
+    """Values of regrouped rows in the order in which the rows were given."""
+    if order is None:
+        return values
+    out = np.empty_like(values)
+    out[order] = values
+    return out
