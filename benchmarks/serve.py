@@ -262,7 +262,8 @@ def main() -> None:
             "wrong", "new files", "models seen"]  # fmt: skip
     load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
     title = f"{CANDIDATES} candidates x {FEATURES} features, {given.model}, {given.seconds:g} s"
-    note = versions("uvicorn", "h11", "uvloop", "starlette", "msgspec") + f"; load of the machine {load}"
+    packages = versions("uvicorn", "h11", "uvloop", "starlette", "msgspec")
+    note = f"{packages}; load of the machine {load}"
     show(title, head, rows, note)
     for problem in failed[:20]:
         print(f"WRONG: {problem}")

@@ -47,12 +47,16 @@ class LambdaMART(Ranker):
         gains_of(self.gain)
 
     def _check_engine(self, engine: Engine) -> None:
-        check_trees(engine, scorer_of(self.scorer))
+        check_trees(engine, self._trees())
 
-    def _learn(self, request: FitRequest) -> FitResult:
+    def _trees(self) -> Trees:
         trees = scorer_of(self.scorer)
         if not trees.additive or trees.library != "lightgbm":
             raise DataError("LambdaMART grows trees of LightGBM: scorer='trees(..)'.")
+        return trees
+
+    def _learn(self, request: FitRequest) -> FitResult:
+        trees = self._trees()
         gains = gains_of(self.gain)
         rank = LambdaRank(self.k or 30, None if gains is None else tuple(gains))
         growth = request.training.lambdarank_growth(trees, rank, growth_options(request))
