@@ -16,7 +16,7 @@ from firstpage.labeling.session.session import Session
 from firstpage.labeling.statistics.records import Record
 from firstpage.web.analysis.records import records, results
 from firstpage.web.analysis.truth import truths
-from firstpage.web.exports import log as log_export
+from firstpage.web.exports import make
 from firstpage.web.store import projects
 from tests.web.site import Site
 
@@ -225,9 +225,9 @@ def test_cells_are_no_formulas(site: Site) -> None:
 
 
 def test_every_text_cell_is_guarded() -> None:
-    assert log_export._cell(["=1"]) == '["=1"]'
-    assert log_export._cell("=1") == "'=1"
-    assert log_export._cell(None) is None
+    assert make._cell(["=1"]) == '["=1"]'
+    assert make._cell("=1") == "'=1"
+    assert make._cell(None) is None
 
 
 @pytest.mark.slow
