@@ -16,7 +16,7 @@ from firstpage.labeling.session.session import Session
 from firstpage.labeling.statistics.records import Record
 from firstpage.web.analysis.records import records, results
 from firstpage.web.analysis.truth import truths
-from firstpage.web.exports import log as log_export
+from firstpage.web.exports import make
 from firstpage.web.store import projects
 from tests.web.site import Site
 
@@ -212,22 +212,22 @@ def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     assert "Agreement" in taken("report.html")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-def test_cells_are_no_formulas(site: Site, start: str) -> None:
+def test_cells_are_no_formulas(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
-    ada.answer(ada.state(task), -1, comment=f"{start}cmd|' /C calc'!A0")
+    comments = [f"{start}cmd|' /C calc'!A0" for start in "=+-@\t\r"]
+    for comment in comments:
+        ada.answer(ada.state(task), -1, comment=comment)
     text = site.client("lena").get(f"{API}/export/log.csv").text
-    row = next(csv.DictReader(io.StringIO(text, newline="")))
-    assert row["comment"] == f"'{start}cmd|' /C calc'!A0"
-    assert row["outcome"] == "-1", "numbers stay numbers"
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["comment"] for row in rows] == [f"'{comment}" for comment in comments]
+    assert {row["outcome"] for row in rows} == {"-1"}, "numbers stay numbers"
 
 
 def test_every_text_cell_is_guarded() -> None:
-    assert log_export._cell(["=1"]) == '["=1"]'
-    assert log_export._cell("=1") == "'=1"
-    assert log_export._cell(None) is None
+    assert make._cell(["=1"]) == '["=1"]'
+    assert make._cell("=1") == "'=1"
+    assert make._cell(None) is None
 
 
 @pytest.mark.slow

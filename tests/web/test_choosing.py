@@ -57,15 +57,15 @@ def unsure(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[f
 
 
 @pytest.mark.slow
-def test_the_least_sure_pair_comes_first(both: Site) -> None:
-    project, grades = begun(both, "simple-margin")
-    ada = both.client("ada")
+def test_the_least_sure_pair_comes_first(site: Site) -> None:
+    project, grades = begun(site, "simple-margin")
+    ada = site.client("ada")
     for _ in range(3):
-        with both.store.read() as tx:
-            mine = tasks.of_person(tx, project, both.person("ada").id)
+        with site.store.read() as tx:
+            mine = tasks.of_person(tx, project, site.person("ada").id)
         waiting = [t for t in mine if t.state == "open"]
         apart = unsure(
-            both,
+            site,
             project,
             [(grades[t.query_text, "l0"], grades[t.query_text, "l1"]) for t in waiting],
         )
@@ -110,9 +110,9 @@ def test_an_answer_flows_into_the_next_choice(site: Site, choose: str) -> None:
 
 
 @pytest.mark.slow
-def test_undone_is_open_again_and_comes_first(both: Site) -> None:
-    begun(both, "simple-margin")
-    ada, task = both.client("ada"), both.task("books", "ada", 4)
+def test_undone_is_open_again_and_comes_first(site: Site) -> None:
+    begun(site, "simple-margin")
+    ada, task = site.client("ada"), site.task("books", "ada", 4)
     ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": 1, "key": "u"})
     assert follow(ada) == {"task": task, "by": "order"}
     ada.answer(ada.state(task), 1)
@@ -159,17 +159,17 @@ def test_pairs_that_teach_nothing_are_asked_in_order(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_within_a_query_the_pairs_are_chosen_too(both: Site) -> None:
+def test_within_a_query_the_pairs_are_chosen_too(site: Site) -> None:
     """Several lists: the open pair that is least sure, by what was just answered."""
-    project = lists_project(both, graded_queries(5, lists=4), choose="simple-margin")
-    grades, ada = grades_in(both, project), both.client("ada")
+    project = lists_project(site, graded_queries(5, lists=4), choose="simple-margin")
+    grades, ada = grades_in(site, project), site.client("ada")
     for number in range(4):
-        judge(ada, both.task("books", "ada", number), grades)
-    text, task = "query 4", both.task("books", "ada", 4)
+        judge(ada, site.task("books", "ada", number), grades)
+    text, task = "query 4", site.task("books", "ada", 4)
     state, left = ada.state(task), set(combinations(("l0", "l1", "l2", "l3"), 2))
     while state["question"] is not None:
         pairs = sorted(left)
-        apart = unsure(both, project, [(grades[text, a], grades[text, b]) for a, b in pairs])
+        apart = unsure(site, project, [(grades[text, a], grades[text, b]) for a, b in pairs])
         keys = tuple(state["question"][side]["key"] for side in ("left", "right"))
         shown = tuple(sorted(keys))
         assert shown in left
@@ -181,20 +181,20 @@ def test_within_a_query_the_pairs_are_chosen_too(both: Site) -> None:
 
 
 @pytest.mark.slow
-def test_an_answer_to_another_open_pair_is_no_conflict(both: Site) -> None:
+def test_an_answer_to_another_open_pair_is_no_conflict(site: Site) -> None:
     """What one server shows, another takes, though it would show another pair by now."""
     project = lists_project(
-        both, graded_queries(30, lists=3), ("ada", "bo"), choose="simple-margin"
+        site, graded_queries(30, lists=3), ("ada", "bo"), choose="simple-margin"
     )
-    grades = grades_in(both, project)
-    ada, bo = both.client("ada"), both.client("bo")
+    grades = grades_in(site, project)
+    ada, bo = site.client("ada"), site.client("bo")
     for number in range(8):
-        judge(ada, both.task("books", "ada", number), grades)
-    task = both.task("books", "ada", 8)
+        judge(ada, site.task("books", "ada", number), grades)
+    task = site.task("books", "ada", 8)
     seen = ada.state(task)
     for number in range(12):
-        judge(bo, both.task("books", "bo", number), grades)
-    other = Site(both.store, both.clock)
+        judge(bo, site.task("books", "bo", number), grades)
+    other = Site(site.store, site.clock)
     reply = other.client("ada").answer(seen, 1)
     assert reply.status_code == 200
     twice = ada.answer({**seen, "seq": 1}, 1)
@@ -231,8 +231,12 @@ def test_programs_follow_the_choice(site: Site) -> None:
     project, _ = begun(site, "simple-margin", count=26)
     want = follow(site.client("ada"))["task"]
     seen: list[str] = []
-    better = Function(lambda query, left, right: "left")
-    done = judged_by(site.store, project, site.person("ada"), better, lambda q, n: seen.append(q))
+
+    def left_is_better(query: Any, left: Any, right: Any) -> str:
+        seen.append(query.key)
+        return "left"
+
+    done = judged_by(site.store, project, site.person("ada"), Function(left_is_better))
     assert (done.queries, len(set(seen))) == (4, 4)
     with site.store.read() as tx:
         first = tasks.get(tx, want)

@@ -103,9 +103,9 @@ def test_hidden_repeats_and_known_answers_are_no_second_opinion(site: Site) -> N
 
 
 @pytest.mark.slow
-def test_the_measure_is_learned(both: Site) -> None:
-    judged(both, 40)
-    found = now(both)
+def test_the_measure_is_learned(site: Site) -> None:
+    judged(site, 40)
+    found = now(site)
     assert found.why is None
     assert found.judgments == 40
     assert found.utility is not None
@@ -206,10 +206,10 @@ def test_a_refit_of_a_thousand_answers() -> None:
 
 
 @pytest.mark.slow
-def test_exports_read_back(both: Site, tmp_path: Path) -> None:
+def test_exports_read_back(site: Site, tmp_path: Path) -> None:
     """The file is a measure; the preferences teach the same again."""
-    judged(both, 30, ("ada", "bo"))
-    lena = both.client("lena")
+    judged(site, 30, ("ada", "bo"))
+    lena = site.client("lena")
     (tmp_path / "measure.json").write_text(lena.get(f"{API}/export/measure.json").text)
     utility = read_utility(tmp_path / "measure.json")
     assert utility.to_dict() == lena.get(f"{API}/measure").json()["measure"]

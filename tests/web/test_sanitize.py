@@ -63,16 +63,21 @@ FONTS = "".join(f"<font size={i}>" for i in range(3000))
 
 
 @pytest.mark.parametrize(
-    "bomb", ["<div>" * 30_000, FONTS, f"<p>{FONTS}</p>" + "<p>x</p>" * 3000, "<b x " * 1000 + ">"]
-)
+    "bomb",
+    [
+        "<div>" * 30_000, FONTS, f"<p>{FONTS}</p>" + "<p>x</p>" * 3000, "<b x " * 1000 + ">",
+        f"<p {' '.join(f'a{i}' for i in range(40_000))}>", "x" * 2_000_000,
+    ],
+)  # fmt: skip
 def test_what_takes_long_to_parse_is_known_beforehand(bomb: str) -> None:
     """Some kilobytes of nested or differing formatting tags make millions of elements."""
     assert too_tangled(bomb)
 
 
 def test_usual_pages_are_not_tangled() -> None:
-    page = (
-        '<p class="a"><b style="color: red">x</b> <i class=\'y\'>z</i> <a href="u">v</a></p>' * 2000
+    words = " ".join(f"<i>word{i}</i>" for i in range(3000))
+    page = words + (
+        '<p class="a"><b style="color: red">x</b> <i class=\'y\'>z</i> <a href="u">v</a></p>' * 1500
     )
     picture = f'<img src="data:image/png;base64,{"A" * 2_000_000}">'
     assert not too_tangled(page + picture)

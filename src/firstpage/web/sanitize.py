@@ -75,9 +75,11 @@ def cleaned_for_page(html: str) -> str:
 
 
 MAX_TAGS = 20_000  # nested, the time to parse them grows with the square
-MAX_LENGTH = 1_000_000  # without inline data; attributes of one tag cost the square of their number
+MAX_LENGTH = 1_000_000  # characters without inline data
+MAX_NAMES = 30_000  # different words; as attributes of one tag they cost the square of their number
 MAX_REOPENED = 500_000  # elements
 _DATA = re.compile(r"data:[^\s\"'<>]*", re.IGNORECASE)
+_NAME_END = re.compile(r"[\s/>=]+")
 _FORMATTING = re.compile(  # group 2: the attributes, if it is plain to see where they end
     r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/])"
     r"((?:\s+[\w-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[\w#%.-]+))*+\s*/?>)?",
@@ -92,7 +94,8 @@ def too_tangled(html: str) -> bool:
     few thousand of them make millions of elements.
     """
     tags = html.count("<")
-    if tags > MAX_TAGS or len(_DATA.sub("", html)) > MAX_LENGTH:
+    text = _DATA.sub("", html)
+    if tags > MAX_TAGS or len(text) > MAX_LENGTH or len(set(_NAME_END.split(text))) > MAX_NAMES:
         return True
     formats = {(m[1].lower(), m[2] or m.start()) for m in _FORMATTING.finditer(html)}
     return 3 * len(formats) * tags > MAX_REOPENED

@@ -56,6 +56,6 @@ def live(tmp_path: Path, browser: object, fresh: Path) -> Iterator[object]:
     found = new_live(store, browser)  # type: ignore[arg-type]
     yield found
     found.stop()
-    store.close()
+    found.close()
     assert not found.complaints
     assert not found.strangers

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import select
 
 from firstpage.data.formats.letor import BLANKS, check_name
 from firstpage.errors import DataError
@@ -12,10 +17,71 @@ from firstpage.report.labeling import study_page
 from firstpage.web.analysis.figures import studied
 from firstpage.web.analysis.measure import compared, learned
 from firstpage.web.analysis.truth import Truth, truths
-from firstpage.web.exports import log
 from firstpage.web.store import assigning, projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
+from firstpage.web.store.tables import events, people, queries, tasks
+
+RISKY = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
+LOG_COLUMNS = (
+    "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
+    "left", "right", "outcome", "bad", "skipped", "revised", "setting", "began", "shown_at",
+    "answered_at", "active_ms", "paused_ms", "away_ms", "spans", "adjusted_times", "comment",
+    "cost", "by", "at",
+)  # fmt: skip
+
+
+def log_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
+    """Events by task and number, each with its query and assessor."""
+    doer = people.alias("doer")
+    found = (
+        select(
+            events, tasks.c.tool, tasks.c.replicate, queries.c.key.label("query"),
+            people.c.login.label("assessor"), doer.c.login.label("by"),
+            tasks.c.setting.label("first_setting"),
+        )
+        .join(tasks, tasks.c.id == events.c.task)
+        .join(queries, queries.c.id == tasks.c.query)
+        .join(people, people.c.id == tasks.c.person)
+        .join(doer, doer.c.id == events.c.person)
+        .where(tasks.c.project == project.id)
+        .order_by(events.c.task, events.c.seq)
+    )  # fmt: skip
+    for row in tx.all(found):
+        event = dict(row["event"])
+        if "at" in event:
+            event["revised"] = event.pop("at")  # which judgment; `at` is the time of keeping
+        event["began"] = row["first_setting"] if row["seq"] == 0 else None  # all a replay needs
+        kept = {name: row[name] for name in LOG_COLUMNS if name in row}
+        yield {name: {**event, **kept, "event": event["event"], "project": project.slug}.get(name)
+               for name in LOG_COLUMNS}  # fmt: skip
+
+
+def log_jsonl(found: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """One event a line."""
+    for row in found:
+        yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def log_csv(found: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """A table for spreadsheets; cells that would be formulas get an apostrophe in front."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(LOG_COLUMNS)
+    for row in found:
+        writer.writerow([_cell(row[name]) for name in LOG_COLUMNS])
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
+    yield out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Numbers stay numbers: -1 is an outcome, not a formula."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"'{text}" if text.startswith(RISKY) else text
 
 
 def measure_json(tx: Tx, project: Project) -> Iterator[str]:
@@ -92,8 +158,8 @@ EXPORTS: dict[str, tuple[str, Export]] = {
     "truth.letor": ("text/plain; charset=utf-8", _truth(truth_letor)),
     "truth.qrels": ("text/plain; charset=utf-8", _truth(truth_qrels)),
     "truth.jsonl": ("application/x-ndjson", _truth(truth_jsonl)),
-    "log.jsonl": ("application/x-ndjson", lambda tx, p: log.jsonl(log.rows(tx, p))),
-    "log.csv": ("text/csv; charset=utf-8", lambda tx, p: log.as_csv(log.rows(tx, p))),
+    "log.jsonl": ("application/x-ndjson", lambda tx, p: log_jsonl(log_rows(tx, p))),
+    "log.csv": ("text/csv; charset=utf-8", lambda tx, p: log_csv(log_rows(tx, p))),
     "report.html": ("text/html; charset=utf-8", report),
     "assignment.json": ("application/json", assignment),
     "measure.json": ("application/json", measure_json),

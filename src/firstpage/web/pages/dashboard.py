@@ -13,7 +13,7 @@ from firstpage.web.analysis import figures, truth
 from firstpage.web.analysis.choosing import told
 from firstpage.web.analysis.measure import learned
 from firstpage.web.api.bodies import Before
-from firstpage.web.exports import log
+from firstpage.web.exports.make import log_rows
 from firstpage.web.exports.notes import truth_notes
 from firstpage.web.pages.rendering import PageRoute, render, sentence
 from firstpage.web.security import Lead, store_of
@@ -112,7 +112,7 @@ def changes(request: Request, member: Lead, before: Before = None) -> Response:
 def comments(request: Request, member: Lead) -> Response:
     """What assessors wrote beside their answers, newest first."""
     with store_of(request).read() as tx:
-        rows = [row for row in log.rows(tx, member.project) if row["comment"]]
+        rows = [row for row in log_rows(tx, member.project) if row["comment"]]
         names = _titles(tx, member.project, [row["query"] for row in rows])
     rows.sort(key=lambda row: str(row["at"]), reverse=True)
     return render(
