@@ -202,7 +202,7 @@ class Ballots:
         places = np.array([_places(row[rows], heads) for row in table], np.int64)
         return cls(
             places.reshape(len(table), -1), heads, documents, ends, named, ids,
-            tuple(names) or _numbered(len(table)),
+            tuple(names) or tuple(f"ranker {a}" for a in range(1, len(table) + 1)),
         )  # fmt: skip
 
     @classmethod
@@ -281,10 +281,6 @@ class Ballots:
             f"Ballots({self.rankers} rankers, {len(self)} queries, {int(self.offsets[-1])} "
             f"candidates of {len(self.documents)} documents)"
         )
-
-
-def _numbered(rankers: int) -> tuple[str, ...]:
-    return tuple(f"ranker {a}" for a in range(1, rankers + 1))
 
 
 def cut(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Ints, Ints]:

@@ -49,22 +49,14 @@ def systems_table(found: Coherence) -> Table:
     """Means and places of the systems under both measures."""
     rows = []
     for name in found.orders[0]:
-        cells = [f"{means[name]:.4f} ({_place(order, name)})" for means, order in _both(found)]
-        rows.append([name, *cells])
+        both = zip(found.means, found.orders, strict=True)
+        rows.append([name, *(f"{mean[name]:.4f} ({o.index(name) + 1})" for mean, o in both)])
     note = "; ".join(
         f"{d.a} and {d.b}: {d.first:+.3g} by the first, {d.second:+.3g} by the second"
         for d in found.differing
     )
     note = f"Verdicts that differ: {note}." if note else "Both measures order the systems alike."
     return Table(["system", *found.texts], rows, note=note)
-
-
-def _both(found: Coherence) -> Iterable[tuple[dict[str, float], tuple[str, ...]]]:
-    return zip(found.means, found.orders, strict=True)
-
-
-def _place(order: tuple[str, ...], name: str) -> int:
-    return order.index(name) + 1
 
 
 def bins_table(found: Coherence) -> Table:

@@ -112,7 +112,8 @@ def _determined(utility: Utility, lines: list[str]) -> list[str]:
 def utility_page(utility: Utility, title: str) -> str:
     """The same as a page with pictures."""
     pictures = drawn(utility, Intervals.held(utility))
-    sections = [("Gains and discounts", [pictures]), ("Facts", _paragraphs(utility))]
+    facts = [paragraph(fact[0].upper() + fact[1:]) for fact in _facts(utility)]
+    sections = [("Gains and discounts", [pictures]), ("Facts", facts)]
     if utility.about.get("validated"):
         sections.append(("The choice of C", [_path(utility.about["validated"])]))
     sections.append(("Worth of a grade at a place", [_weights(utility).html()]))
@@ -190,10 +191,6 @@ def _facts(utility: Utility) -> list[str]:
     if "advice" in about:
         found.append(about["advice"]["text"])
     return found
-
-
-def _paragraphs(utility: Utility) -> list[str]:
-    return [paragraph(fact[0].upper() + fact[1:]) for fact in _facts(utility)]
 
 
 def _path(held: dict[str, Any]) -> str:

@@ -96,7 +96,8 @@ def command(project: str, url: str, **given: Any) -> None:
     guidelines = _guidelines(given["guidelines"])
     with ExitStack() as files:
         chosen = _sources(given, files)
-        read = bundle.read(chosen) if _any(given) else None
+        some = any(given[name] is not None for name in FILES)
+        read = bundle.read(chosen) if some else None
         setting = projects.setting_of(_setting(given))
         with (
             open_store(project, make=True) as store,
@@ -156,10 +157,6 @@ def _unused(tx: Tx, project: Project) -> Iterator[str]:
             f"of {len(partial)} queries ({partial[0]}, ..) only some documents have a prior; it is "
             "used only where all have one."
         )
-
-
-def _any(given: dict[str, Any]) -> bool:
-    return any(given[name] is not None for name in FILES)
 
 
 def _counts(came: Imported) -> str:

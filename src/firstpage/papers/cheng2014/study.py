@@ -294,10 +294,6 @@ def _slack(row: Row) -> bool:
     return _bars(row) and row["model"] in ("TopSlack", "TopRank")
 
 
-def _variants(row: Row) -> bool:
-    return "variant" in row
-
-
 def _figure(
     figure: int, data: str, title: str, says: str, keep: Callable[[Row], bool],
     claims: Callable[[Cells], list[Claim]],
@@ -341,7 +337,7 @@ def _votes(data: str) -> Entry:
     return Entry(
         f"votes-{data.lower()}", f"What of the votes matters on {data}",
         "Nothing: it fixes t, k and the weights.",
-        _compared(data), variants, keep=_variants,
+        _compared(data), variants, keep=lambda row: "variant" in row,
         note="Each line changes one thing of the first.  As printed: credit among the first half "
         "of 100 candidates, weights by what voters measure on validation data.",
         grids=[("", Grid("variant", "measure"))],

@@ -192,7 +192,7 @@ def table3() -> Entry:
         "table3", "Agreement of two people by five grades, and against top-k labels",
         "By grades two people agree on 54.7 % of pairs, less than by top-k labels (74.5 %, "
         "chi-square 420.7); without ties on 83.1 % (89.7 %, chi-square 28.5).",
-        BY_GRADES, _by_grades, keep=_of_grades,
+        BY_GRADES, _by_grades, keep=lambda row: not str(row.get("matrix", "")).startswith("top-k"),
         paper=[
             *_matrix("graded", SAME), *_matrix("graded", OTHER),
             *(said for name in (SAME, OTHER) for tool in tools for said in _figures(tool, name)),
@@ -212,10 +212,6 @@ def table3() -> Entry:
 
 def _of_pairs(row: Row) -> bool:
     return row.get("tool") != "graded" and not str(row.get("matrix", "")).startswith("graded")
-
-
-def _of_grades(row: Row) -> bool:
-    return not str(row.get("matrix", "")).startswith("top-k")
 
 
 def _matrix(tool: str, name: str) -> list[tuple[dict[str, str], float]]:

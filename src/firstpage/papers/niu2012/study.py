@@ -16,7 +16,7 @@ from firstpage.papers.niu2012.labeling_tables import (
 from firstpage.papers.niu2012.learned import SHOWN
 from firstpage.papers.study.claims import every, greater
 from firstpage.papers.study.letor_protocol import MODULES
-from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Row, Study, Verdict, Work
+from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Study, Verdict, Work
 from firstpage.types import Floats
 
 SMALL = 0.1
@@ -40,7 +40,7 @@ def _figure(name: str, title: str, works: list[Work]) -> Entry:
         [work for work in works if work.params["model"] in FAMILIES],
         _claims,
         [(model, Drawing("measure", "beta", model)) for model in FAMILIES],
-        keep=_of_figures,
+        keep=lambda row: "beta" in row,
         note="C and the penalty are chosen on validation data for each beta.  'Variation' is read "
         "as (greatest - least) / mean.  Whether a maximum stands out is tested on queries that did "
         "not choose it: half of them choose the beta for the other half.  FocusedBoost is drawn "
@@ -48,10 +48,6 @@ def _figure(name: str, title: str, works: list[Work]) -> Entry:
         held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds and "
         "stopping rules, and the settings that C or the penalty is chosen from on validation data.",
     )  # fmt: skip
-
-
-def _of_figures(row: Row) -> bool:
-    return "beta" in row
 
 
 def _claims(cells: Cells) -> list[Claim]:

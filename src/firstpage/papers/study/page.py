@@ -77,7 +77,9 @@ def _across(cells: Sequence[Cell], drawing: Drawing) -> Table:
     for name in lines:
         head += [name, "paper"] if name in said else [name]
     rows = []
-    for x in sorted({c.where[drawing.across] for c in cells}, key=_along):
+    for x in sorted(
+        {c.where[drawing.across] for c in cells}, key=lambda x: (isinstance(x, str), x)
+    ):
         row = [x if isinstance(x, str) else f"{x:g}"]
         for name in lines:
             cell = at.get((name, x))
@@ -87,11 +89,6 @@ def _across(cells: Sequence[Cell], drawing: Drawing) -> Table:
                 row.append("" if paper is None else f"{paper:g}")
         rows.append(row)
     return Table(head, rows, title=drawing.up)
-
-
-def _along(value: Any) -> tuple[bool, Any]:
-    """Numbers first, then words such as `full`."""
-    return isinstance(value, str), value
 
 
 def _long(cells: Sequence[Cell]) -> Table:

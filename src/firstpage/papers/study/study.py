@@ -200,10 +200,6 @@ class Grid:
     title: str = ""
 
 
-def _everything(row: Row) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class Entry:
     """A table or a figure.
@@ -226,7 +222,7 @@ class Entry:
     works: Sequence[Work]
     claims: Callable[[Cells], list[Claim]]
     drawings: Sequence[tuple[str, Drawing]] = ()
-    keep: Callable[[Row], bool] = _everything
+    keep: Callable[[Row], bool] = lambda row: True
     paper: Sequence[tuple[Mapping[str, Any], float]] = ()
     note: str = ""
     grids: Sequence[tuple[str, Grid]] = ()

@@ -334,7 +334,7 @@ def _sparse() -> Entry:
         "sparse", "Top-k ListMLE where few documents are relevant (simulated)",
         "Top-k ListMLE is far better on TD2003 and TD2004, where about one document in a hundred "
         "is relevant, and no better on OHSUMED, where three in ten are.",
-        works, drowned, keep=_first_page,
+        works, drowned, keep=lambda row: row["measure"] == "NDCG@10",
         drawings=[
             (how, Drawing("method", "relevant", f"NDCG@10; {how}", ["ListMLE"])) for how in hows
         ],
@@ -343,10 +343,6 @@ def _sparse() -> Entry:
         "the paper's gain is what one would expect, not how large it is on those data.",
         held_equal=LOSSES.replace(", folds", ", runs").split("  Not equal")[0],
     )  # fmt: skip
-
-
-def _first_page(row: dict[str, object]) -> bool:
-    return row["measure"] == "NDCG@10"
 
 
 _BOOSTED = "With the modification ListMLE is significantly better in all measures."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from firstpage.papers.study.claims import at_least, below, every, greater, no_greater, within
-from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Row, Work
+from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Work
 from firstpage.papers.zhou2013 import worlds
 from firstpage.papers.zhou2013.worlds import DIFFERENCE
 from firstpage.types import Floats
@@ -63,7 +63,7 @@ def accuracy_figure(number: int, data: int) -> Entry:
         [_learning(data)],
         _accuracy_claims,
         [("", Drawing("method", "pairs", "accuracy", ["Other"]))],
-        keep=_is_accuracy,
+        keep=lambda row: row["measure"] == "accuracy",
         paper=[({"method": "DCGLearn", "pairs": 800}, 0.98), ({"method": "Other"}, 0.9)],
         held_equal=EXTRA + "  Other is fixed, and learns from none.",
     )  # fmt: skip
@@ -71,10 +71,6 @@ def accuracy_figure(number: int, data: int) -> Entry:
 
 def _learning(data: int) -> Work:
     return Work(worlds.learning, {"data": data, "sizes": SIZES}, f"learning {data}")
-
-
-def _is_accuracy(row: Row) -> bool:
-    return bool(row["measure"] == "accuracy")
 
 
 def _accuracy_claims(cells: Cells) -> list[Claim]:
@@ -127,12 +123,9 @@ def figure6() -> Entry:
         [("similarity", Drawing("data", "pairs", "similarity"))],
         note="Pairs of orders of the same grades leave the discounts known less the last one "
         f"only; cos(c - c_K, c) = {LIMIT} is then the similarity of the best that can be learned.",
-        keep=_of_dcglearn, held_equal=LEARNED + "; Data 1 and Data 2 have pairs of their own.",
+        keep=lambda row: row["method"] == "DCGLearn",
+        held_equal=LEARNED + "; Data 1 and Data 2 have pairs of their own.",
     )  # fmt: skip
-
-
-def _of_dcglearn(row: Row) -> bool:
-    return bool(row["method"] == "DCGLearn")
 
 
 def _similarity_claims(cells: Cells) -> list[Claim]:

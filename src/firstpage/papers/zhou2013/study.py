@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from firstpage.papers.study.claims import every, greater, no_greater, within
-from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Row, Study, Work
+from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Study, Work
 from firstpage.papers.zhou2013 import known_measure, news
 from firstpage.papers.zhou2013.known_measure import SAMPLE, SETS
 from firstpage.papers.zhou2013.news import COUNTS
@@ -60,13 +60,9 @@ def figure16() -> Entry:
         "Set1 and Set2; Set1 is easier than Set2.",
         [Work(news.methods, runs=100)], _methods,
         [("", Drawing("method", None, "accuracy"))],
-        keep=_has_method, note=MADE_UP,
+        keep=lambda row: "method" in row, note=MADE_UP,
         held_equal=FOLDED + ".  The usual measures are fixed, and learn from none.",
     )  # fmt: skip
-
-
-def _has_method(row: Row) -> bool:
-    return "method" in row
 
 
 def _methods(cells: Cells) -> list[Claim]:
@@ -109,13 +105,10 @@ def figure18() -> Entry:
         "The difference is much larger for pairs with labels 1 or 5 than with 2 or 4.",
         [Work(news.methods, runs=100)], _sizes,
         [("", Drawing("label", None, "mean |w.d|"))],
-        keep=_has_label, note=MADE_UP + "  Label 3: the ties, which are not learned from.",
+        keep=lambda row: "label" in row,
+        note=MADE_UP + "  Label 3: the ties, which are not learned from.",
         held_equal=FOLDED + ", the same weights for all labels of a fold.",
     )  # fmt: skip
-
-
-def _has_label(row: Row) -> bool:
-    return "label" in row
 
 
 def _sizes(cells: Cells) -> list[Claim]:
