@@ -206,6 +206,14 @@ def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Pa
         fp.RankNet().fit(bad)
 
 
+def test_shards_are_worked_through_by_cpus_and_never_whole(shards: fp.Shards) -> None:
+    with pytest.raises(DataError, match="worked through by CPUs"):
+        fp.RankNet(device="cuda").fit(shards)
+    data = Sharded.of(shards, Local(1), None, fp.RankNet()._truth, True)
+    with pytest.raises(DataError, match="TopRank trains on data in memory, not on shards"):
+        data.in_memory("TopRank")
+
+
 def test_without_dask_it_is_said(shards: fp.Shards, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingDependency, match=r"pip install 'firstpage\[dask\]'"):

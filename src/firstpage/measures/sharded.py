@@ -83,7 +83,7 @@ def _stored(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class MeasureRequest:
     """What to measure.
 
     model   None: scores come with the call
@@ -95,7 +95,7 @@ class Request:
     k: int | None
 
 
-def measured(shard: StoredShard, request: Request, scores: Floats) -> tuple[Floats, Ids]:
+def measured(shard: StoredShard, request: MeasureRequest, scores: Floats) -> tuple[Floats, Ids]:
     """Return one row per measure, and the queries; scores only where there is no model."""
     if request.model is not None:
         scores = predicted(shard, request.model)
@@ -114,7 +114,7 @@ def shard_values(
         model = system.stage_for(shards)
     own = [np.empty(0)] * len(shards) if model is not None else list(_cut(system, shards))
     with closing(_stored(shards, engine)) as job:
-        answers = job.map_own(measured, own, Request(model, measures, how, k))
+        answers = job.map_own(measured, own, MeasureRequest(model, measures, how, k))
     queries = reduce(Ids.chained, [ids for _, ids in answers])
     return np.concatenate([values for values, _ in answers], axis=1), queries
 
