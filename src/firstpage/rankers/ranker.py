@@ -357,7 +357,7 @@ class Ranker(Given):
         for name in (*ATTRIBUTES, "coef_", "intercept_", "transform_"):
             self.__dict__.pop(name, None)
         self.model_, self.training_ = model, record
-        self.params_: Floats | None = getattr(model, "params", None)
+        self.params_: Floats | None = model.params
         if transform is not None:
             self.transform_ = transform
         if model.coefficients is not None:
