@@ -11,7 +11,7 @@ from firstpage.errors import FirstpageError
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
 from firstpage.losses.loss import IncompatibleParts, Loss, Traits
-from firstpage.losses.pairwise import PairwiseLogistic
+from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.scorers.linear import Linear, LinearFitting
 from firstpage.solvers import objective as module
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
@@ -157,9 +157,11 @@ def test_divergence_is_said() -> None:
 
 
 def test_solvers_by_name() -> None:
-    assert solver("sgd(rate=0.5, batch=4)", None, 7) == SGD(rate=0.5, batch=4, seed=7)
-    assert solver("L-BFGS", None, 0) == LBFGS()
-    assert solver("auto", "default", 0) == "default"
+    assert solver("sgd(rate=0.5, batch=4)", 7) == SGD(rate=0.5, batch=4, seed=7)
+    assert solver("L-BFGS", 0) == LBFGS()
+    linear = LinearFitting(np.ones((2, 1)))
+    assert solver_for("auto", PlackettLuce(), linear, 0) == LBFGS()
+    assert solver_for("auto", PairwiseHinge(), linear, 0) == CuttingPlane()
     for text, words in [
         ("newton", "no solver 'newton'"),
         ("sgd(speed=1)", "no parameter 'speed'"),

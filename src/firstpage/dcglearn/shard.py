@@ -15,7 +15,7 @@ import numpy as np
 from firstpage.data.preferences.files import read_preferences
 from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.dcglearn.pairs import Pairs, encode
-from firstpage.dcglearn.sums import Grouped, Sums
+from firstpage.dcglearn.sums import Sums
 from firstpage.dcglearn.validation import differences
 from firstpage.kernels.losses import preferences as kernel
 from firstpage.types import Array, Bools, Floats, Ints
@@ -125,7 +125,7 @@ class PreferenceShard:
 
     def regroup(
         self, how: How, which: Some, before: Floats | None, table: Floats
-    ) -> tuple[int, Grouped]:
+    ) -> tuple[int, Floats, Floats]:
         """How many pairs change sides from one table to the next, and the sums there."""
         sums = self._sums(how, which)
         if before is None:
@@ -140,7 +140,8 @@ class PreferenceShard:
             sums.forget()
             sums.regroup()
         self._grouped = table.tobytes()
-        return changed, sums.grouped()
+        grouped = sums.grouped()
+        return changed, grouped.square, grouped.aims
 
     def slope(
         self, how: How, which: Some, table: Floats, way: Floats, t: float, costs: Floats

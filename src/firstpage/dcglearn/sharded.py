@@ -46,12 +46,11 @@ class ShardedSums:
         self._way = direction.copy()
 
     def regroup(self) -> int:
-        answers = self._job.map(
+        changed, square, aims = self._job.sum(
             PreferenceShard.regroup, self._how, self._which, self._grouped, self._point
         )
-        self._sums = Grouped.total([found for _, found in answers])
-        self._grouped = self._point
-        return sum(changed for changed, _ in answers)
+        self._sums, self._grouped = Grouped(square, aims), self._point
+        return changed
 
     def normal(self) -> tuple[Floats, Floats]:
         return self._sums.normal(self.costs, self.margins)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,14 +27,6 @@ class Grouped:
 
     square: Floats
     aims: Floats
-
-    @classmethod
-    def total(cls, parts: Sequence[Grouped]) -> Grouped:
-        square, aims = np.zeros_like(parts[0].square), np.zeros_like(parts[0].aims)
-        for part in parts:
-            square += part.square
-            aims += part.aims
-        return cls(square, aims)
 
     def normal(self, costs: Floats, margins: Floats) -> tuple[Floats, Floats]:
         """Sum of cost * delta delta' over active pairs, and of cost * aim * delta."""
