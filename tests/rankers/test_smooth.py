@@ -46,3 +46,12 @@ def test_the_scale_of_the_features_does_not_matter(cls) -> None:
 
 def test_small_labels_still_teach() -> None:
     assert fp.ListNet(l2=0.0).fit(X, Y * 1e-5, qid=QID).score(X, Y, qid=QID) > 0.9
+
+
+@pytest.mark.parametrize("options", [{"device": "cuda"}, {"scorer": "linear(device='cuda')"}])
+def test_least_squares_are_solved_here_whatever_the_device(options) -> None:
+    """A descent on the device would have no intercept, and other scores."""
+    data = fp.Synthetic(queries=20, features=4).dataset()
+    with pytest.warns(fp.FirstpageWarning, match="one pass over the data"):
+        ranker = fp.Regression(**options).fit(data)
+    assert np.array_equal(ranker.predict(data), fp.Regression().fit(data).predict(data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.engine.threads import quiet_blas
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import Loss
@@ -19,9 +20,14 @@ from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.registry import number
-from firstpage.scorers.linear import WIDE, Linear, LinearScoring
+from firstpage.scorers.linear import WIDE, LinearScoring
 from firstpage.scorers.registry import scorer
 from firstpage.solvers.registry import solver
+
+ONE_PASS = (
+    "least squares of linear weights take one pass over the data, which is done on the CPU; device "
+    "is not used. Leave it out."
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -198,8 +204,9 @@ class Regression(Smooth):
             return super()._learn(request)  # trees add documents up as they are
         # A solver of smooth losses goes to the optimum, which is known in closed form.
         exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).needs
-        here = kind == Linear() and self.device in (None, "cpu")
-        if here and exact and request.training.n_features <= WIDE:
+        if kind.linear and exact and request.training.n_features <= WIDE:
+            if (self.device or kind.device) != "cpu":
+                warnings.warn(ONE_PASS, FirstpageWarning, stacklevel=4)
             with quiet_blas():
                 return fit_least_squares(request, self.k, self._penalty())
         return super()._learn(replace(request, training=request.training.by_documents()))
