@@ -1,25 +1,34 @@
 #!/bin/sh
 # What tests need beside Python: a browser and a database server.  Installed where that is allowed;
 # elsewhere the tests that need them are skipped, and say so.
-missing=""
-# The headless shell does a third of the work of a whole browser; either will do.
-command -v chromium-headless-shell >/dev/null || missing="$missing chromium-headless-shell"
-ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null ||
-  missing="$missing postgresql"
-[ -z "$missing" ] && exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-  echo "installing$missing (the tests need them)"
-  # A cluster of its own would start with the package; the tests start theirs.
-  mkdir -p /etc/postgresql-common
-  [ -e /etc/postgresql-common/createcluster.conf ] ||
-    echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.conf
-  apt-get update -qq &&
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing \
-      >/dev/null && exit 0
-fi
-if [ "$missing" = " chromium-headless-shell" ]; then
+install() {  # packages; whether they could be installed
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+  echo "installing $* (the tests need it)"
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+has_browser() {
   for browser in chromium chromium-browser google-chrome; do
-    command -v $browser >/dev/null && exit 0
+    command -v $browser >/dev/null && return 0
   done
+  return 1
+}
+has_postgres() {
+  ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null
+}
+has_shell() { command -v chromium-headless-shell >/dev/null; }
+
+has_shell && has_postgres && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq; fi
+# The headless shell does a third of the work of a whole browser; either will do.
+has_shell || install chromium-headless-shell || has_browser || install chromium ||
+  echo "NOT INSTALLED: chromium. Tests in a browser will be SKIPPED; install it, or run as root."
+if ! has_postgres; then
+  # A cluster of its own would start with the package; the tests start theirs.
+  if [ "$(id -u)" = 0 ] && mkdir -p /etc/postgresql-common; then
+    [ -e /etc/postgresql-common/createcluster.conf ] ||
+      echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.conf
+  fi
+  install postgresql ||
+    echo "NOT INSTALLED: postgresql. Its tests will be SKIPPED; install it, or run as root."
 fi
-echo "NOT INSTALLED:$missing. Tests that need them will be SKIPPED; install them, or run as root."
+exit 0
