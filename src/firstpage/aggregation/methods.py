@@ -68,13 +68,13 @@ def all_votes(ballots: Ballots) -> tuple[Ints, Ints]:
     return np.full(size, EVERY, np.int64), np.full(size, ballots.reach, np.int64)
 
 
-def room(ballots: Ballots, numbers: int = 1) -> Ints:
-    """Workspace of so many numbers a candidate of the longest query."""
+def workspace(ballots: Ballots, numbers: int = 1) -> Ints:
+    """Return memory for `numbers` numbers per candidate of the longest query."""
     return np.empty(max(2, numbers * ballots.longest), np.int64)
 
 
 def pair_table(ballots: Ballots) -> Floats:
-    """Workspace for one number a pair of candidates."""
+    """Return memory for one number per pair of candidates."""
     return np.empty(ballots.longest**2)
 
 
@@ -194,7 +194,14 @@ class Kemeny(Method):
 def _sorted(ballots: Ballots, weights: Floats, top: Ints, reach: Ints) -> Ints:
     order = np.empty(ballots.places.shape[1], np.int64)
     quick_sort(
-        ballots.places, weights, ballots.offsets, top, reach, room(ballots, 2), room(ballots), order
+        ballots.places,
+        weights,
+        ballots.offsets,
+        top,
+        reach,
+        workspace(ballots, 2),
+        workspace(ballots),
+        order,
     )
     return order
 
@@ -220,7 +227,8 @@ class KwikSort(Method):
         kwik_sort(
             ballots.places, weights, ballots.offsets, ballots.reach,
             ballots.queries.hashes ^ spread, int(self.repeats),
-            pair_table(ballots), room(ballots), room(ballots), room(ballots, 2), order,
+            pair_table(ballots), workspace(ballots), workspace(ballots), workspace(ballots, 2),
+            order,
         )  # fmt: skip
         return order
 
@@ -266,7 +274,7 @@ class BestInsertion(Method):
         best_insertion(
             ballots.places, weights, ballots.offsets, ballots.reach,
             np.array([*others, *rankers], np.int64),
-            pair_table(ballots), room(ballots), room(ballots), order,
+            pair_table(ballots), workspace(ballots), workspace(ballots), order,
         )  # fmt: skip
         return order
 
@@ -307,7 +315,7 @@ class ExactKemeny(Method):
         subsets = np.empty(1 << min(int(self.limit), int(members.max(initial=1))))
         order_components(
             *given, first, int(self.limit), pair_table(ballots), pair_table(ballots),
-            low, high, subsets, room(ballots), room(ballots), order,
+            low, high, subsets, workspace(ballots), workspace(ballots), order,
         )  # fmt: skip
         return order
 

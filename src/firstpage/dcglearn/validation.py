@@ -64,7 +64,7 @@ def agreement(pairs: Pairs, table: Floats) -> Match:
 def hits(pairs: Pairs, table: Floats) -> Floats:
     """Return 1 per preference that these weights agree with, 0 per other, .5 for no difference.
 
-    Ties have no meaning here: whoever adds these up leaves them out.
+    Ties have no meaning here: the caller that adds these up leaves them out.
     """
     z = differences(pairs, table)
     tolerance = NOTHING * float(np.abs(z).max(initial=0.0))

@@ -80,7 +80,7 @@ def ready_for_one(store: Store) -> None:
 
 
 def _health(request: Request) -> dict[str, str]:
-    """For whoever watches the server: it runs, and its database answers."""
+    """For monitoring of the server: it runs, and its database answers."""
     with store_of(request).read() as tx:
         people.anybody(tx)
     return {"state": "fine"}

@@ -84,7 +84,7 @@ def _first_lead(tx: Tx, project: Project) -> Person | None:
 def link_command(project: str, login: str, url: str) -> None:
     """Print a link by which LOGIN sets a new password in PROJECT (a folder or a database URL).
 
-    For whoever has the server's shell: an admin who forgot the password has nobody else to ask.
+    For operators of the server: an admin who forgot the password has nobody else to ask.
     The link works once, for two days, and ends the links before it; the audit lists it.
     """
     check_text("LOGIN", login)

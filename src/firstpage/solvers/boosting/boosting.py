@@ -50,7 +50,7 @@ class Boosted:
     chosen: list[tuple[int, float]] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     before: float = 0.0  # the loss before the first round
-    finished: bool = False  # rather than stopped by whoever was told
+    finished: bool = False  # rather than stopped by a callback
     aside: list[int] = field(default_factory=list)  # weak rankers that did not help of late
     vain: int = 0  # rounds in succession
 
