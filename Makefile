@@ -69,7 +69,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/serve.py
 
-soak: $(VENV)/.ready  ## long fuzzing of the readers, and killing the labelling server, by hand
+soak: $(VENV)/.ready  ## long fuzzing of the readers, and killing the labeling server, by hand
 	$(BIN)/python tests/soak/fuzz_readers.py
 	$(BIN)/python tests/soak/kill_server.py --kills 200 --database sqlite
 	$(BIN)/python tests/soak/kill_server.py --kills 200 --database postgres

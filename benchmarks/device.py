@@ -79,7 +79,7 @@ def main() -> None:
         ("RankNet, all pairs of grades", PairwiseLogistic(), data),
     ]
     for name, loss, kind in cases:
-        host = BlockObjective(loss, Linear().fitting(kind.X), kind.truth, 4 * FEATURES)
+        host = BlockObjective(loss, Linear().bind(kind.X), kind.truth, 4 * FEATURES)
         there = device_objective(host, kind.truth, "cuda")
         w = t.randn(FEATURES, device="cuda") * 0.1
         one = timed(lambda there=there, w=w: there._pass(w))

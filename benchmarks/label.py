@@ -1,4 +1,4 @@
-"""The labelling server under load: simulated assessors over real HTTP, on loopback.
+"""The labeling server under load: simulated assessors over real HTTP, on loopback.
 
     python benchmarks/label.py                     # 50 assessors, a minute, both databases
     python benchmarks/label.py --assessors 200 --minutes 5

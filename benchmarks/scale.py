@@ -52,7 +52,7 @@ def as_it_is(truth: Any) -> Any:
 def passes(shards: fp.Shards, engine: Engine, count: int) -> tuple[float, Callable[[], None]]:
     """Median seconds of a pass, when all shards are open; and a way to let go of them."""
     data, scorer = Sharded.of(shards, engine, None, as_it_is, True), Linear()
-    objective = data.objective(LOSS, scorer, data.fitting(scorer), 0.01, LBFGS(), None)
+    objective = data.objective(LOSS, scorer, data.bind(scorer), 0.01, LBFGS(), None)
     w = np.random.default_rng(0).normal(size=FEATURES) / 10
     objective(w)
     times = []

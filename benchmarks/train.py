@@ -137,7 +137,7 @@ def one_pass() -> None:
         for threads in (1, None):
             before = anonymous()
             made = BlockObjective(
-                PlackettLuce(10), Linear().fitting(data.X), data.truth, 4 * d, threads=threads
+                PlackettLuce(10), Linear().bind(data.X), data.truth, 4 * d, threads=threads
             )
             w = np.full(d, 0.01)
             made(w)
@@ -175,7 +175,7 @@ def growth() -> None:
             X = np.ascontiguousarray(data.X, np.float32)
             ranker = fp.ranker(name)
             made = BlockObjective(
-                ranker._loss(), Linear().fitting(X), ranker._truth(data.truth), 4 * 46, threads=1
+                ranker._loss(), Linear().bind(X), ranker._truth(data.truth), 4 * 46, threads=1
             )
             cpu = cpu_seconds(lambda made=made: made(np.full(46, 0.01)), 9)
             cells.append(f"{cpu / data.n_docs * 1e9:.0f}")

@@ -18,7 +18,7 @@ def api_page() -> str:
         store.close()
     table = [(f"`{route}`", *rest) for route, *rest in found]
     return (
-        "# The HTTP API of the labelling application\n\n"
+        "# The HTTP API of the labeling application\n\n"
         "Made by `make docs` from its OpenAPI description, which a running server tells at `/api/v1/openapi.json`; "
         "`/api/v1/docs` shows this table.\n\n"
         "Sign in by `POST login`: the cookie is the session, and every change carries the header `X-CSRF-Token` that `login` and `me` tell. "

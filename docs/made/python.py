@@ -18,7 +18,7 @@ PARTS = {
     "Train": ("rankers", "All take `fit(train, valid=None)` or `fit(X, y, qid=qid)`."),
     "Export": ("interop.export", "Models in search engines and elsewhere: [the manual](export.md)."),
     "Import": ("interop.read", "Models, judgments, feature logs and clicks of other programs."),
-    "Losses": ("losses", "What rankers minimise, by name."),
+    "Losses": ("losses", "What rankers minimize, by name."),
     "Evaluate and compare": ("measures", "[All measures](measures.md), [conventions](conventions.md)."),
     "Learn the measure": ("dcglearn", "Gains and discounts from preferences over rankings."),
     "Aggregate": ("aggregation", "Several rankings into one."),

@@ -22,7 +22,7 @@ MOST, MOST_WHOLE = 1e300, 2**62  # no parameter is greater
 FORM = re.compile(r"\s*([^\W\d][\w\-. ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
-class PartError(DataError):
+class ParameterError(DataError):
     """A name or a parameter that does not exist."""
 
 
@@ -40,7 +40,7 @@ def number(
     range_ = "" if low is None else f" from {low:g} on"
     range_ = range_ if above is None else f" above {above:g}"
     what = "a whole number" if whole else "a number"
-    raise PartError(f"{name} of {type(owner).__name__} must be {what}{range_}; got {value!r}.")
+    raise ParameterError(f"{name} of {type(owner).__name__} must be {what}{range_}; got {value!r}.")
 
 
 def plain(name: str) -> str:
@@ -54,13 +54,15 @@ def split(text: str) -> tuple[str, dict[str, Any]]:
         return text, {}
     match = FORM.fullmatch(text)
     if match is None:
-        raise PartError(f"cannot read {text!r}; it must look like name or name(parameter=value).")
+        raise ParameterError(
+            f"cannot read {text!r}; it must look like name or name(parameter=value)."
+        )
     given: dict[str, Any] = {}
     for item in pieces(match[2] or ""):
         if item.strip():
             name, equals, value = (part.strip() for part in item.partition("="))
             if not equals:
-                raise PartError(f"{text!r}: parameters read name=value; got {item.strip()!r}.")
+                raise ParameterError(f"{text!r}: parameters read name=value; got {item.strip()!r}.")
             given[name] = literal(value)
     return match[1], given
 
@@ -96,7 +98,7 @@ def lookup(name: str, known: Mapping[str, Kind], kind: str) -> Kind:
     near = get_close_matches(plain(name), by_plain, 1, 0.5)
     shown = {plain(key): key for key in known}
     hint = f"Did you mean {shown[near[0]]!r}?" if near else f"There are: {', '.join(known)}."
-    raise PartError(f"there is no {kind} {name!r}. {hint}")
+    raise ParameterError(f"there is no {kind} {name!r}. {hint}")
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,9 @@ class Registry(Generic[Kind]):
         for key in given:
             if key not in allowed:
                 options = ", ".join(allowed) or "none"
-                raise PartError(f"{cls.__name__} has no parameter {key!r} (it has: {options}).")
+                raise ParameterError(
+                    f"{cls.__name__} has no parameter {key!r} (it has: {options})."
+                )
         usual = {key: value for key, value in (defaults or {}).items() if key in allowed}
         return cls(**{**usual, **given})
 

@@ -13,7 +13,7 @@ from firstpage.errors import DataError
 from firstpage.kernels.compiler import decorators
 from firstpage.kernels.voting.exact_kemeny import order_components
 from firstpage.kernels.voting.kemeny import best_insertion, kwik_sort
-from firstpage.registry import PartError
+from firstpage.registry import ParameterError
 from tests.aggregation import reference as ref
 from tests.aggregation.cases import Query, ballots_of, random_query, some_weights, split
 
@@ -204,7 +204,7 @@ def test_kwik_sort_keeps_the_cheapest_and_its_seed() -> None:
     assert (method("KwikSort").order(part) == method("KwikSort").order(ballots)[:60]).all()
 
 
-def test_kwik_sort_puts_every_neighbour_in_majority_order() -> None:
+def test_kwik_sort_puts_every_neighbor_in_majority_order() -> None:
     rng = np.random.default_rng(9)
     queries = [random_query(rng, 3, 10) for _ in range(50)]
     ballots = ballots_of(queries)
@@ -283,5 +283,5 @@ def test_a_method_with_parameters_is_its_text() -> None:
     ],
 )
 def test_what_is_no_method_is_refused(text: str, said: str) -> None:
-    with pytest.raises(PartError, match=said):
+    with pytest.raises(ParameterError, match=said):
         method(text)

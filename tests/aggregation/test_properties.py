@@ -48,7 +48,7 @@ def test_documents_may_be_called_anything(name: str, table: list[list[int]], see
 def test_rows_may_stand_in_any_order_once_the_base_is_given(
     name: str, table: list[list[int]], seed: int
 ) -> None:
-    """Relabelling documents, and the base order with them, relabels the outcome."""
+    """Relabeling documents, and the base order with them, relabels the outcome."""
     scores = np.array(table, float)
     n = scores.shape[1]
     mu = np.random.default_rng(seed).permutation(n).astype(float)
@@ -118,7 +118,7 @@ def test_bound_best_and_search_stand_in_this_order(table: list[list[int]]) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
-def test_a_query_does_not_know_its_neighbours(name: str, table: list[list[int]], seed: int) -> None:
+def test_a_query_does_not_know_its_neighbors(name: str, table: list[list[int]], seed: int) -> None:
     scores = np.array(table, float)
     rankers, n = scores.shape
     rng = np.random.default_rng(seed)

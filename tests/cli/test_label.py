@@ -183,13 +183,13 @@ def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "says"),
     [
-        (("stats", "nowhere"), 1, "holds no labelling project"),
+        (("stats", "nowhere"), 1, "holds no labeling project"),
         (("stats",), 2, "give a project, or --records"),
-        (("export", "nowhere", "-o", "x"), 1, "holds no labelling project"),
+        (("export", "nowhere", "-o", "x"), 1, "holds no labeling project"),
         (("setup", "new", "--queries", "none.jsonl"), 1, "none.jsonl"),
         (("setup", "new", "--strategy", "heep"), 1, "Did you mean"),
         (("restore", "none", "new"), 2, "is no file"),
-        (("judge", "nowhere", "--assessor", "x", "--function", "a:b"), 1, "no labelling project"),
+        (("judge", "nowhere", "--assessor", "x", "--function", "a:b"), 1, "no labeling project"),
         (("judge", "nowhere", "--assessor", "x"), 2, "--endpoint"),
         (("judge", "nowhere", "--assessor", "x", "--endpoint", "http://x"), 2, "--model"),
         (("serve", "new", "--open", "--host", "0.0.0.0"), 2, "this machine only"),

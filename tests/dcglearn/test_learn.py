@@ -150,7 +150,7 @@ def test_c_is_chosen_by_what_is_held_out():
     assert chosen.path_.costs[int(np.argmax(np.round(accuracies, 12)))] == chosen.C_
 
 
-def test_the_regularisation_path_is_a_fit_for_each_c():
+def test_the_regularization_path_is_a_fit_for_each_c():
     given = varied(200, noise=2.0)
     path = DCGLearn(10, C=1.0).fit(given).along([0.01, 1.0, 100.0])
     for c, utility in path.items():
@@ -306,7 +306,7 @@ def test_one_pair_only():
     assert learner.score(learner.given_) == 1.0
 
 
-def test_a_grade_that_nobody_has_lies_between_its_neighbours():
+def test_a_grade_that_nobody_has_lies_between_its_neighbors():
     given = varied(300)
     lacking = given[~((given.left == 2) | (given.right == 2)).any(axis=1)]
     with pytest.warns(FirstpageWarning, match="no list has the grade 2"):

@@ -64,7 +64,7 @@ def test_the_weights_are_those_of_exact_arithmetic(c, ties, noise):
 @pytest.mark.parametrize("nonnegative", [False, True])
 @pytest.mark.parametrize("decreasing", [False, True])
 @pytest.mark.parametrize("drawn", [0.0, 1.0])
-def test_every_cone_and_a_centre(nonnegative, decreasing, drawn):
+def test_every_cone_and_a_center(nonnegative, decreasing, drawn):
     pairs = problem(400, seed=5, places=4, levels=4, ties=0.2)
     costs = np.array([1.0, 3.0, 3.0])
     shape = cone(4, 4, nonnegative, decreasing)

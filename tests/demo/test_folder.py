@@ -18,20 +18,20 @@ def test_a_foreign_file_stays(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_a_foreign_labelling_project_stays(tmp_path: Path, run) -> None:
+def test_a_foreign_labeling_project_stays(tmp_path: Path, run) -> None:
     assert run("label", "setup", tmp_path / "shop").returncode == 0
     before = (tmp_path / "shop" / "firstpage.db").read_bytes()
     made = run("demo", "-o", tmp_path / "shop")
     assert made.returncode == 1
     assert made.stderr.count("\n") == 1
-    assert "labelling project that is not the demo's" in made.stderr
+    assert "labeling project that is not the demo's" in made.stderr
     assert (tmp_path / "shop" / "firstpage.db").read_bytes() == before
 
 
 def test_a_project_beside_the_demos_stays(tmp_path: Path, run) -> None:
     Folder.ready(tmp_path)
     assert run("label", "setup", tmp_path, "--name", "mine").returncode == 0
-    with pytest.raises(DataError, match="labelling project 'mine', which is not the demo's"):
+    with pytest.raises(DataError, match="labeling project 'mine', which is not the demo's"):
         Folder.ready(tmp_path)
     assert (tmp_path / "firstpage.db").exists()
 

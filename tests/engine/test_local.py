@@ -1,4 +1,4 @@
-"""One machine, out of core: what is learnt from shards is what is learnt from memory."""
+"""One machine, out of core: what is learned from shards is what is learned from memory."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ def test_labels_that_are_no_grades_are_told(label: float, shown: str, name: str)
         fp.evaluate(*unseen, measures=fp.measure(name, of=FREE))
 
 
-def test_grades_need_not_start_at_0_nor_be_neighbours() -> None:
+def test_grades_need_not_start_at_0_nor_be_neighbors() -> None:
     utility = fp.Utility.of([-1, 0, 3], [1, 0.5], grades=[1, 2, 5])
     found = fp.evaluate([3, 2, 1], [0, 5, 1], qid=[1] * 3, measures=fp.measure("NDCG", of=utility))
     assert found.values[0, 0] == pytest.approx(0.5)
@@ -346,7 +346,7 @@ def test_kinds_of_many_grades_and_places_are_told_apart_too() -> None:
     assert found.values[0] == pytest.approx(found.values[1])
 
 
-def test_the_catalogue_names_the_form() -> None:
+def test_the_catalog_names_the_form() -> None:
     from firstpage.measures.registry import forms
 
     found = dict(forms())

@@ -151,7 +151,7 @@ def test_every_query_has_four_different_people() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["table1", "table2", "table3"])
-def test_labelling_with_simulated_people(name: str) -> None:
+def test_labeling_with_simulated_people(name: str) -> None:
     found = verdicts(name, 8)
     wrong = {text for text, verdict in found.items() if verdict == "does not hold"}
     starts = {
@@ -317,7 +317,7 @@ def test_a_simulated_study_has_both_truths() -> None:
 
 def test_a_crowd_without_noise_labels_what_is_true() -> None:
     utility = rng().standard_normal(30)
-    found = labeling.labelled(Crowd(noise=0.0, jitter=0.0), utility, rng())
+    found = labeling.labeled(Crowd(noise=0.0, jitter=0.0), utility, rng())
     assert list(found.top) == np.argsort(-utility)[:10].tolist()
     assert (np.diff(found.grades[np.argsort(utility)]) >= 0).all()
 

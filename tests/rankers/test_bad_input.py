@@ -41,7 +41,7 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet(ties="no").fit(X, Y, qid=Q), "'share' or 'random'"),
         (lambda: fp.ListNet(form="x").fit(X, Y, qid=Q), "'top-one' or 'permutation'"),
         (lambda: fp.ListNet(measure="NDCG@x").fit(X, Y, qid=Q), "cut-off must be a whole number"),
-        (lambda: fp.ListNet(normalize="max").fit(X, Y, qid=Q), "no normalisation 'max'"),
+        (lambda: fp.ListNet(normalize="max").fit(X, Y, qid=Q), "no normalization 'max'"),
         (lambda: fp.ListNet(solver="newton").fit(X, Y, qid=Q), "no solver 'newton'"),
         (lambda: fp.ListNet(scorer="forest").fit(X, Y, qid=Q), "no scorer 'forest'"),
         (lambda: fp.ListNet(threads=0).fit(np.tile(X, (30000, 1)), np.tile(Y, 30000), qid=np.tile(Q, 30000)), "threads of ListNet must be"),

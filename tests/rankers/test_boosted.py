@@ -21,7 +21,7 @@ from firstpage.solvers.boosting.pools import Judge
 from firstpage.solvers.boosting.statistics import ListTerm, PairTerm
 from firstpage.solvers.boosting.weak_rankers import Features, Stumps, midpoints, thresholds_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:nothing was learnt")  # where nothing can be
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")  # where nothing can be
 
 RECIPE = fp.Synthetic(queries=50, docs="uniform(1, 25)", features=15, grades=3, noise=1.0, seed=2)
 DATA = RECIPE.dataset()
@@ -166,7 +166,7 @@ def test_every_round_is_the_one_of_explicit_pairs(kind, beta: float, edge: str, 
 
 
 def test_all_pairs_and_query_weights_by_the_slope_of_the_loss() -> None:
-    """RankBoost's round: alpha minimises the bound, and the edge is the slope along the stump."""
+    """RankBoost's round: alpha minimizes the bound, and the edge is the slope along the stump."""
     weights = np.arange(1, len(SMALL) + 1)
     ranker = fp.RankBoost(rounds=1).fit(SMALL, sample_weight=weights)
     values, grad = PairwiseExponential(average=True).value_grad(np.zeros(SMALL.n_docs), SMALL.truth)
@@ -368,7 +368,7 @@ def test_weights_count_as_copies_in_quantiles() -> None:
     assert [c.tolist() for c in by_weight] == [c.tolist() for c in want]
 
 
-def test_a_threshold_lies_between_neighbours_however_near() -> None:
+def test_a_threshold_lies_between_neighbors_however_near() -> None:
     for a, b in [(1.0, np.nextafter(1.0, 2)), (0.0, 5e-324), (-1e308, 1e308), (-5e-324, 0.0)]:
         (t,) = midpoints(np.array([a]), np.array([b]))
         assert a <= t < b
@@ -659,7 +659,7 @@ TRAINING, VALID = SYNTHETIC[:20], SYNTHETIC[20:]
 
 
 def test_boosting_in_vain_says_so_and_keeps_its_objective() -> None:
-    with pytest.warns(FirstpageWarning, match="nothing was learnt"):
+    with pytest.warns(FirstpageWarning, match="nothing was learned"):
         fp.RankBoost().fit(np.ones((20, 3)), np.arange(20) % 3)
     ranker = fp.AdaRank(warm_start=True).fit(TRAINING)
     before = ranker.objective_

@@ -17,9 +17,9 @@ TRAIN, TEST = DATA[:60], DATA[60:]
 
 
 def test_slopes_by_parameters_are_those_of_the_values() -> None:
-    fitting = MLP(hidden=3).fitting(TRAIN.X)
-    whole = BlockObjective(PlackettLuce(5), fitting, TRAIN.truth, 24, l2=0.1)
-    params = fitting.start(0)
+    bound = MLP(hidden=3).bind(TRAIN.X)
+    whole = BlockObjective(PlackettLuce(5), bound, TRAIN.truth, 24, l2=0.1)
+    params = bound.start(0)
     value, slope = whole(params)
     rng = np.random.default_rng(0)
     for _ in range(5):

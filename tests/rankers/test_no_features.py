@@ -79,7 +79,7 @@ def test_files_without_features(tmp_path) -> None:
         fp.cross_validate([fp.ListNet()], fp.read_folds(tmp_path), ["NDCG@5"])
 
 
-NOTHING = "all scores are alike|nothing was learnt"
+NOTHING = "all scores are alike|nothing was learned"
 CONSTANT = [np.ones((12, 3)), np.repeat(np.arange(3.0), 4)[:, None]]  # everywhere, in each query
 
 

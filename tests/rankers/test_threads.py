@@ -1,4 +1,4 @@
-"""`threads` holds for all that a ranker does: fitting, validation, prediction, every library."""
+"""`threads` holds for all that a ranker does: bound, validation, prediction, every library."""
 
 from __future__ import annotations
 

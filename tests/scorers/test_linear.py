@@ -25,14 +25,14 @@ WEIGHTS = RNG.normal(size=7)
 @pytest.mark.parametrize(("lo", "hi"), [(0, 203), (17, 64), (5, 5)])
 def test_scores_of_some_rows_are_products(form: str, lo: int, hi: int) -> None:
     close = 1e-5 if form == "float32" else 1e-12
-    scores = forward(Linear().fitting(FORMS[form]), WEIGHTS, lo, hi)
+    scores = forward(Linear().bind(FORMS[form]), WEIGHTS, lo, hi)
     assert scores == pytest.approx(DENSE[lo:hi] @ WEIGHTS, rel=close, abs=close)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_gradients_are_differences_of_scores(form: str) -> None:
-    fitting = Linear().fitting(FORMS[form])
-    check_gradient(fitting, WEIGHTS, 1e-3, 1e-3 if form == "float32" else 1e-6)
+    bound = Linear().bind(FORMS[form])
+    check_gradient(bound, WEIGHTS, 1e-3, 1e-3 if form == "float32" else 1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -43,20 +43,20 @@ def test_a_model_scores_each_row_by_itself_in_float64(form: str) -> None:
     scores = scoring.predict(X)
     assert scores == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert scoring.predict(X[3:9]).tolist() == scores[3:9].tolist()
-    assert Linear().fitting(X).predict(WEIGHTS, X).tolist() == (
+    assert Linear().bind(X).predict(WEIGHTS, X).tolist() == (
         LinearScoring(WEIGHTS).predict(X).tolist()
     )
 
 
 def test_a_fit_starts_at_zero() -> None:
-    assert Linear().fitting(DENSE).start(3).tolist() == [0.0] * 7
+    assert Linear().bind(DENSE).start(3).tolist() == [0.0] * 7
 
 
 @pytest.mark.parametrize("form", ["float64", "sparse"])
 def test_the_conditioner_makes_the_curvature_inside_queries_the_identity(form: str) -> None:
     ends = [np.array([0, 40, 90]), np.array([90, 150])]
     weights, l2 = RNG.random(150), 0.5
-    T = Linear().fitting(FORMS[form]).conditioner(ends, weights, l2)
+    T = Linear().bind(FORMS[form]).conditioner(ends, weights, l2)
     assert T is not None
     curvature = l2 * np.eye(7)
     for lo, hi in ((0, 40), (40, 90), (90, 150)):
@@ -69,14 +69,14 @@ def test_the_conditioner_makes_the_curvature_inside_queries_the_identity(form: s
 @pytest.mark.parametrize("form", ["float64", "sparse"])
 def test_many_features_are_scaled_by_their_root_mean_square(form: str, monkeypatch) -> None:
     monkeypatch.setattr(linear, "WIDE", 6)
-    fitting = Linear().fitting(FORMS[form])
-    widths = fitting.conditioner([np.array([0, 203])], np.ones(203), 0.1)
-    assert fitting.squares() == pytest.approx((DENSE**2).sum(axis=0))
+    bound = Linear().bind(FORMS[form])
+    widths = bound.conditioner([np.array([0, 203])], np.ones(203), 0.1)
+    assert bound.squares() == pytest.approx((DENSE**2).sum(axis=0))
     assert widths == pytest.approx(1 / np.sqrt((DENSE**2).mean(axis=0) + 0.1))
 
 
 def test_features_that_do_not_vary_have_no_conditioner() -> None:
-    constant = Linear().fitting(np.ones((6, 2)))
+    constant = Linear().bind(np.ones((6, 2)))
     assert constant.conditioner([np.array([0, 3, 6])], np.ones(6), 0.0) is None
 
 

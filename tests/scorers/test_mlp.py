@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from firstpage.errors import DataError
-from firstpage.registry import PartError
+from firstpage.registry import ParameterError
 from firstpage.scorers import mlp
 from firstpage.scorers.mlp import MLP, MLPScoring, layers, torch_threads
 from tests.scorers.checks import check_gradient, forward
@@ -37,28 +37,28 @@ def plain(x: np.ndarray, params: np.ndarray) -> float:
 @pytest.mark.torch
 @pytest.mark.parametrize("form", [X, X.astype(np.float32), csr_array(X)], ids=["64", "32", "csr"])
 def test_scores_are_the_formula(form) -> None:
-    fitting = MLP(hidden=3).fitting(form)
-    params = fitting.start(5)
+    bound = MLP(hidden=3).bind(form)
+    params = bound.start(5)
     expected = [plain(x, params) for x in X]
-    assert forward(fitting, params, 0, 90) == pytest.approx(expected, rel=1e-4, abs=1e-5)
-    assert forward(fitting, params, 20, 31) == pytest.approx(expected[20:31], rel=1e-4, abs=1e-5)
-    assert fitting.predict(params, form) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert forward(bound, params, 0, 90) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert forward(bound, params, 20, 31) == pytest.approx(expected[20:31], rel=1e-4, abs=1e-5)
+    assert bound.predict(params, form) == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.torch
 def test_gradients_are_differences_of_scores() -> None:
-    fitting = MLP(hidden=3).fitting(X)
-    check_gradient(fitting, fitting.start(0), 1e-2, 2e-2)
+    bound = MLP(hidden=3).bind(X)
+    check_gradient(bound, bound.start(0), 1e-2, 2e-2)
 
 
 @pytest.mark.torch
 def test_a_start_is_drawn_by_its_seed() -> None:
-    fitting = MLP(hidden=3).fitting(X)
-    first = fitting.start(1)
-    assert len(first) == fitting.size == (4 + 2) * 3 + 1
-    assert first.tolist() == fitting.start(1).tolist() != fitting.start(2).tolist()
-    assert fitting.conditioner([np.array([0, 90])], np.ones(90), 0.1) is None
-    assert fitting.scoring(first).params == pytest.approx(first, rel=1e-6)
+    bound = MLP(hidden=3).bind(X)
+    first = bound.start(1)
+    assert len(first) == bound.size == (4 + 2) * 3 + 1
+    assert first.tolist() == bound.start(1).tolist() != bound.start(2).tolist()
+    assert bound.conditioner([np.array([0, 90])], np.ones(90), 0.1) is None
+    assert bound.scoring(first).params == pytest.approx(first, rel=1e-6)
 
 
 @pytest.mark.torch
@@ -97,13 +97,13 @@ def test_contributions_are_gradients_times_distances() -> None:
 @pytest.mark.torch
 def test_a_device_that_is_not_there_is_refused() -> None:
     with pytest.raises(DataError, match=r"device 'nowhere' cannot be used") as error:
-        MLP(device="nowhere").fitting(X)
+        MLP(device="nowhere").bind(X)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("hidden", [0, -1, 2.5, "x"])
 def test_hidden_units_are_a_whole_number(hidden) -> None:
-    with pytest.raises(PartError, match="hidden of MLP must be a whole number from 1 on"):
+    with pytest.raises(ParameterError, match="hidden of MLP must be a whole number from 1 on"):
         MLP(hidden=hidden)
 
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 import firstpage as fp
 from firstpage.rankers.model_files import Model
 from firstpage.rankers.scorings import Cascade, Stage, scoring_from_dict
-from firstpage.registry import PartError
+from firstpage.registry import ParameterError
 from firstpage.scorers.linear import Linear, LinearScoring
 from firstpage.scorers.mlp import MLP, MLPScoring
 from firstpage.scorers.registry import scorer
@@ -186,7 +186,9 @@ def test_scorers_by_name() -> None:
     assert scorer(made) is made
     assert len({Trees(), Trees(), Trees(options={"max_depth": 3})}) == 2
     for wrong in (3, None, linear()):
-        with pytest.raises(PartError, match="scorer must be a text such as 'linear', or a scorer"):
+        with pytest.raises(
+            ParameterError, match="scorer must be a text such as 'linear', or a scorer"
+        ):
             scorer(wrong)
-    with pytest.raises(PartError, match=r"no scorer 'liner'\. Did you mean 'linear'"):
+    with pytest.raises(ParameterError, match=r"no scorer 'liner'\. Did you mean 'linear'"):
         scorer("liner")

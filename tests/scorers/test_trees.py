@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from firstpage.errors import DataError
-from firstpage.registry import PartError
+from firstpage.registry import ParameterError
 from firstpage.scorers import trees as trees_module
 from firstpage.scorers.forest import Forest, Tree, lightgbm_text
 from firstpage.scorers.trees import LIBRARIES, Trees, TreesScoring
@@ -193,7 +193,7 @@ def test_data_of_other_features_are_refused_in_one_line() -> None:
     ],
 )
 def test_wrong_parameters(options: dict, said: str) -> None:
-    with pytest.raises((DataError, PartError), match=said):
+    with pytest.raises((DataError, ParameterError), match=said):
         Trees(**options)
 
 

@@ -1,4 +1,4 @@
-"""Kill the labelling server at random moments, under load, many times: no judgment may be lost.
+"""Kill the labeling server at random moments, under load, many times: no judgment may be lost.
 
     python tests/soak/kill_server.py --kills 200 --database sqlite
 

@@ -10,9 +10,9 @@ import firstpage as fp
 from firstpage.errors import FirstpageError
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
-from firstpage.losses.loss import IncompatibleParts, Loss, Traits
+from firstpage.losses.loss import IncompatibleComponents, Loss, Traits
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
-from firstpage.scorers.linear import Linear, LinearFitting
+from firstpage.scorers.linear import BoundLinear, Linear
 from firstpage.solvers import objective as module
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
@@ -38,7 +38,7 @@ def data(dtype=np.float64):
 def build(loss, found, **how) -> BlockObjective:
     X = found.X
     row = X.shape[1] * X.dtype.itemsize
-    return BlockObjective(loss, Linear().fitting(X), found.truth, row, **how)
+    return BlockObjective(loss, Linear().bind(X), found.truth, row, **how)
 
 
 @pytest.mark.parametrize("loss", [*CONVEX, Cosine()], ids=str)
@@ -159,7 +159,7 @@ def test_divergence_is_said() -> None:
 def test_solvers_by_name() -> None:
     assert solver("sgd(rate=0.5, batch=4)", 7) == SGD(rate=0.5, batch=4, seed=7)
     assert solver("L-BFGS", 0) == LBFGS()
-    linear = LinearFitting(np.ones((2, 1)))
+    linear = BoundLinear(np.ones((2, 1)))
     assert solver_for("auto", PlackettLuce(), linear, 0) == LBFGS()
     assert solver_for("auto", PairwiseHinge(), linear, 0) == CuttingPlane()
     for text, words in [
@@ -175,13 +175,13 @@ def test_unsuited_parts_are_refused() -> None:
     class Rough(Loss):
         traits = Traits(smooth=False)
 
-    with pytest.raises(IncompatibleParts, match="LBFGS needs a smooth loss, and Rough is not"):
-        solver_for(LBFGS(), Rough(), LinearFitting(np.ones((2, 1))), 0)
+    with pytest.raises(IncompatibleComponents, match="LBFGS needs a smooth loss, and Rough is not"):
+        solver_for(LBFGS(), Rough(), BoundLinear(np.ones((2, 1))), 0)
 
-    class Network(LinearFitting):
+    class Network(BoundLinear):
         parallel = False
 
-    with pytest.raises(IncompatibleParts, match="CuttingPlane needs linear scores"):
+    with pytest.raises(IncompatibleComponents, match="CuttingPlane needs linear scores"):
         solver_for(CuttingPlane(), Rough(), Network(np.ones((2, 1))), 0)
 
 

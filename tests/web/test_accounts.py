@@ -234,7 +234,7 @@ def test_a_lead_manages_only_their_own_people(site: Site) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", ["anonymise", "remove"])
+@pytest.mark.parametrize("choice", ["anonymize", "remove"])
 def test_deletion_of_a_persons_data(both: Site, choice: str) -> None:
     both.project()
     with_password(both, "ada")
@@ -254,9 +254,9 @@ def test_deletion_of_a_persons_data(both: Site, choice: str) -> None:
     assert ada.get("/api/v1/me").status_code == 401
     with both.store.read() as tx:
         kept = tx.all(select(events))
-        assert bool(kept) == (choice == "anonymise")
+        assert bool(kept) == (choice == "anonymize")
         assert all(row["comment"] is None for row in kept)
-        assert bool(tx.all(select(tasks))) == (choice == "anonymise")
+        assert bool(tx.all(select(tasks))) == (choice == "anonymize")
         everything = str([dict(r) for r in tx.all(text("SELECT * FROM people"))])
         everything += str([dict(r) for r in tx.all(select(audit))])
         everything += str([dict(r) for r in tx.all(select(tries))])
@@ -265,7 +265,7 @@ def test_deletion_of_a_persons_data(both: Site, choice: str) -> None:
     assert "ada" not in everything.lower()
     assert "sore eyes" not in everything
     assert "data deleted" in everything
-    if choice == "anonymise":
+    if choice == "anonymize":
         assert f"deleted-{number}" in lena.get("/api/v1/projects/books/export/log.jsonl").text
 
 

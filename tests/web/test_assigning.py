@@ -198,7 +198,7 @@ def test_who_comes_back_goes_on_with_what_they_had_begun(site: Site) -> None:
     assert lena.get(f"{API}/progress").json()["all"]["left_behind"] == 0
 
 
-@pytest.mark.parametrize("choice", ["anonymise", "remove"])
+@pytest.mark.parametrize("choice", ["anonymize", "remove"])
 def test_work_of_somebody_whose_data_is_deleted_is_dealt_again(site: Site, choice: str) -> None:
     lena = study(site)
     lena.post(f"{API}/assignment")

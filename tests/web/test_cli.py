@@ -91,7 +91,7 @@ def told(*words: object) -> str:
 
 
 def test_mistakes_are_told(tmp_path: Path) -> None:
-    assert "no labelling project" in told("export", tmp_path, "-o", "-")
+    assert "no labeling project" in told("export", tmp_path, "-o", "-")
     assert not list(tmp_path.iterdir()), "nothing is made by asking"
     wrong = told("setup", tmp_path / "p", "--documents", documents(tmp_path), "--strategy", "none")
     assert "no labeling strategy" in wrong

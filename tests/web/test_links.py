@@ -78,7 +78,7 @@ class TestFirstLead:
         ada, bob = both.person("ada"), both.person("bob")
         with both.store.write() as tx:
             links += [invitations.reset_link(tx, ada, None) for _ in range(2)]
-            deletion.forget(tx, ada, "anonymise", ada)
+            deletion.forget(tx, ada, "anonymize", ada)
             links.append(invitations.reset_link(tx, bob, None))
             assert invitations.end_all(tx) == 2
             links.append(invitations.invite(tx, None, "lead", None))
@@ -244,7 +244,7 @@ class TestMakers:
             books = projects.by_slug(tx, "books")
             link = invitations.invite(tx, books, "lead", site_person(tx, "mark"))
         number = site.person("mark").id
-        gone = {"judgments": "anonymise"}
+        gone = {"judgments": "anonymize"}
         path = f"/api/v1/people/{number}/data"
         assert admin(site).request("DELETE", path, json=gone).status_code == 200
         assert accept(site.client(), link, **STRANGER).status_code == 400

@@ -26,7 +26,7 @@ from tests.web.site import add_documents, jsonl
             "a b &c d",
         ),
         (
-            {"kind": "card", "body": "", "fields": {"price": 3, "colour": "red"}},
+            {"kind": "card", "body": "", "fields": {"price": 3, "color": "red"}},
             "price: 3\ncolour: red",
         ),
         (
@@ -103,7 +103,7 @@ def test_ties_stay_ties_where_the_project_has_them(site) -> None:
     assert not done.skipped
 
 
-def practised(site: Any, count: int = 2) -> Any:
+def practiced(site: Any, count: int = 2) -> Any:
     project = site.project(queries=1, documents=4)
     rows = [
         {"text": "tea", "left": "about tea", "right": "about cars", "outcome": "left",
@@ -116,7 +116,7 @@ def practised(site: Any, count: int = 2) -> Any:
 
 
 def test_practice_comes_first_for_programs_too(site) -> None:
-    project = practised(site)
+    project = practiced(site)
     sober = Function(lambda q, a, b: "left" if "tea" in a.body or a.body < b.body else "right")
     done = judge(site.store, project, site.person("ada"), sober)
     assert done.practice == 2
@@ -124,7 +124,7 @@ def test_practice_comes_first_for_programs_too(site) -> None:
 
 
 def test_a_program_that_fails_the_practice_judges_nothing(site) -> None:
-    project = practised(site)
+    project = practiced(site)
     with pytest.raises(DataError, match=r"0 of 2 practice questions .* asks for 70%"):
         judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "right"))
     assert site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text == ""

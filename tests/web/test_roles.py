@@ -76,7 +76,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/reset"): {"token": "none", "password": "a new long password"},
     ("POST", "/invitations/accept"): {"token": "none"},
     ("POST", "/password"): {"old": "not the right one", "new": "a new long password"},
-    ("DELETE", "/people/{person}/data"): {"judgments": "anonymise"},
+    ("DELETE", "/people/{person}/data"): {"judgments": "anonymize"},
     ("POST", "/projects"): {"slug": "new"},
     ("PATCH", "/projects/{slug}"): {"title": "Other"},
     ("POST", "/projects/{slug}/training"): {"seq": 0, "key": "k", "left": "d0", "right": "d1"},

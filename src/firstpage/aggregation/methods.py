@@ -23,8 +23,8 @@ from firstpage.errors import DataError
 from firstpage.kernels.hashing import STEP
 from firstpage.kernels.voting.exact_kemeny import components, order_components
 from firstpage.kernels.voting.kemeny import best_insertion, kwik_sort
-from firstpage.kernels.voting.votes import ABSENT, count_duels, quick_sort, swap_neighbours
-from firstpage.registry import PartError, Registry, by_class_name, number, split
+from firstpage.kernels.voting.votes import ABSENT, count_duels, quick_sort, swap_neighbors
+from firstpage.registry import ParameterError, Registry, by_class_name, number, split
 from firstpage.types import Floats, Ints, Words
 
 FINE = 2.0**30  # points that are equal but for rounding become equal on this grid
@@ -169,7 +169,7 @@ class SupervisedKemeny(Method):
 
     def __post_init__(self) -> None:
         if self.credit not in get_args(Credit):
-            raise PartError(f"credit must be extended or paper; got {self.credit!r}.")
+            raise ParameterError(f"credit must be extended or paper; got {self.credit!r}.")
         if self.k_agg is not None:
             number(self, "k_agg", low=1, whole=True)
 
@@ -239,22 +239,22 @@ MOST = 22  # documents of a component that the exact method can order; 2^22 numb
 
 @dataclass(frozen=True)
 class LocalKemeny(Method):
-    """Local Kemenisation (Dwork et al. 2001): the order of another method, neighbours put right.
+    """Local Kemenization (Dwork et al. 2001): the order of another method, neighbors put right.
 
-    Documents are carried up past neighbours that a majority puts below them.  `start` is a
+    Documents are carried up past neighbors that a majority puts below them.  `start` is a
     method; in a text it is named, as in `local-kemeny(start=copeland)`.
     """
 
     start: Method = Borda()
-    about: ClassVar[str] = "another method's order, neighbours put in majority order"
+    about: ClassVar[str] = "another method's order, neighbors put in majority order"
 
     def __post_init__(self) -> None:
         if not isinstance(self.start, Method):
-            raise PartError(f"start of LocalKemeny must be a method; got {self.start!r}.")
+            raise ParameterError(f"start of LocalKemeny must be a method; got {self.start!r}.")
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         order = self.start.order(ballots, weights)
-        swap_neighbours(ballots.places, weights, ballots.offsets, *all_votes(ballots), order)
+        swap_neighbors(ballots.places, weights, ballots.offsets, *all_votes(ballots), order)
         return order
 
 
@@ -295,9 +295,9 @@ class ExactKemeny(Method):
     def __post_init__(self) -> None:
         number(self, "limit", low=1, whole=True)
         if self.limit > MOST:
-            raise PartError(f"limit of ExactKemeny must be at most {MOST}; got {self.limit}.")
+            raise ParameterError(f"limit of ExactKemeny must be at most {MOST}; got {self.limit}.")
         if self.larger not in get_args(Larger):
-            raise PartError(f"larger must be refuse or search; got {self.larger!r}.")
+            raise ParameterError(f"larger must be refuse or search; got {self.larger!r}.")
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         given = (ballots.places, weights, ballots.offsets, ballots.reach)
@@ -351,7 +351,7 @@ def method(text: str | Method, **given: Any) -> Method:
     if isinstance(text, Method):
         return text
     if not isinstance(text, str):
-        raise PartError(f"a method is a name such as skr or Borda; got {text!r}.")
+        raise ParameterError(f"a method is a name such as skr or Borda; got {text!r}.")
     name, inside = split(text)
     given = {**inside, **given}
     if isinstance(given.get("start"), str):

@@ -43,7 +43,7 @@ DEPTH = ("depth", "same_depth")
     **SEVERAL,
     help="A run over the queries of --qrels, where RUN has others; one for each RUN, in order.",
 )
-@click.option("--valid", type=options.FILE, help="With --data: labelled data to measure by.")
+@click.option("--valid", type=options.FILE, help="With --data: labeled data to measure by.")
 @click.option("--valid-scores", **SEVERAL, help="Scores of --valid; one for each --scores.")
 @click.option("-m", "--measure", default="NDCG@10", show_default=True, help="For the weights.")
 @options.whole(
@@ -81,7 +81,7 @@ def command(
                       bool(given["qrels"] or given["valid"]), "measure")  # fmt: skip
     _check_usage(runs, data, given)
     outputs.check_suffix(output, ("run" if data is None else "scores",), "-o")
-    documents = None if data is None else shared.read_data(data, labelled=False)
+    documents = None if data is None else shared.read_data(data, labeled=False)
     found = _of_runs(runs, given) if documents is None else _of_scores(documents, given)
     if output is not None or not as_json:
         _write(found, output or Path("-"), documents)

@@ -76,7 +76,7 @@ def command(
             held = held.top_k(k, seed, min_grade)
         else:
             held = held.binary(rel)
-        data = _relabelled(data, held)
+        data = _relabeled(data, held)
     if scores is not None:
         documents = _with_features(data, source)
         held_scores = documents.arranged(read_scores(scores, documents.n_docs))
@@ -129,7 +129,7 @@ def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
     return Truth(data.values, data.offsets, data.queries)
 
 
-def _relabelled(data: Dataset | Qrels | Run, truth: Truth) -> Dataset | Qrels:
+def _relabeled(data: Dataset | Qrels | Run, truth: Truth) -> Dataset | Qrels:
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats.trec import Qrels
 

@@ -15,7 +15,7 @@ from firstpage.cli.shared import with_web
     default=Path("firstpage-demo"), show_default=True, help="Folder for the report and the data."
 )
 @click.option("--judge", is_flag=True, help="Judge a few questions yourself, in your browser.")
-@click.option("--serve", is_flag=True, help="Keep the labelling application up with these data.")
+@click.option("--serve", is_flag=True, help="Keep the labeling application up with these data.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8210, show_default=True,
     help="Of the application; 0 takes any free port.",

@@ -36,7 +36,7 @@ def command(
 ) -> None:  # fmt: skip
     """Measure rankings: DATA with --scores or --model, or --qrels with --run.
 
-    DATA is labelled data (LETOR, Parquet, CSV, Arrow, npz), or a folder of shards; DATA with
+    DATA is labeled data (LETOR, Parquet, CSV, Arrow, npz), or a folder of shards; DATA with
     document ids also goes with --run.  Several rankings are measured one by one, a row each.
     """
     from firstpage.data.formats.trec import read_run
@@ -52,7 +52,7 @@ def command(
         )
     options.only_with("--model, whose features the data may lack", bool(model), "pad")
     options.only_with("--run", bool(run), "queries")
-    # a misspelt name is said before files are read
+    # a misspelled name is said before files are read
     shared.check_rel(parse(measures or DEFAULT_MEASURES))
     shown = outputs.chosen_format(format_, as_json, output)
     outputs.check_per_query(per_query)

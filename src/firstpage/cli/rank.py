@@ -40,7 +40,7 @@ def command(
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")
     options.only_with("--trec", trec, "tag")
     found = read_model(model)
-    documents = shared.read_any(data, labelled=False)
+    documents = shared.read_any(data, labeled=False)
     if isinstance(documents, Shards):
         if trec:
             raise click.UsageError("--trec needs data in memory, not shards.")

@@ -257,7 +257,7 @@ def need_web() -> None:
     """One line that says what to install, where something is missing."""
     for package in PACKAGES:
         if find_spec(package) is None:
-            raise need(package, "web", "The labelling application")
+            raise need(package, "web", "The labeling application")
 
 
 def with_web(command: Command) -> Command:
@@ -278,9 +278,7 @@ def open_store(where: str, make: bool = False) -> Iterator[Store]:
     from firstpage.web.store.connect import FILE, Store
 
     if not make and "://" not in where and not (Path(where) / FILE).is_file():
-        raise DataError(
-            f"{where}: holds no labelling project; make one with: firstpage label setup"
-        )
+        raise DataError(f"{where}: holds no labeling project; make one with: firstpage label setup")
     store = Store(where).prepare()
     try:
         with store.told():

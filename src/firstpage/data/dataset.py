@@ -40,7 +40,7 @@ class Dataset:
     `X` is a C-ordered float32 or float64 array, possibly memory-mapped, or a CSR array.  Labels
     are float64, bigger is better.  `row_order` is there where rows had to be regrouped: the number
     that each row had in its file.  `dataset[3]`, `dataset[2:8]`, `dataset[[5, 1]]` and
-    `dataset[mask]` pick queries; slices of neighbouring queries share memory.
+    `dataset[mask]` pick queries; slices of neighboring queries share memory.
     """
 
     X: Features
@@ -174,7 +174,7 @@ class Dataset:
         if isinstance(which, slice):
             start, stop, step = which.indices(len(self))
             if step == 1:
-                return self._neighbours(start, max(start, stop))
+                return self._neighbors(start, max(start, stop))
             which = range(start, stop, step)
         picked = np.asarray(which if hasattr(which, "__array__") else list(which))
         if picked.dtype == bool:
@@ -191,7 +191,7 @@ class Dataset:
     def __iter__(self) -> Iterator[Dataset]:
         return (self[q] for q in range(len(self)))
 
-    def _neighbours(self, start: int, stop: int) -> Dataset:
+    def _neighbors(self, start: int, stop: int) -> Dataset:
         lo, hi = int(self.offsets[start]), int(self.offsets[stop])
         return replace(
             self,

@@ -110,7 +110,7 @@ class Truth:
     # --- converting it
 
     def full_order(self, seed: int = 0) -> Truth:
-        """Every document at a place of its own, labelled n-1 .. 0.
+        """Every document at a place of its own, labeled n-1 .. 0.
 
         Documents of equal label are put in a random order that depends on the seed and the
         query's id alone, so that adding or removing other queries changes nothing.
@@ -119,7 +119,7 @@ class Truth:
         return self._with(np.repeat(self.lengths, self.lengths) - 1 - place)
 
     def top_k(self, k: int, seed: int = 0, min_grade: float | None = None) -> Truth:
-        """The first k documents labelled k .. 1, the rest 0; random among equals as above.
+        """The first k documents labeled k .. 1, the rest 0; random among equals as above.
 
         With `min_grade`, documents below it are never in the top, even if it stays short.
         """
@@ -178,6 +178,6 @@ class Truth:
 def random_keys(queries: Ids, offsets: Ints, seed: int) -> Floats:
     """A number in [0, 1) a document, from the seed and the id of its query."""
     words = np.empty(int(offsets[-1]), np.uint64)
-    spread = np.uint64(int(seed) * int(STEP) % 2**64)  # neighbouring seeds differ in every bit
+    spread = np.uint64(int(seed) * int(STEP) % 2**64)  # neighboring seeds differ in every bit
     random_words(queries.hashes ^ spread, offsets, words)
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

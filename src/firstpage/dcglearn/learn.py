@@ -48,7 +48,7 @@ class DCGLearn:
     C         cost of a preference that is missed; "cv": by cross-validation over `grid`
     C_tie     cost of rankings that people find equal and the measure does not; None: as C
     decreasing    a step from grade to grade is worth no more at a later place
-    nonnegative   penalise the worth above the worst grade, instead of that around the mean
+    nonnegative   penalize the worth above the worst grade, instead of that around the mean
     strong    margin that "much better" asks for (1: as "better")
     unjudged  documents without a grade: "worst", "condense" (left out) or "refuse"
     grades    whole numbers upward, if they are to be named
@@ -275,7 +275,7 @@ class DCGLearn:
         return agreement(self._encoded(given), table)
 
     def along(self, grid: Sequence[float] | None = None) -> dict[float, Utility]:
-        """The regularisation path: the measure for each C, learned from the same pairs."""
+        """The regularization path: the measure for each C, learned from the same pairs."""
         costs = sorted(float(c) for c in (self.grid if grid is None else grid))
         return {
             c: utility_of(

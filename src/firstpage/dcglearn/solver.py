@@ -258,7 +258,7 @@ class _Problem:
         return minimize_nonnegative(hessian, self.pull_to_center + table.T @ aims, d)
 
     def _line_search(self, d: Floats, target: Floats) -> float:
-        """The best step size towards the target, 1 being there; 0 where only rounding is gained."""
+        """The best step size toward the target, 1 being there; 0 where only rounding is gained."""
         direction = target - d
         self.sums.aim(self.cone.table @ direction)
         first = float(direction @ (self.metric @ d - self.pull_to_center))

@@ -22,7 +22,7 @@ from firstpage.types import Floats
 @dataclass(frozen=True, eq=False)
 class Cone:
     """table: from steps to the worth of every level at every place, 0 for the worst;
-    weights: from steps to the weights whose size is penalised.
+    weights: from steps to the weights whose size is penalized.
 
     Adding a number to all weights of a place changes no comparison, so that the smallest weights
     have the mean 0 at each place; with `nonnegative` they begin at 0 instead.
@@ -53,11 +53,11 @@ class Cone:
 def cone(places: int, levels: int, nonnegative: bool = False, decreasing: bool = False) -> Cone:
     """All weights that grow with the grade; with `decreasing`, steps fall from place to place."""
     up: Floats = np.tri(levels, levels - 1, -1, np.float64)  # level l is the sum of the steps 1..l
-    centred = up if nonnegative else up - up.mean(axis=0)
+    centered = up if nonnegative else up - up.mean(axis=0)
     along: Floats = (
         np.tri(places, dtype=np.float64).T if decreasing else np.eye(places)
     )  # a place is the sum of later ones
-    table, weights = (np.asarray(np.kron(along, rows), np.float64) for rows in (up, centred))
+    table, weights = (np.asarray(np.kron(along, rows), np.float64) for rows in (up, centered))
     return Cone(places, levels, table, weights)
 
 

@@ -1,4 +1,4 @@
-"""The labelling step: assessors find the best documents of every question, pair by pair."""
+"""The labeling step: assessors find the best documents of every question, pair by pair."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _steps(
         labels = label(store, project, collection, folder, teller)
         write_letor(labels.data, folder / "judged.txt")
         write_qrels(labels.data, folder / "judged.qrels")
-        teller.note(words.labelling(labels))
+        teller.note(words.labeling(labels))
     title = f"Train four rankers on these labels: {', '.join(RANKERS)}"
     with teller.step(title), teller.counting("models") as progress:
         rankings = learned(labels.data, progress)

@@ -82,7 +82,7 @@ FILES = {
     "collection.qrels": "the right answers (TREC)",
     "queries.jsonl": "the questions as texts, for label setup",
     "documents.jsonl": "the documents as texts, for label setup",
-    "firstpage.db": "the labelling projects, with every answer",
+    "firstpage.db": "the labeling projects, with every answer",
     "judged.txt": "the same documents with the labels that the assessors gave (LETOR)",
     "judged.qrels": "these labels alone (TREC)",
     "truth.jsonl": "the top places of each question as the assessors ordered them",
@@ -147,7 +147,7 @@ def _check(path: Path) -> None:
         return
     if (path / DATABASE[0]).exists():
         raise DataError(
-            f"{path}: holds a labelling project that is not the demo's; choose another folder (-o)."
+            f"{path}: holds a labeling project that is not the demo's; choose another folder (-o)."
         )
     taken = [name for name in (*FILES, RUNS) if (path / name).exists()]
     if taken:
@@ -170,6 +170,6 @@ def _check_projects(path: Path) -> None:
         store.close()
     if own:
         raise DataError(
-            f"{path}: holds the labelling project {own[0]!r}, which is not the demo's; "
+            f"{path}: holds the labeling project {own[0]!r}, which is not the demo's; "
             "choose another folder (-o)."
         )

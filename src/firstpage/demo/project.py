@@ -1,4 +1,4 @@
-"""Labelling projects of the web application, made and judged as people would."""
+"""Labeling projects of the web application, made and judged as people would."""
 
 from __future__ import annotations
 

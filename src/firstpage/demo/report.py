@@ -144,7 +144,7 @@ def again(baseline: str, best: str) -> Steps:
     asked = " ".join(f"-m {m}" for m in MEASURES)
     every = " ".join(f"--run {run}" for run in (f"{RUNS}/{slug(baseline)}.run", *runs))
     return [
-        ("Look at the labelling projects; stop with Ctrl-C", ["firstpage label serve . --open"]),
+        ("Look at the labeling projects; stop with Ctrl-C", ["firstpage label serve . --open"]),
         ("Effort and agreement", ["firstpage label stats . --name questions"]),
         ("The truth that people gave", [
             "firstpage label export . --name questions -o truth.qrels",
@@ -246,11 +246,11 @@ def _labels(results: Results) -> list[str]:
     labels = results.labels
     told = labels.study.tables()[:-1]  # the last is about sides and repeats: programs have none
     return [
-        paragraph(words.labelling(labels)),
+        paragraph(words.labeling(labels)),
         paragraph(
             f"A simulated assessor sees the true grade of a document with an error of {SIGMA:g} "
             "(a step between grades is 1), and takes about as long as people did in a published "
-            "study. Questions, answers and times went through the labelling application, which "
+            "study. Questions, answers and times went through the labeling application, which "
             "shows them: firstpage demo --serve."
         ),
         *(table.html() for table in told),

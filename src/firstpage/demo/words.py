@@ -121,7 +121,7 @@ def spread(d: Difference) -> str:
     )
 
 
-def labelling(labels: Labels) -> str:
+def labeling(labels: Labels) -> str:
     """What was asked of whom."""
     by = ""
     if labels.yours:

@@ -53,7 +53,7 @@ def insert_run(words: Words, start: int, end: int, out: Words) -> None:
 
 @part
 def merge_twins(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
-    """Merge two neighbouring runs of one length, from both ends at once.
+    """Merge two neighboring runs of one length, from both ends at once.
 
     Neither end can run out of its half, so nothing is checked; the choices are selections.
     """

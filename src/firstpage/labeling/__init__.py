@@ -1,1 +1,1 @@
-"""Labelling: few judgments, trustworthy truth.  Pure: no web, no database."""
+"""Labeling: few judgments, trustworthy truth.  Pure: no web, no database."""

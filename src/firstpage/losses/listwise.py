@@ -112,7 +112,7 @@ class SoftmaxCrossEntropy(Loss):
 
 
 class TopOne:
-    """Softmax cross entropy towards `psi`, among documents of positive weight."""
+    """Softmax cross entropy toward `psi`, among documents of positive weight."""
 
     def __init__(self, psi: Floats, weight: Floats, offsets: Ints, factor: Floats) -> None:
         self.weight, self.offsets, self.factor = weight, offsets, factor
@@ -157,7 +157,7 @@ class Cosine(Loss):
     """(1 - cosine of scores and labels) / 2: RankCosine.  In [0, 1]; its scale is free.
 
     With `k`, labels are the top-k map as in ListNet.  Adding a number to all scores does change
-    it: features should be centred in each query (`normalize="standard"`).  Undefined where all
+    it: features should be centered in each query (`normalize="standard"`).  Undefined where all
     scores are 0: lengths below `floor` count as that.
     """
 

@@ -64,7 +64,7 @@ class ShortLists:
 Run = Callable[[], object]
 
 
-class IncompatibleParts(FirstpageError, ValueError):
+class IncompatibleComponents(FirstpageError, ValueError):
     """A loss, a scorer or a solver lacks what another part relies on."""
 
 

@@ -76,7 +76,7 @@ class PairwiseLogistic(_Pairwise):
 
 @dataclass(frozen=True)
 class PairwiseExponential(_Pairwise):
-    """exp(s_v - s_u) for u better than v: RankBoost's loss.  O(n) a query, for it factorises."""
+    """exp(s_v - s_u) for u better than v: RankBoost's loss.  O(n) a query, for it factorizes."""
 
     def target(self, truth: Truth, weights: Floats | None = None) -> Target:
         return _Exponential(*self._weighed(truth, weights))

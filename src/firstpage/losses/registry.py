@@ -11,7 +11,7 @@ from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
-from firstpage.registry import PartError, Registry, by_class_name, plain, split
+from firstpage.registry import ParameterError, Registry, by_class_name, plain, split
 
 LOSSES: dict[str, type[Loss]] = by_class_name(
     PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
@@ -32,5 +32,7 @@ def loss(text: str, **given: Any) -> Loss:
     allowed = list(signature(focused_net).parameters)
     unknown = next((key for key in given if key not in allowed), None)
     if unknown is not None:
-        raise PartError(f"Focused has no parameter {unknown!r} (it has: {', '.join(allowed)}).")
+        raise ParameterError(
+            f"Focused has no parameter {unknown!r} (it has: {', '.join(allowed)})."
+        )
     return focused_net(**given)

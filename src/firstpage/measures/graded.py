@@ -105,7 +105,7 @@ class NDCG(_Discounted):
     """DCG divided by the DCG of the ideal order; 0 where nothing has a positive label."""
 
     cutoff: int | None = None
-    about: ClassVar[str] = "normalised DCG"
+    about: ClassVar[str] = "normalized DCG"
 
     def values(self, lists: Lists, how: Convention) -> Floats:
         cutoff = cut(self.cutoff)

@@ -149,9 +149,9 @@ class ppref(_Preferences):
 
 @dataclass(frozen=True)
 class nwppref(_Preferences):
-    """ppref with each pair weighing 1 / log2(1 + place of its upper document), normalised."""
+    """ppref with each pair weighing 1 / log2(1 + place of its upper document), normalized."""
 
-    about: ClassVar[str] = "normalised weighted precision of preferences"
+    about: ClassVar[str] = "normalized weighted precision of preferences"
 
     def values(self, lists: Lists, how: Convention) -> Floats:
         return self._share(lists, discounts("log2", int(lists.judged_only.lengths.max(initial=0))))
@@ -161,7 +161,7 @@ class nwppref(_Preferences):
 class RBO(Measure):
     """Rank-biased overlap with the ideal order of the relevant documents, 1 for the ideal.
 
-    Ties in the truth count in favour of the ranking: Clarke et al.'s compatibility (2020).
+    Ties in the truth count in favor of the ranking: Clarke et al.'s compatibility (2020).
     """
 
     rel: float | None = None

@@ -79,7 +79,7 @@ def wilcoxon(differences: Floats) -> float:
 
 
 def randomization(differences: Floats, rounds: int = 100_000, seed: int = 0) -> float:
-    """Two-sided p of Fisher's randomisation test: the sign of every difference is chance.
+    """Two-sided p of Fisher's randomization test: the sign of every difference is chance.
 
     All sign patterns are tried for few queries (equal ones do not count); else `rounds`
     random ones, where the observed pattern counts as one more.
@@ -95,7 +95,7 @@ def randomization(differences: Floats, rounds: int = 100_000, seed: int = 0) -> 
 
 
 def p_value(differences: Floats, test: Test, rounds: int, seed: int) -> float:
-    """p of the named test; the last two matter to randomisation only."""
+    """p of the named test; the last two matter to randomization only."""
     if test == "t":
         return paired_t(differences)
     if test == "wilcoxon":

@@ -1,1 +1,1 @@
-"""Estimators named as in the papers, and the files that hold what they learnt."""
+"""Estimators named as in the papers, and the files that hold what they learned."""

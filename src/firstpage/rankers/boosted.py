@@ -31,7 +31,7 @@ On = Literal["list", "top"]
 Edge = Literal["printed", "adjusted"]
 HALVINGS = 50  # after which a step is nothing
 NOTHING = (
-    "nothing was learnt: no weak ranker is better than chance. Either no query of the training "
+    "nothing was learned: no weak ranker is better than chance. Either no query of the training "
     "data has preferences that this ranker reads, or no feature tells its documents apart."
 )
 
@@ -87,7 +87,7 @@ class Boosting(Ranker):
 class RankBoost(Boosting):
     """Weak rankers that put right the pairs still in the wrong order (Freund et al. 2003).
 
-    Minimises the mean over a query's pairs, u better than v, of exp(s_v - s_u).  With k, pairs
+    Minimizes the mean over a query's pairs, u better than v, of exp(s_v - s_u).  With k, pairs
     whose better document is among the first k places; `pairs="cross"` only those between the first
     k and the rest.  `tol` stops when the loss falls by less than this share in a round.
     """

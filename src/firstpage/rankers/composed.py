@@ -1,4 +1,4 @@
-"""Rankers that are a loss, seen through a scorer, minimised by a solver."""
+"""Rankers that are a loss, seen through a scorer, minimized by a solver."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ class Ranker(Given):
                 "this model scales features query by query; give predict(X, qid=..) as well."
             )
         grouped_by = qid if scaled or self._by_query else None
-        data = self._dataset(X, None, grouped_by, reset=False, labelled=False)
+        data = self._dataset(X, None, grouped_by, reset=False, labeled=False)
         if data.n_features != self.model_.n_features:
             raise DataError(
                 f"X has {data.n_features} features, and the model {self.model_.n_features}."
@@ -331,7 +331,7 @@ class Ranker(Given):
     def _normalizer(self) -> Transform | None:
         if self.normalize in (None, "none"):
             return None
-        name, per = lookup(str(self.normalize), NORMALIZERS, "normalisation")
+        name, per = lookup(str(self.normalize), NORMALIZERS, "normalization")
         return TRANSFORMS[name](per)  # type: ignore[return-value]
 
     def _prepared(self, data: Dataset) -> Dataset:

@@ -59,7 +59,7 @@ class Smooth(Composed):
 class RankNet(Smooth):
     """Logistic loss over pairs of documents (Burges et al. 2005).
 
-    Minimises the sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  With k, pairs whose
+    Minimizes the sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  With k, pairs whose
     better document is among the first k places.  `average` takes the mean over a query's pairs.
     """
 
@@ -77,7 +77,7 @@ class RankNet(Smooth):
 class ListMLE(Smooth):
     """Likelihood of the true order under Plackett and Luce's model (Xia et al. 2008, 2009).
 
-    Minimises the sum over places i of log(sum of exp(s) over places i, i+1, ..) - s_i.  With k, the
+    Minimizes the sum over places i of log(sum of exp(s) over places i, i+1, ..) - s_i.  With k, the
     first k places alone: top-k ListMLE.  Equal labels share their places (`ties="share"`), or are
     put into a random order as in the papers ("random", by the seed).
     """
@@ -101,7 +101,7 @@ class ListMLE(Smooth):
 class ListNet(Smooth):
     """Cross entropy between softmax distributions of labels and of scores (Cao et al. 2007).
 
-    Minimises - sum of softmax(labels / temperature) * log softmax(scores).  With k, labels are the
+    Minimizes - sum of softmax(labels / temperature) * log softmax(scores).  With k, labels are the
     top-k map k, k-1, .. 1, 0, .. 0.  `form="permutation"` compares the distributions of whole
     permutations, exactly, for lists of up to 12 documents.
     """
@@ -126,8 +126,8 @@ class ListNet(Smooth):
 class RankCosine(Smooth):
     """Cosine between the vectors of labels and of scores (Qin et al. 2008).
 
-    Minimises (1 - cosine) / 2.  With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  It is not
-    convex, and adding a number to all scores changes it: centred features help
+    Minimizes (1 - cosine) / 2.  With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  It is not
+    convex, and adding a number to all scores changes it: centered features help
     (`normalize="standard"`).  The length of the scores is free, so a penalty (`l2`) says nothing.
     """
 
@@ -159,7 +159,7 @@ class RankCosine(Smooth):
 class FocusedNet(Smooth):
     """Order inside the top k by ListNet, the top k above the rest by RankNet (Niu et al. 2012).
 
-    Minimises beta * list + (1 - beta) * pair, each 1 where scores are equal and 0 at its infimum.
+    Minimizes beta * list + (1 - beta) * pair, each 1 where scores are equal and 0 at its infimum.
     """
 
     _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"

@@ -68,7 +68,7 @@ class SVM(Composed):
 class RankSVM(SVM):
     """Hinge over pairs of documents (Herbrich et al. 2000, Joachims 2002).
 
-    Minimises |w|^2 / 2 + C * mean over queries of the sum over pairs, u better than v, of
+    Minimizes |w|^2 / 2 + C * mean over queries of the sum over pairs, u better than v, of
     max(0, 1 - s_u + s_v).  With k, pairs whose better document is among the first k places.
     `average` takes the mean over a query's pairs.
     """
@@ -87,7 +87,7 @@ class RankSVM(SVM):
 class SVMMAP(SVM):
     """The most violated ranking under average precision (Yue et al. 2007).
 
-    Minimises |w|^2 / 2 + C * mean over queries of max over rankings of 1 - AP + (its score - that
+    Minimizes |w|^2 / 2 + C * mean over queries of max over rankings of 1 - AP + (its score - that
     of the true one).  Labels above 0 are relevant; with k, the first k places.
     """
 
@@ -106,7 +106,7 @@ class SVMMAP(SVM):
 class FocusedSVM(SVM):
     """Order inside the top k by SVM-MAP, the top k above the rest by RankSVM (Niu et al. 2012).
 
-    Minimises |w|^2 / 2 + C * mean over queries of beta * list + (1 - beta) * pair.  The list part
+    Minimizes |w|^2 / 2 + C * mean over queries of beta * list + (1 - beta) * pair.  The list part
     is the mean over the cuts of the top k (list_loss="ap"), or a hinge of NDCG in it ("ndcg").
     """
 
@@ -134,7 +134,7 @@ class FocusedSVM(SVM):
 class TopMargin(SVM):
     """The most violated ranking under NDCG or precision, margin scaling (Cheng et al. 2014).
 
-    Minimises |w|^2 / 2 + C * mean over queries of max over rankings of Delta + (its score - that of
+    Minimizes |w|^2 / 2 + C * mean over queries of max over rankings of Delta + (its score - that of
     the true one), where Delta = 1 - NDCG or 1 - Precision, and a ranking's score sums the
     discounted scores of its documents.
 

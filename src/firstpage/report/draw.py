@@ -1,4 +1,4 @@
-"""Small drawings as inline SVG: no library, no script, colours from the page's style."""
+"""Small drawings as inline SVG: no library, no script, colors from the page's style."""
 
 from __future__ import annotations
 

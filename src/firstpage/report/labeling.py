@@ -1,4 +1,4 @@
-"""Pages about labelling: what strategies find for their questions."""
+"""Pages about labeling: what strategies find for their questions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def simulation_page(found: Sequence[tuple[int | None, Simulation]], table: Table
             drawing = curves(ordered, name, "questions a query", name)
             figures.append(figure(drawing, f"{name}, over the questions asked."))
     lead = "Mean questions a query, and how much of the true top they find."
-    return page("Labelling strategies", lead, [("Quality", figures), ("Numbers", [table.html()])])
+    return page("Labeling strategies", lead, [("Quality", figures), ("Numbers", [table.html()])])
 
 
 def study_page(title: str, study: Study, people: Sequence[AssessorProfile] = ()) -> str:

@@ -38,11 +38,11 @@ class Linear:
     additive: ClassVar[Literal[False]] = False
     linear: ClassVar[bool] = True
 
-    def fitting(self, X: Features) -> LinearFitting:
-        return LinearFitting(X)
+    def bind(self, X: Features) -> BoundLinear:
+        return BoundLinear(X)
 
 
-class LinearFitting:
+class BoundLinear:
     """Weights over the rows of a dense float32 or float64 array, or of a CSR array."""
 
     parallel = True

@@ -34,7 +34,7 @@ Torch: TypeAlias = Any
 
 @dataclass(frozen=True)
 class MLP:
-    """relu(x W + b) v + c over standardised features.
+    """relu(x W + b) v + c over standardized features.
 
     hidden   units of the hidden layer
     device   "cpu", "cuda" or any other device of PyTorch
@@ -48,11 +48,11 @@ class MLP:
     def __post_init__(self) -> None:
         number(self, "hidden", 1, whole=True)
 
-    def fitting(self, X: Features) -> MLPFitting:
-        return MLPFitting(self, X)
+    def bind(self, X: Features) -> BoundMLP:
+        return BoundMLP(self, X)
 
 
-class MLPFitting:
+class BoundMLP:
     """All parameters in one flat tensor, so that any solver can move them."""
 
     parallel = False  # PyTorch has threads of its own
@@ -195,9 +195,9 @@ class MLPScoring(ScoringBase):
         return out
 
     def explain(self) -> Importances:
-        """Return how strongly each standardised feature reaches the score, over all paths."""
+        """Return how strongly each standardized feature reaches the score, over all paths."""
         reach = np.abs(self.W).astype(np.float64) @ np.abs(self.v).astype(np.float64)
-        return Importances("path strength (standardised)", reach)
+        return Importances("path strength (standardized)", reach)
 
     def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
         """Return the gradient at each document x its distance from the mean of training; the base

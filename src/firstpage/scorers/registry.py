@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from firstpage.registry import PartError, Registry
+from firstpage.registry import ParameterError, Registry
 from firstpage.scorers.linear import Linear, LinearScoring
 from firstpage.scorers.mlp import MLP, MLPScoring
 from firstpage.scorers.scorer import JsonObject, Scoring
@@ -25,5 +25,5 @@ def scorer(given: str | Scorer) -> Scorer:
     if isinstance(given, str):
         return REGISTRY.create(given)
     if type(given) not in SCORERS.values():
-        raise PartError(f"scorer must be a text such as 'linear', or a scorer; got {given!r}.")
+        raise ParameterError(f"scorer must be a text such as 'linear', or a scorer; got {given!r}.")
     return given

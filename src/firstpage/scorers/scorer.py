@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 Run = Callable[[], object]
 Slices = list[Ints]
-"""Boundaries of neighbouring queries, one array a slice."""
+"""Boundaries of neighboring queries, one array a slice."""
 JsonObject: TypeAlias = dict[str, Any]
 """An object of a JSON file, such as a scoring in a model file."""
 
 
-class Fitting(Protocol):
+class BoundScorer(Protocol):
     """A scorer set up on training data.  It never sees truth.
 
     rows of one slice are scored and pulled back together; slices may run at the same time.
@@ -49,7 +49,7 @@ class Fitting(Protocol):
         """A matrix T: with parameters T u the problem, penalty and all, is about round.  A vector
         stands for its diagonal.
 
-        Learnt from some slices of rows, whose second derivatives are about `weights`.
+        Learned from some slices of rows, whose second derivatives are about `weights`.
         """
         ...
 

@@ -25,7 +25,7 @@ def rows_sum(X: Features, weight: Floats) -> Floats:
 def moments(
     X: Features, y: Floats, weight: Floats, mean: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Products of centred features with each other, and with centred labels."""
+    """Products of centered features with each other, and with centered labels."""
     size = X.shape[1]
     gram, right = np.zeros((size, size)), np.zeros(size)
     for lo in range(0, X.shape[0], ROWS):

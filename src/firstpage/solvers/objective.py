@@ -17,12 +17,12 @@ from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import Loss, safe_inverse
-from firstpage.scorers.scorer import Fitting
+from firstpage.scorers.scorer import BoundScorer
 from firstpage.solvers.score_space import ScoreSpace, unsure, weigher
 from firstpage.types import Floats, Ints
 
 BLOCK = 1 << 21  # bytes of features: what a core finds again in its caches
-SAMPLE = 20  # rows a parameter, from which the shape of the problem is learnt
+SAMPLE = 20  # rows a parameter, from which the shape of the problem is learned
 RUNS = 4
 SMALL = 1 << 22  # bytes of features below which threads cost more than they give
 
@@ -36,7 +36,7 @@ class BlockObjective:
     def __init__(
         self,
         loss: Loss,
-        scorer: Fitting,
+        scorer: BoundScorer,
         truth: Truth,
         row_bytes: int,
         weights: Floats | None = None,
@@ -156,7 +156,7 @@ class BlockObjective:
 
 
 def _sample(offsets: Ints, rows: int) -> list[tuple[int, int]]:
-    """A few runs of neighbouring queries, at even distances, of about so many rows together."""
+    """A few runs of neighboring queries, at even distances, of about so many rows together."""
     count, all_rows = len(offsets) - 1, int(offsets[-1])
     if all_rows <= rows or count <= RUNS:
         return [(0, count)]
@@ -180,7 +180,7 @@ def _blocks(offsets: Ints, row_bytes: int, size: int, batch: int | None) -> list
 
 
 def whole_queries(offsets: Ints, rows: int) -> list[tuple[int, int]]:
-    """Runs of neighbouring queries of at most so many rows, but at least one query each."""
+    """Runs of neighboring queries of at most so many rows, but at least one query each."""
     found, lo, count = [], 0, len(offsets) - 1
     while lo < count:
         hi = int(np.searchsorted(offsets, offsets[lo] + rows, side="right")) - 1

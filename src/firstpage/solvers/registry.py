@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from firstpage.losses.loss import IncompatibleParts, Loss
-from firstpage.registry import PartError, Registry
-from firstpage.scorers.scorer import Fitting
+from firstpage.losses.loss import IncompatibleComponents, Loss
+from firstpage.registry import ParameterError, Registry
+from firstpage.scorers.scorer import BoundScorer
 from firstpage.solvers.cutting_plane.n_slack import NSlack
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.descent import SGD, Adam, GradientDescent
@@ -30,11 +30,11 @@ def solver(given: str | AnySolver, seed: int) -> AnySolver:
         created: AnySolver = REGISTRY.create(given, {"seed": seed})
         return created
     if not hasattr(given, "minimize"):
-        raise PartError(f"solver must be a text such as 'lbfgs', or a solver; got {given!r}.")
+        raise ParameterError(f"solver must be a text such as 'lbfgs', or a solver; got {given!r}.")
     return given
 
 
-def solver_for(given: str | AnySolver, loss: Loss, scorer: Fitting, seed: int) -> AnySolver:
+def solver_for(given: str | AnySolver, loss: Loss, scorer: BoundScorer, seed: int) -> AnySolver:
     """The solver for a loss and a scorer, which "auto" chooses.
 
     Refuses, before any work, parts that lack what the solver relies on.
@@ -46,13 +46,13 @@ def solver_for(given: str | AnySolver, loss: Loss, scorer: Fitting, seed: int) -
     else:
         chosen = LBFGS() if loss.traits.smooth else CuttingPlane()
     if chosen.linear and not scorer.parallel:
-        raise IncompatibleParts(
+        raise IncompatibleComponents(
             f"{type(chosen).__name__} needs linear scores. Choose scorer='linear', or a descent "
             "such as solver='adam'."
         )
     lacking = [trait for trait in chosen.needs if not getattr(loss.traits, trait)]
     if lacking:
-        raise IncompatibleParts(
+        raise IncompatibleComponents(
             f"{type(chosen).__name__} needs a {' and '.join(lacking)} loss, and "
             f"{type(loss).__name__} is not. Choose another loss or solver."
         )

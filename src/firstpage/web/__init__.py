@@ -1,1 +1,1 @@
-"""The labelling application: pages, accounts, storage."""
+"""The labeling application: pages, accounts, storage."""

@@ -30,7 +30,7 @@ HEADERS = {
     "cache-control": "no-store",  # nothing is left in the browser of who logged out
     "x-frame-options": "SAMEORIGIN",
 }
-STYLE = (  # HTML keeps its own looks; our renderings take the colours of the pages
+STYLE = (  # HTML keeps its own looks; our renderings take the colors of the pages
     ":root{color-scheme:light dark}body{overflow-wrap:anywhere}img{max-width:100%;height:auto}"
     ".html body{font:1rem/1.5 system-ui,sans-serif;margin:1rem}"
     ".own body{font:1.05rem/1.6 -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',"

@@ -77,7 +77,7 @@ def judge(
     """
     done = Done()
     _check_open(store, project, person)
-    _practise(store, project, person, assessor, done)
+    _practice(store, project, person, assessor, done)
     desk = Desk(store, wish)
     expected = _expected(store, desk, project, person) if progress else 0
     for task in _work(store, project, person):
@@ -110,7 +110,7 @@ def _check_open(store: Store, project: Project, person: Person) -> None:
         )
 
 
-def _practise(
+def _practice(
     store: Store, project: Project, person: Person, assessor: Assessor, done: Done
 ) -> None:
     """Answer one round of the practice questions, if there are any that are not passed yet."""

@@ -85,7 +85,7 @@ def without_tiny(given: Probe) -> Probe:
 
 
 def probe(fitted: Any, seed: int = 0) -> Probe:
-    """Random and extreme float32 numbers, and all thresholds with their neighbours."""
+    """Random and extreme float32 numbers, and all thresholds with their neighbors."""
     from firstpage.interop.export.subject import Subject, features_of
 
     rng = np.random.default_rng(seed)

@@ -161,7 +161,7 @@ def test_hostile_names_come_through() -> None:
     ] == NAMES
 
 
-def test_a_model_that_learnt_nothing() -> None:
+def test_a_model_that_learned_nothing() -> None:
     from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
@@ -309,7 +309,7 @@ def test_real_data(real_data: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_steps_at_any_size(seed: int) -> None:
-    """Thresholds from 1e-40 to 1e38, features exactly at them and at their neighbours."""
+    """Thresholds from 1e-40 to 1e38, features exactly at them and at their neighbors."""
     from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 

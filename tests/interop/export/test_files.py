@@ -32,7 +32,7 @@ def test_a_folder_with_documentation(model: Path, run) -> None:  # noqa: F811
     assert json.loads(Path("listmle-solr/model.json").read_text())["name"] == "listmle"
 
 
-def test_a_file_and_its_neighbours(model: Path, run) -> None:  # noqa: F811
+def test_a_file_and_its_neighbors(model: Path, run) -> None:  # noqa: F811
     assert (
         run("export", model, "--to", "OpenSearch", "-o", "mine.json", "--name", "m1").returncode
         == 0

@@ -15,7 +15,7 @@ from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
-    levelled,
+    leveled,
     make_assignment,
     problems,
 )
@@ -43,7 +43,7 @@ def keeps_requirements(a: Assignment) -> bool:
 def join(a: Assignment, who: str, done=()) -> Assignment:
     """Somebody comes, or comes back; `done` names what stays."""
     gone = tuple(name for name in a.gone if name != who)
-    return levelled(replace(a, assessors=(*a.assessors, who), gone=gone), frozenset(done))
+    return leveled(replace(a, assessors=(*a.assessors, who), gone=gone), frozenset(done))
 
 
 def leave(a: Assignment, who: str, done=(), begun=()) -> Assignment:
@@ -51,7 +51,7 @@ def leave(a: Assignment, who: str, done=(), begun=()) -> Assignment:
     mine = [t for t in a.tasks if t.assessor == who and t.key not in done]
     abandoned = tuple(t for t in mine if t.query in begun)
     fewer = tuple(name for name in a.assessors if name != who)
-    return levelled(
+    return leveled(
         replace(
             a, assessors=fewer, gone=(*a.gone, who), abandoned=(*a.abandoned, *abandoned),
             tasks=tuple(t for t in a.tasks if t not in mine),
@@ -132,7 +132,7 @@ def test_loads_are_even_and_tools_are_even(queries, people, tools, replicates, s
         assert spread([a.load(kind)[who] for kind in kinds]) <= 1
 
 
-def test_one_tool_is_ordinary_labelling():
+def test_one_tool_is_ordinary_labeling():
     a = make_assignment(names("q", 10), names("u", 4), tools=["pairs"], replicates=3)
     assert sorted(a.load().values()) == [7, 7, 8, 8]
     assert problems(a) == []
@@ -240,7 +240,7 @@ def test_begun_work_of_a_leaver_is_dealt_again():
 
 def test_nobody_gets_a_query_again_that_they_abandoned():
     a = Assignment(("q",), ("u",), ("pairs",), 1, (), (), (Task("q", "u", "pairs"),))
-    b = levelled(a)
+    b = leveled(a)
     assert b.tasks == ()
     assert problems(b) == ["query q has 0 of 1 assessors under pairs"]
     assert [t.assessor for t in join(b, "v").tasks] == ["v"]

@@ -33,7 +33,7 @@ GRADED = np.array([[0.6272, 0.2913, 0.0815], [0.2825, 0.5232, 0.1944], [0.1534, 
 TOP_ROWS = np.array([0.2225, 0.6367, 0.1407])
 PAIRS = 4 * 1225  # of four queries with 50 documents
 
-labelled = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=0, max_size=12)
+labeled = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=0, max_size=12)
 
 
 def two(values):
@@ -108,7 +108,7 @@ def test_the_forced_ties_of_a_top_ten_of_fifty():
     assert same.ties[0] == pytest.approx(0.6367, abs=5e-5)
     assert same.overall == 1 == same.kappa
     # two who agree by chance only, in random order of documents: about .47
-    assert same.symmetrised().chance == pytest.approx(0.471, abs=1e-3)
+    assert same.symmetrized().chance == pytest.approx(0.471, abs=1e-3)
     assert same.chance > 0.49  # the first ten names are the best ten
     assert "63.7% of pairs" in caution(same)
     assert "0.471" in caution(same)
@@ -144,7 +144,7 @@ def test_chi_squared_of_nothing():
 
 
 @pytest.mark.slow
-@given(labelled)
+@given(labeled)
 def test_kappas_as_scikit_learn(values):
     first, second = two(values)
     found = Agreement.of(first, second)
@@ -158,7 +158,7 @@ def test_kappas_as_scikit_learn(values):
 
 
 @pytest.mark.slow
-@given(labelled, st.randoms())
+@given(labeled, st.randoms())
 def test_what_must_not_change(values, random):
     first, second = two(values)
     found = Agreement.of(first, second)
@@ -169,15 +169,15 @@ def test_what_must_not_change(values, random):
     random.shuffle(docs)
     figures = ("total", "overall", "without_ties")
     want = [getattr(found, name) for name in figures]
-    for other in (turned, found.symmetrised(), Agreement.of(first, second, docs)):
+    for other in (turned, found.symmetrized(), Agreement.of(first, second, docs)):
         assert [getattr(other, name) for name in figures] == pytest.approx(want, nan_ok=True)
-    # relabelled documents are another order of the same ones
+    # relabeled documents are another order of the same ones
     renamed = [{f"x{docs.index(d)}": v for d, v in one.items()} for one in (first, second)]
-    assert Agreement.of(*renamed).symmetrised().counts == pytest.approx(found.symmetrised().counts)
+    assert Agreement.of(*renamed).symmetrized().counts == pytest.approx(found.symmetrized().counts)
 
 
-def test_the_symmetrised_table_by_hand():
-    found = Agreement(np.array([[4, 0, 8], [0, 0, 4], [0, 0, 0]])).symmetrised()
+def test_the_symmetrized_table_by_hand():
+    found = Agreement(np.array([[4, 0, 8], [0, 0, 4], [0, 0, 0]])).symmetrized()
     assert found.counts.tolist() == [[2, 1, 4], [1, 0, 1], [4, 1, 2]]
 
 
@@ -188,7 +188,7 @@ def test_extremes_are_defined(labels):
     assert math.isnan(found.without_ties)
     assert math.isnan(found.overall) == (len(labels) < 2)
     assert found.to_dict()["kappa"] is None
-    assert found.symmetrised().total == found.total
+    assert found.symmetrized().total == found.total
 
 
 RESULTS = {
@@ -243,7 +243,7 @@ def test_names_of_assessors_do_not_matter(people, random):
     random.shuffle(names)
     other = {("q", who, "pairs"): labels for who, labels in zip(names, people, strict=True)}
     one, two_ = (total(result_overlaps(r, "pairs")) for r in (results, other))
-    assert one.symmetrised().counts == pytest.approx(two_.symmetrised().counts)
+    assert one.symmetrized().counts == pytest.approx(two_.symmetrized().counts)
     plain = sum(
         len(set(a) & set(b)) * (len(set(a) & set(b)) - 1) / 2 for a, b in combinations(people, 2)
     )

@@ -60,7 +60,7 @@ def test_results_there_and_back(tmp_path):
         ("{", "no JSON"),
         ("[]", "one JSON object"),
         ('{"query": "q"}', "the field 'assessor' is missing"),
-        ('{"query": "q", "colour": 1}', "no field 'colour'"),
+        ('{"query": "q", "color": 1}', "no field 'color'"),
         ('{"query": "q", "assessor": "u", "tool": "dice", "left": "a"}', "tool must be one of"),
         ('{"query": "q", "assessor": "u", "tool": "pairs", "left": "a", "active": "x"}', "active"),
         ('{"query": "q", "assessor": "u", "tool": "pairs", "left": "a", "bad": 3}', "bad"),

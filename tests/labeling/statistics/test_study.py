@@ -86,13 +86,13 @@ def test_a_whole_study():
     assert list(written_first(found)) == ["shared_pairs", "derived_orders"]
     assert found.repeats.overall.total == 1
     assert found.alpha["grades"].low < found.alpha["grades"].value < found.alpha["grades"].high
-    assert "favours top-k" in found.caution
+    assert "favors top-k" in found.caution
     written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert written["derived_orders"]["pairs"]["overall"] == found.derived["pairs"].overall
     text = str(found)
     for words in ("Effort", "5.51", "13.87", "A≻B", "χ² = ", "Krippendorff's alpha", "Caution"):
         assert words in text
-    symmetric = study(rows, results, rounds=2, symmetrise=True)
+    symmetric = study(rows, results, rounds=2, symmetrize=True)
     for tool in ("pairs", "grades"):
         one, other = symmetric.derived[tool], found.derived[tool]
         assert one.overall == pytest.approx(other.overall)
@@ -134,7 +134,7 @@ def test_shared_pairs_come_before_derived_orders():
     assert (found.derived["pairs"].overall, found.derived["pairs"].total) == (1, 3)
     titles = [table.title for table in found.tables()]
     assert titles.index("Agreement on shared pairs") < titles.index(
-        "Agreement of derived orders, top-k labelling"
+        "Agreement of derived orders, top-k labeling"
     )
     text = str(found)
     assert text.index("same answer") < text.index("by the orders that people ended with")
@@ -143,7 +143,7 @@ def test_shared_pairs_come_before_derived_orders():
 def test_where_nobody_shares_a_pair_a_line_says_so():
     results = {("q", who, "pairs"): {"a": 2.0, "b": 1.0, "c": 0.0} for who in "uv"}
     rows = [Record("q", "u", "pairs", "a", "b", 1), Record("q", "v", "pairs", "b", "c", 1)]
-    assert "no pair of top-k labelling was answered by two" in str(study(rows, results, rounds=5))
+    assert "no pair of top-k labeling was answered by two" in str(study(rows, results, rounds=5))
     graded = {("q", who, "grades"): {"a": 2.0, "b": 1.0} for who in "uv"}
     assert "nobody was asked for pairs" in str(study([], graded, rounds=5))
 
@@ -160,7 +160,7 @@ def test_a_difference_by_hand():
     other = {"q": Agreement(wrong), "s": Agreement(wrong)}
     assert contrast(one, other).value == pytest.approx(7 / 10 - 2 / 8)
     assert contrast(one, other, "without_ties").value == pytest.approx(5 / 8 - 0)
-    kappas = [sum(m.values(), Agreement.none()).symmetrised().kappa for m in (one, other)]
+    kappas = [sum(m.values(), Agreement.none()).symmetrized().kappa for m in (one, other)]
     assert contrast(one, other, "kappa").value == pytest.approx(kappas[0] - kappas[1])
     assert math.isnan(contrast(one, {}).value)
     assert math.isnan(contrast({}, {}).value)

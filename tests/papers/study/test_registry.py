@@ -16,7 +16,7 @@ from firstpage.papers.study.registry import (
     missing,
     study,
 )
-from firstpage.registry import PartError
+from firstpage.registry import ParameterError
 
 DOCS = Path(__file__).parents[3] / "docs"
 WORKS = {  # as they were when the figures of docs/papers were made
@@ -24,7 +24,7 @@ WORKS = {  # as they were when the figures of docs/papers were made
     "lan2013.lists": "graded listed",
     "lan2013.tails": "curves",
     "niu2012.edges": "equal_scores on_letor",
-    "niu2012.labelling": "agreement alarms effort growth",
+    "niu2012.labeling": "agreement alarms effort growth",
     "niu2012.learned": "on_letor on_study",
     "niu2012.voted": "agreement effort seconds",
     "xia2009.training": "likelihood other simulated",
@@ -75,9 +75,11 @@ def test_names_are_found_as_people_write_them() -> None:
 
 
 def test_wrong_names_have_a_suggestion() -> None:
-    with pytest.raises(PartError, match="Did you mean 'zhou2013'"):
+    with pytest.raises(ParameterError, match="Did you mean 'zhou2013'"):
         chosen(["zhou2012"])
-    with pytest.raises(PartError, match=r"no entry of zhou2013 'figur7'\. Did you mean 'figure7'"):
+    with pytest.raises(
+        ParameterError, match=r"no entry of zhou2013 'figur7'\. Did you mean 'figure7'"
+    ):
         chosen(["zhou2013/figur7"])
 
 

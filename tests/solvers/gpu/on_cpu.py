@@ -45,7 +45,7 @@ def linear(given: fp.Dataset, size: float, weights: bool) -> None:
     params = rng.normal(size=given.n_features) * size
     for name, loss in LOSSES.items():
         host = BlockObjective(
-            loss, Linear().fitting(given.X), given.truth, 8, each, shares, l2=0.01, threads=1
+            loss, Linear().bind(given.X), given.truth, 8, each, shares, l2=0.01, threads=1
         )
         there = device_objective(host, given.truth, "cpu")
         assert isinstance(there, LinearObjective), name
@@ -53,20 +53,20 @@ def linear(given: fp.Dataset, size: float, weights: bool) -> None:
 
 
 def network(given: fp.Dataset) -> None:
-    fitting = MLP(hidden=4).fitting(given.X)
+    bound = MLP(hidden=4).bind(given.X)
     for name in ("ListMLE(k=3)", "RankNet, T x F", "FocusedNet"):
         for batch in (None, 4):
-            host = BlockObjective(LOSSES[name], fitting, given.truth, 8, l2=0.01, batch=batch)
+            host = BlockObjective(LOSSES[name], bound, given.truth, 8, l2=0.01, batch=batch)
             there = device_objective(host, given.truth, "cpu")
             assert isinstance(there, NetworkObjective)
-            params = fitting.start(0)
+            params = bound.start(0)
             compared(name, there(params), host(params), 1e-4)
             if batch is not None:
                 compared(name, there.block(1, params), host.block(1, params), 1e-4)
 
 
 def short(given: fp.Dataset) -> None:
-    host = BlockObjective(PermutationCrossEntropy(), Linear().fitting(given.X), given.truth, 8)
+    host = BlockObjective(PermutationCrossEntropy(), Linear().bind(given.X), given.truth, 8)
     params = np.random.default_rng(0).normal(size=given.n_features)
     compared("permutations", device_objective(host, given.truth, "cpu")(params), host(params), 2e-5)
 

@@ -62,7 +62,7 @@ def test_kernels_compile_for_a_gpu() -> None:
 
 def test_without_kernels_the_loss_stays_here() -> None:
     for loss in (PlackettLuce(3), AveragePrecisionHinge(3)):
-        host = BlockObjective(loss, Linear().fitting(DATA.X), DATA.truth, 24, l2=0.1)
+        host = BlockObjective(loss, Linear().bind(DATA.X), DATA.truth, 24, l2=0.1)
         there = device_objective(host, DATA.truth, "cpu")
         assert isinstance(there, HostLoss)
         params = np.random.default_rng(0).normal(size=6)

@@ -55,7 +55,7 @@ def keep(page: Page | Locator, name: str) -> None:
 
 
 def smaller(path: Path) -> None:
-    """A palette is enough for pages of few colours; without Pillow the picture stays as it is."""
+    """A palette is enough for pages of few colors; without Pillow the picture stays as it is."""
     try:
         from PIL import Image
     except ImportError:

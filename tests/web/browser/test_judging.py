@@ -248,7 +248,7 @@ def test_cards_pictures_and_html(live: Live) -> None:
     with live.store.write() as tx:
         texts.keep_image(tx, "abc", "image/png", PIXEL)
     documents = (
-        Document("card", "Kettle", "card", fields={"price": "29.90", "colour": "red"}, image="abc"),
+        Document("card", "Kettle", "card", fields={"price": "29.90", "color": "red"}, image="abc"),
         Document("picture", "A picture", "image", image="abc"),
         Document("page", "A page", "html", "<h2>Heading</h2><p style='color: #123456'>words</p>"),
     )

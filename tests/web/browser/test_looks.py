@@ -24,7 +24,7 @@ LEAD = ["/", "/projects/new", "/account", *(
 
 
 def checked(page: Page) -> None:
-    """No violation; in the other colours, nothing that cannot be read."""
+    """No violation; in the other colors, nothing that cannot be read."""
     page.evaluate(Axe().axe_script)
     for scheme, rules in (("light", None), ("dark", ["color-contrast"])):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]

@@ -60,7 +60,7 @@ def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked:
     shown = outputs.chosen_format(None, as_json, output, outputs.PAGES)
     if len(given) < 2:
         raise click.UsageError("name two measures, such as NDCG@10 'DCG(gain=linear)@10'.")
-    measures = wanted(given[0]), wanted(given[1])  # a misspelt one is said before files are read
+    measures = wanted(given[0]), wanted(given[1])  # a misspelled one is said before files are read
     systems, truth = _read([Path(name) for name in given[2:]], asked)
     coherence, verdicts = _found(measures, systems, truth, asked)
     outputs.deliver(_rendered(coherence, verdicts, shown), output)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--C", "cost", default="cv", show_default=True, help="A number, or cv: by folds.")
 @click.option("--C-tie", "tie_cost", type=float, help="Cost of ties broken; as C if not given.")
 @click.option("--decreasing", is_flag=True, help="Discounts must not grow with the place.")
-@click.option("--nonnegative", is_flag=True, help="Penalise worth above the worst grade.")
+@click.option("--nonnegative", is_flag=True, help="Penalize worth above the worst grade.")
 @click.option("--strong", default=1.0, show_default=True, help="Margin of 'much better'.")
 @click.option(
     "--unjudged", type=click.Choice(["worst", "condense", "refuse"]), default="worst",

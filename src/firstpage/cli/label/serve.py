@@ -1,4 +1,4 @@
-"""`firstpage label serve`: the labelling application."""
+"""`firstpage label serve`: the labeling application."""
 
 from __future__ import annotations
 

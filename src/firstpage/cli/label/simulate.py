@@ -51,7 +51,7 @@ def command(
     strategies: tuple[str, ...], votes: Path | None, runs: int | None, budgets: tuple[int, ...],
     as_json: bool, html: Path | None, **given: Any,
 ) -> None:  # fmt: skip
-    """Rehearse labelling strategies: how many questions they ask, and how much they find.
+    """Rehearse labeling strategies: how many questions they ask, and how much they find.
 
     On made-up queries of --n documents, or on recorded votes of real people: each question is
     answered by one of those who judged that pair.

@@ -26,12 +26,12 @@ ROUNDS = 2000  # of the bootstrap
     "--records", type=options.FILE, help="Instead of PROJECT: judgments of your own (JSON lines)."
 )
 @click.option("--results", type=options.FILE, help="With --records: final labels (JSON lines).")
-@click.option("--symmetrise", is_flag=True, help="Count every pair in both orientations.")
+@click.option("--symmetrize", is_flag=True, help="Count every pair in both orientations.")
 @options.as_json
 @options.output(*outputs.PAGES, help="Write here: .txt, .json or .html.")
 def command(
     project: str | None, name: str | None, records: Path | None, results: Path | None,
-    symmetrise: bool, as_json: bool, output: Path | None,
+    symmetrize: bool, as_json: bool, output: Path | None,
 ) -> None:  # fmt: skip
     """Tell how long judging took, how far people agree, and how steady they are.
 
@@ -46,9 +46,9 @@ def command(
     shown = outputs.chosen_format(None, as_json, output, outputs.PAGES)
     if records is None:
         assert project is not None
-        found, people = _of_project(project, name, symmetrise)
+        found, people = _of_project(project, name, symmetrize)
     else:
-        found, people = _of_files(records, results, symmetrise)
+        found, people = _of_files(records, results, symmetrize)
     if shown == "json":
         record = {**found.to_dict(), "assessors": [p.to_dict() for p in people]}
         outputs.deliver(json.dumps(record, indent=2), output)
@@ -60,7 +60,7 @@ def command(
         outputs.deliver(str(found), output)
 
 
-def _of_project(project: str, name: str | None, symmetrise: bool) -> Studied:
+def _of_project(project: str, name: str | None, symmetrize: bool) -> Studied:
     with open_store(project) as store, store.read() as tx:
         from firstpage.web.analysis.figures import skipped_questions, studied
         from firstpage.web.store.projects import the_project
@@ -69,14 +69,14 @@ def _of_project(project: str, name: str | None, symmetrise: bool) -> Studied:
         skipped = skipped_questions(tx, chosen)
         if skipped:
             note(f"{skipped} questions were skipped, and are in no figure.")
-        return studied(tx, chosen, symmetrise, ROUNDS)
+        return studied(tx, chosen, symmetrize, ROUNDS)
 
 
-def _of_files(records: Path, results: Path | None, symmetrise: bool) -> Studied:
+def _of_files(records: Path, results: Path | None, symmetrize: bool) -> Studied:
     from firstpage.labeling.statistics.profiles import assessor_profiles
     from firstpage.labeling.statistics.records import read_records, read_results
     from firstpage.labeling.statistics.study import study
 
     rows, ends = read_records(records), {} if results is None else read_results(results)
-    found = study(rows, ends, symmetrise=symmetrise, rounds=ROUNDS)
+    found = study(rows, ends, symmetrize=symmetrize, rounds=ROUNDS)
     return found, assessor_profiles(rows, ends)

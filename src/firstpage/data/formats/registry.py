@@ -78,12 +78,12 @@ def read(
     path: str | os.PathLike[str],
     format: str | None = None,
     progress: Progress | None = None,
-    labelled: bool = True,
+    labeled: bool = True,
     **options: Any,
 ) -> Dataset | Qrels | Run:
     """Read any file that Firstpage knows.
 
-    labelled  False: tables and npz files need no labels, to be ranked; LETOR text always has them
+    labeled  False: tables and npz files need no labels, to be ranked; LETOR text always has them
     """
     kind = _known(format) if format else format_of(path)
     if kind == "letor":
@@ -93,8 +93,8 @@ def read(
     if kind == "run":
         return read_run(path)
     if kind == "npz":
-        return read_npz(path, labelled)
-    return read_table(path, kind=kind, labelled=labelled, **options)
+        return read_npz(path, labeled)
+    return read_table(path, kind=kind, labeled=labeled, **options)
 
 
 def write(

@@ -55,11 +55,11 @@ def read_table(
     docid: str | None = None,
     dtype: str = "float32",
     kind: str | None = None,
-    labelled: bool = True,
+    labeled: bool = True,
 ) -> Dataset:
     """Read parquet, csv (tsv) or arrow; name the columns where they are not called as above.
 
-    labelled  False: there need not be a label column; labels are NaN then, which only ranking takes
+    labeled  False: there need not be a label column; labels are NaN then, which only ranking takes
     """
     file = Path(path)
     check_readable(file)
@@ -76,7 +76,7 @@ def read_table(
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
     columns = {"label": label, "qid": qid, "docid": docid}
-    data = from_frame(frame, str(file), **columns, dtype=dtype, labelled=labelled)
+    data = from_frame(frame, str(file), **columns, dtype=dtype, labeled=labeled)
     warn_of(str(file), remarks_of(data))
     return data
 
@@ -115,12 +115,12 @@ def from_frame(
     qid: str | None = None,
     docid: str | None = None,
     dtype: str = "float32",
-    labelled: bool = True,
+    labeled: bool = True,
 ) -> Dataset:
     """From a polars or pandas frame, or an Arrow table."""
     columns = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
     _check_distinct(columns, source)
-    y = _find(columns, label, LABEL, "label", source, optional=not labelled)
+    y = _find(columns, label, LABEL, "label", source, optional=not labeled)
     q = _find(columns, qid, QUERY, "query id", source)
     d = _find(columns, docid, DOCUMENT, "document id", source, optional=True)
     features = [c for c in columns if c not in (y, q, d)]
@@ -146,7 +146,7 @@ def from_frame(
         row = next(i for i, name in enumerate(names) if name is None)
         raise DataError(f"{source}: row {row + 1} has no query id.")
     labels = np.full(rows, np.nan) if y is None else _numbers(frame, y, source)
-    if labelled and np.isnan(labels).any():
+    if labeled and np.isnan(labels).any():
         raise DataError(f"{source}: row {int(np.argmax(np.isnan(labels))) + 1} has no label.")
     return Dataset.from_arrays(X, labels, names, ids, [str(f) for f in features], source)
 
@@ -234,10 +234,10 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
 # --- npz
 
 
-def read_npz(path: str | os.PathLike[str], labelled: bool = True) -> Dataset:
+def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
     """Arrays X (or data/indices/indptr/shape), y, qid and perhaps docid, feature_names.
 
-    labelled  False: y may be missing; labels are NaN then, which only ranking takes
+    labeled  False: y may be missing; labels are NaN then, which only ranking takes
     """
     file = Path(path)
     check_readable(file)
@@ -246,7 +246,7 @@ def read_npz(path: str | os.PathLike[str], labelled: bool = True) -> Dataset:
             held = {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
         raise DataError(f"{file}: cannot be read as npz ({_first_line(error)}).") from error
-    if not labelled and "y" not in held and "qid" in held:
+    if not labeled and "y" not in held and "qid" in held:
         held["y"] = np.full(len(held["qid"]), np.nan)
     lacking = [name for name in ("y", "qid") if name not in held]
     if "X" in held:

@@ -1,7 +1,7 @@
-"""A number below every difference in a box of gains and discounts, by a linear programme.
+"""A number below every difference in a box of gains and discounts, by a linear program.
 
-Products and ratios are relaxed to straight lines, so the programme's least value lies below
-every true one.  It is computed from the programme's dual: any dual gives a true bound, so the
+Products and ratios are relaxed to straight lines, so the program's least value lies below
+every true one.  It is computed from the program's dual: any dual gives a true bound, so the
 solver's tolerance does not matter.
 
 The unknowns, all but the ratios multiplied by one scale s that makes the ideal value of the
@@ -102,7 +102,7 @@ def least_ratio(above: Floats, below: Floats, low: Floats, high: Floats) -> Floa
 
 
 def lower_bound(problem: Problem, box: Box) -> Bound:
-    """Solve the programme of a box."""
+    """Solve the program of a box."""
     above, below = problem.ratios()
     low, high = box.cells
     weight = np.abs(above).sum(axis=1) / below.sum(axis=1)

@@ -19,7 +19,7 @@ MOST = float(np.finfo(np.float32).max)
 
 
 def read_feature_log(path: str | os.PathLike[str], qrels: Column | None = None) -> Dataset:
-    """Documents with their logged features, labelled by judgments.
+    """Documents with their logged features, labeled by judgments.
 
     The file is a response of `_search` (its query is called 1) or of `_msearch` (1, 2, ..), or has
     JSON lines {"query": .., "response": {..}}.  A feature that is not there is 0, as the plugin has
@@ -51,7 +51,7 @@ def read_feature_log(path: str | os.PathLike[str], qrels: Column | None = None) 
     for at_row, row in enumerate(rows):
         for place, value in row.items():
             X[at_row, place] = value
-    kept, labels = _labelled(keys, qrels, file)
+    kept, labels = _labeled(keys, qrels, file)
     ids = [keys[i] for i in kept]
     return Dataset.from_arrays(
         X[kept], labels, [q for q, _ in ids], [d for _, d in ids], names, str(file)
@@ -62,7 +62,7 @@ def _note(text: str) -> None:
     warnings.warn(text, FirstpageWarning, stacklevel=4)
 
 
-def _labelled(
+def _labeled(
     keys: list[tuple[str, str]], qrels: Column | None, file: Path
 ) -> tuple[list[int], list[float]]:
     """Rows that have a label, and the labels."""

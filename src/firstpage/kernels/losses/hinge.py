@@ -3,7 +3,7 @@
 Laid out as in `pairwise`.  Few pairs are gone through one by one.  Of many, documents are sorted by
 score: a solver's scores change little from look to look, so that the order found before is nearly
 right, and insertion mends it.  Then two pointers know for every u which v are within its margin:
-in one sweep each way that keeps a sum a level, O(n levels); or while neighbouring groups of
+in one sweep each way that keeps a sum a level, O(n levels); or while neighboring groups of
 levels are merged, O(n log levels).
 """
 

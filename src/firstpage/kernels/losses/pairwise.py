@@ -125,7 +125,7 @@ def exponential_pairs(
     grad: Floats,
     curve: Floats,
 ) -> None:
-    """Sum over pairs of exp(s_v - s_u), in O(n): it factorises.  `curve`, if not empty, gets the
+    """Sum over pairs of exp(s_v - s_u), in O(n): it factorizes.  `curve`, if not empty, gets the
     second derivatives.
     """
     base = offsets[0]

@@ -248,7 +248,7 @@ def overlap(
 
     Places d = 1, 2, .. weigh p^(d-1); each adds the share of the first d documents that the
     ideal first d holds.  `ideal` lists the labels of the relevant documents, downward; ties in
-    it are resolved in favour of the ranking.
+    it are resolved in favor of the ranking.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]

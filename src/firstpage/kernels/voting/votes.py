@@ -97,10 +97,10 @@ def quick_sort(
 
 
 @kernel
-def swap_neighbours(
+def swap_neighbors(
     places: Ints, weights: Floats, offsets: Ints, top: Ints, reach: Ints, order: Ints
 ) -> None:
-    """Carry every document up past neighbours that it leads: local Kemenisation, in place."""
+    """Carry every document up past neighbors that it leads: local Kemenization, in place."""
     for q in range(offsets.size - 1):
         lo = offsets[q]
         for i in range(lo + 1, offsets[q + 1]):

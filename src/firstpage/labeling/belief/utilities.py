@@ -58,7 +58,7 @@ def _tie(t: float, width: float, scale: float) -> tuple[float, float, float]:
     chance = top + log(-expm1(float(log_ndtr(low)) - top))
     at_low = exp(-0.5 * low * low - HALF_LOG_TAU - chance)
     at_high = exp(-0.5 * high * high - HALF_LOG_TAU - chance)
-    slope = at_high - at_low  # by -|t|'s opposite: towards 0
+    slope = at_high - at_low  # by -|t|'s opposite: toward 0
     bend = low * at_low - high * at_high - slope * slope
     return chance, sign * slope / scale, bend / (scale * scale)
 
@@ -95,7 +95,7 @@ def bradley_terry(
 ) -> Floats:
     """Utilities with P(left wins) = 1 / (1 + exp(u_right - u_left)), their mean 0.
 
-    Maximises the log likelihood less `RIDGE` / 2 times the sum of squares, which keeps documents
+    Maximizes the log likelihood less `RIDGE` / 2 times the sum of squares, which keeps documents
     finite that always win, and puts those that nobody judged, or a group that nobody compared with
     the others, at 0.
     """
@@ -112,8 +112,8 @@ def bradley_terry(
         found = found + step * min(1.0, MAX_STEP / max(longest, STEP_TOLERANCE))
         if longest < STEP_TOLERANCE:
             break
-    centred: Floats = found - found.mean()
-    return centred
+    centered: Floats = found - found.mean()
+    return centered
 
 
 def _newton(at: Floats, games: Floats, points: Floats, penalty: float) -> Floats:
@@ -253,7 +253,7 @@ def _again(
 class Rivals:
     """The same answers under several spreads of the utilities: how clear-cut is this assessor?
 
-    Noisy answers and documents of one quality favour small spreads, an assessor who never errs
+    Noisy answers and documents of one quality favor small spreads, an assessor who never errs
     the largest.
     """
 

@@ -1,4 +1,4 @@
-"""Deal queries out to assessors; `levelled` deals again when somebody comes or goes.
+"""Deal queries out to assessors; `leveled` deals again when somebody comes or goes.
 
 The design is that of Niu et al. 2012, section 4.1.1: queries in folds, everyone a fold with
 each tool, nobody the same query twice.
@@ -88,7 +88,7 @@ class Board:
 # each tool, but for one (equitable coloring; de Werra 1971).
 
 
-def levelled(assignment: Assignment, fixed: Collection[Key] = frozenset()) -> Assignment:
+def leveled(assignment: Assignment, fixed: Collection[Key] = frozenset()) -> Assignment:
     """Return the same demand, with missing tasks given to somebody and open work dealt evenly.
 
     `fixed` names (query, assessor) of tasks that stay as they are.  What cannot be covered
@@ -268,7 +268,7 @@ def _chain(
     return []
 
 
-__all__ = ["Assignment", "Task", "levelled", "make_assignment", "problems"]
+__all__ = ["Assignment", "Task", "leveled", "make_assignment", "problems"]
 
 
 def make_assignment(
@@ -297,9 +297,9 @@ def make_assignment(
     Random(seed).shuffle(shuffled)
     pattern = _pattern(parts, people, kinds, replicates)
     if folds is not None:
-        pattern = levelled(pattern)
+        pattern = leveled(pattern)
     laid = _laid_out(pattern, _cut(shuffled, parts), tuple(shuffled))
-    return levelled(laid) if folds is None else laid
+    return leveled(laid) if folds is None else laid
 
 
 def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ DEFAULT_STRATEGY = "adaptive"
 
 @dataclass(frozen=True)
 class Setting:
-    """How a query is labelled.
+    """How a query is labeled.
 
     `refine`: questions spent near the k-th place after the strategy is done.  `repeats`, `golds`:
     shares of judgments after which one is asked again, or one with a known answer is mixed in.

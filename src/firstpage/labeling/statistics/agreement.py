@@ -30,7 +30,7 @@ class Agreement:
 
     A share of nothing is NaN, and so is kappa where chance alone would agree on everything.
     Chance and kappa depend on which document of a pair is called A (where names go from best
-    to worst, everybody says ≻); `symmetrised` frees them of it.
+    to worst, everybody says ≻); `symmetrized` frees them of it.
     """
 
     counts: Floats
@@ -50,7 +50,7 @@ class Agreement:
 
     @classmethod
     def of(cls, first: Labels, second: Labels, documents: Sequence[str] | None = None) -> Agreement:
-        """Over all pairs of documents that both labelled; A is the earlier one in `documents`.
+        """Over all pairs of documents that both labeled; A is the earlier one in `documents`.
 
         Without `documents` those in common, by name.
         """
@@ -66,7 +66,7 @@ class Agreement:
     def __add__(self, other: Agreement) -> Agreement:
         return Agreement(self.counts + other.counts)
 
-    def symmetrised(self) -> Agreement:
+    def symmetrized(self) -> Agreement:
         """Every pair in both orientations and both orders of the assessors, a quarter each.
 
         Overall figures and the number of pairs stay; the names of documents no longer matter.
@@ -107,7 +107,7 @@ class Agreement:
 
     @property
     def table(self) -> Floats:
-        """Row-normalised: what the other says, given what one said; NaN rows where nothing was."""
+        """Row-normalized: what the other says, given what one said; NaN rows where nothing was."""
         sums = self.counts.sum(axis=1, keepdims=True)
         empty = np.full((3, 3), np.nan)
         found: Floats = np.divide(self.counts, sums, out=empty, where=sums > 0)
@@ -140,15 +140,15 @@ class Agreement:
         return 1 - lost / expected if expected > 0 else math.nan
 
     def rows(self) -> list[list[str]]:
-        """The row-normalised table as text, a dash where a row is empty."""
+        """The row-normalized table as text, a dash where a row is empty."""
         return [
             [sign, *("–" if math.isnan(x) else f"{x:.4f}" for x in row)]
             for sign, row in zip(SIGNS, self.table, strict=True)
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints; chance and kappas also of the symmetrised table."""
-        both = self.symmetrised()
+        """What `--json` prints; chance and kappas also of the symmetrized table."""
+        both = self.symmetrized()
         return {
             "pairs": self.total,
             "counts": self.counts.tolist(),
@@ -159,7 +159,7 @@ class Agreement:
             "chance": defined(self.chance),
             "kappa": defined(self.kappa),
             "weighted_kappa": defined(self.weighted_kappa),
-            "symmetrised": {
+            "symmetrized": {
                 name: defined(getattr(both, name)) for name in ("chance", "kappa", "weighted_kappa")
             },
         }
@@ -206,13 +206,13 @@ def compare_methods(one: Agreement, other: Agreement) -> dict[str, ChiSquared]:
 
 def caution(top: Agreement, other: Agreement | None = None) -> str:
     """The line to print beside the overall agreement of top-k results."""
-    chance = top.symmetrised().chance
+    chance = top.symmetrized().chance
     text = (
-        "Caution: overall agreement favours top-k, because all pairs outside the top are ties by "
+        "Caution: overall agreement favors top-k, because all pairs outside the top are ties by "
         f"force: {top.ties[0]:.1%} of pairs, and {chance:.3f} would agree by chance"
     )
     if other is not None and other.total:
-        text += f" (against {other.symmetrised().chance:.3f})"
+        text += f" (against {other.symmetrized().chance:.3f})"
     return text + ". Compare kappa, and agreement without ties."
 
 
@@ -236,9 +236,9 @@ def result_overlaps(results: Results, tool: str | None = None) -> list[Overlap]:
         if tool in (None, used):
             people.setdefault((query, used), {})[assessor] = labels
     return [
-        Overlap(query, a, b, Agreement.of(labelled[a], labelled[b]))
-        for (query, _), labelled in people.items()
-        for a, b in combinations(sorted(labelled), 2)
+        Overlap(query, a, b, Agreement.of(labeled[a], labeled[b]))
+        for (query, _), labeled in people.items()
+        for a, b in combinations(sorted(labeled), 2)
     ]
 
 
@@ -305,7 +305,7 @@ def contrast(
 ) -> Interval:  # fmt: skip
     """The figure of `one` less that of `other` (tables by query), and its bootstrap interval.
 
-    `figure` is overall, without_ties or kappa, the latter of symmetrised tables.  A query that
+    `figure` is overall, without_ties or kappa, the latter of symmetrized tables.  A query that
     only one method has counts for that method; NaN where a method has no pairs.
     """
     if figure not in FIGURES:
@@ -313,7 +313,7 @@ def contrast(
     queries = sorted({*one, *other})
     none = Agreement.none()
     first, second = (
-        np.array([method.get(q, none).symmetrised().counts for q in queries]).reshape(-1, 3, 3)
+        np.array([method.get(q, none).symmetrized().counts for q in queries]).reshape(-1, 3, 3)
         for method in (one, other)
     )
 
@@ -330,7 +330,7 @@ def estimate(
     rounds: int = 2000, seed: int = 0, level: float = 0.95,
 ) -> Interval:  # fmt: skip
     """Return a figure of all tables (by query) together, with its bootstrap interval."""
-    counts = np.array([table.symmetrised().counts for table in tables.values()]).reshape(-1, 3, 3)
+    counts = np.array([table.symmetrized().counts for table in tables.values()]).reshape(-1, 3, 3)
 
     def statistic(weights: Floats) -> Floats:
         return FIGURES[figure](np.tensordot(weights, counts, 1))

@@ -1,4 +1,4 @@
-"""What labelling costs: Table 1 of Niu et al. 2012 for one's own judgments, and beforehand."""
+"""What labeling costs: Table 1 of Niu et al. 2012 for one's own judgments, and beforehand."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _one_minus(over: Floats, under: Floats) -> Floats:
 
 
 def relation_ratings(results: Results, tool: str) -> Ratings:
-    """Final labels as preferences: a unit is a pair of documents that all labelled, both ways."""
+    """Final labels as preferences: a unit is a pair of documents that all labeled, both ways."""
     people: dict[str, list[Labels]] = {}
     for (query, _, used), labels in results.items():
         if used == tool:

@@ -60,7 +60,7 @@ class AssessorProfile:
     @property
     def kappa(self) -> float:
         """Cohen's kappa with the others on shared pairs, whatever documents are called."""
-        return self.shared.symmetrised().kappa
+        return self.shared.symmetrized().kappa
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -85,7 +85,7 @@ def _figures(table: Agreement) -> dict[str, float | None]:
         "pairs": table.total,
         "overall": defined(table.overall),
         "without_ties": defined(table.without_ties),
-        "kappa": defined(table.symmetrised().kappa),
+        "kappa": defined(table.symmetrized().kappa),
     }
 
 
@@ -124,7 +124,7 @@ class QueryProfile:
     @property
     def kappa(self) -> float:
         """Cohen's kappa, whatever documents are called."""
-        return self.agreement.symmetrised().kappa
+        return self.agreement.symmetrized().kappa
 
     @property
     def worth_discussing(self) -> bool:
@@ -221,14 +221,14 @@ def _disputed_results(results: Results) -> dict[str, list[Disputed]]:
     for (query, _, tool), labels in results.items():
         people.setdefault((query, tool), []).append(labels)
     found: dict[str, list[Disputed]] = {}
-    for (query, _), labelled in people.items():
-        docs = common(*labelled)
-        labels_ = np.stack([label_values(one, docs) for one in labelled])
+    for (query, _), labeled in people.items():
+        docs = common(*labeled)
+        labels_ = np.stack([label_values(one, docs) for one in labeled])
         first, second = np.triu_indices(len(docs), 1)
         gaps = labels_[:, first] - labels_[:, second]
         above, below = (gaps > 0).sum(axis=0), (gaps < 0).sum(axis=0)
         for p in np.flatnonzero(above * below):
-            tied = len(labelled) - int(above[p] + below[p])
+            tied = len(labeled) - int(above[p] + below[p])
             apart = float(gaps[:, p].max() - gaps[:, p].min())
             pair = docs[first[p]], docs[second[p]]
             found.setdefault(query, []).append(

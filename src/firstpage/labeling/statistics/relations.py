@@ -46,8 +46,8 @@ def label_values(labels: Labels, documents: Sequence[str]) -> Floats:
         raise DataError(f"document {error.args[0]!r} has no label; give one to each.") from error
 
 
-def common(*labelled: Labels) -> list[str]:
-    """The documents that all have labelled, by name: the fixed order of every pair."""
-    if not labelled:
+def common(*labeled: Labels) -> list[str]:
+    """The documents that all have labeled, by name: the fixed order of every pair."""
+    if not labeled:
         return []
-    return sorted(set(labelled[0]).intersection(*labelled[1:]))
+    return sorted(set(labeled[0]).intersection(*labeled[1:]))

@@ -1,4 +1,4 @@
-"""A labelling study in the tables of Niu et al. 2012, section 4.1, for one's own data."""
+"""A labeling study in the tables of Niu et al. 2012, section 4.1, for one's own data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from firstpage.labeling.statistics.kappa import fleiss_kappa, krippendorff_alpha
 from firstpage.labeling.statistics.records import Record, Results
 from firstpage.table import Table
 
-METHODS = {"pairs": "top-k labelling", "grades": "graded", "lists": "lists"}
+METHODS = {"pairs": "top-k labeling", "grades": "graded", "lists": "lists"}
 
 
 class Drawn(TypedDict):
@@ -109,18 +109,18 @@ class Study:
 
 def study(
     records: Sequence[Record], results: Results, *,
-    symmetrise: bool = False, rounds: int = 2000, seed: int = 0,
+    symmetrize: bool = False, rounds: int = 2000, seed: int = 0,
 ) -> Study:  # fmt: skip
     """All tables of a study from its judgments and final results; either may be empty.
 
-    `symmetrise` counts every pair of derived orders in both orientations and orders of
+    `symmetrize` counts every pair of derived orders in both orientations and orders of
     assessors; overall figures stay.  `rounds` and `seed` are those of the bootstrap over queries.
     """
     used = [tool for tool in METHODS if any(t == tool for _, _, t in results)]
     overlaps = {tool: result_overlaps(results, tool) for tool in used}
     derived = {tool: total(found) for tool, found in overlaps.items()}
-    if symmetrise:
-        derived = {tool: table.symmetrised() for tool, table in derived.items()}
+    if symmetrize:
+        derived = {tool: table.symmetrized() for tool, table in derived.items()}
     ratings = {tool: relation_ratings(results, tool) for tool in used}
     effort = effort_by(records, "tool")
     drawn: Drawn = {"rounds": rounds, "seed": seed}
@@ -219,7 +219,7 @@ def _summary_table(found: Study) -> Table:
         "kappa": "Cohen's kappa", "weighted_kappa": "weighted kappa",
     }  # fmt: skip
     # chance must not depend on what documents are called; overall figures stay the same
-    both_ways = [table.symmetrised() for table in found.derived.values()]
+    both_ways = [table.symmetrized() for table in found.derived.values()]
     rows = [
         [
             text,

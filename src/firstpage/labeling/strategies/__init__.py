@@ -1,1 +1,1 @@
-"""Labelling strategies: from questions asked to the ordered top k."""
+"""Labeling strategies: from questions asked to the ordered top k."""

@@ -146,7 +146,7 @@ class TopK:
 
 
 def tied_runs(order: Sequence[int], ties: Container[tuple[int, int]]) -> Groups:
-    """Neighbours of `order` that were called equal, as groups of two and more."""
+    """Neighbors of `order` that were called equal, as groups of two and more."""
     groups: list[list[int]] = []
     for before, after in pairwise(order):
         if (min(before, after), max(before, after)) in ties:

@@ -163,7 +163,7 @@ def table5() -> Entry:
         "As on MQ2007: comparable on grades, better than both parents on top-k labels.",
         study_works(), _claims, keep=_of_tables,
         note="SIMULATED: the labels of the user study are not public.  A run is a study of its "
-        "own: 50 queries of 50 documents with 44 features, labelled by five simulated people, the "
+        "own: 50 queries of 50 documents with 44 features, labeled by five simulated people, the "
         "top ten by the heap and five grades by somebody else; the features tell so much that "
         "rankers measure about as in the paper.  " + CHOSEN,
         grids=_grids()[:1] + _grids()[2:], held_equal=HELD,

@@ -74,7 +74,7 @@ PEOPLE = ("U1", "U2", "U3", "U4", "U5")
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class Labeled:
     """What two people found of a query, one by each tool."""
 
     top: tuple[int, ...]  # documents, the best first
@@ -93,10 +93,10 @@ def assignment(queries: Sequence[str], replicates: int, seed: int) -> dict[str, 
     return {t.query: t.assessor for t in found.tasks if t.tool == "pairs" and t.replicate == 0}
 
 
-def labelled(crowd: Crowd, utility: Floats, rng: np.random.Generator) -> Labelled:
+def labeled(crowd: Crowd, utility: Floats, rng: np.random.Generator) -> Labeled:
     """A query judged by one person with pairs, and by another one with grades."""
     top, asked = by_pairs(crowd.seen(utility, rng), "heap", int(rng.integers(2**31)))
-    return Labelled(top, crowd.grades(utility, rng), asked)
+    return Labeled(top, crowd.grades(utility, rng), asked)
 
 
 def by_pairs(view: Floats, how: str, seed: int, k: int = K) -> tuple[tuple[int, ...], int]:
@@ -186,13 +186,13 @@ def agreed(whole: Agreement, each: list[Agreement], data: str, name: str, tool: 
         for j, column in enumerate(SIGNS)
     ]
     summary = {"data": data, "summary": name, "tool": tool}
-    ways = [both.symmetrised() for both in each]
+    ways = [both.symmetrized() for both in each]
     for measure in ("overall", "without_ties", "chance", "kappa"):
         values = [round(float(getattr(way, measure)), 6) for way in ways]
         row = {**summary, "measure": measure.replace("_", " "), "queries": values}
-        found.append({**row, "value": float(getattr(whole.symmetrised(), measure))})
+        found.append({**row, "value": float(getattr(whole.symmetrized(), measure))})
     ties = {**summary, "measure": "ties", "queries": [round(way.ties[0], 6) for way in ways]}
-    return [*found, {**ties, "value": whole.symmetrised().ties[0]}]
+    return [*found, {**ties, "value": whole.symmetrized().ties[0]}]
 
 
 def alarms(rng: np.random.Generator) -> list[Row]:

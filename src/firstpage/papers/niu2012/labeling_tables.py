@@ -26,7 +26,7 @@ def table1() -> Entry:
         Work(labeling.growth, {"sizes": SIZES, "tops": TOPS}, runs=200, quick=50),
     ]
     return Entry(
-        "table1", "Judgments and time a query: top-k labelling and five grades",
+        "table1", "Judgments and time a query: top-k labeling and five grades",
         "A judgment of five grades takes 2 to 3 times as long as one of a pair; the heap asks "
         "142.76 pairs a query, about log k a document; the time of a query is comparable.",
         works, _claims,
@@ -224,7 +224,7 @@ def _matrix(tool: str, name: str) -> list[tuple[dict[str, str], float]]:
 
 def _figures(tool: str, name: str) -> list[tuple[dict[str, str], float]]:
     """As printed; chance, kappa and ties follow from what is printed."""
-    whole = said(tool).symmetrised()
+    whole = said(tool).symmetrized()
     values = {
         "overall": printed.OVERALL[tool], "without ties": printed.WITHOUT_TIES[tool],
         "chance": round(whole.chance, 4), "kappa": round(whole.kappa, 4),
@@ -284,7 +284,7 @@ def _by_grades(cells: Cells) -> list[Claim]:
 
     same = {m: (at(m, "top-k"), at(m, "graded")) for m in ("overall", "without ties", "kappa")}
     tests = compare_methods(said("top-k"), said("graded"))
-    kappas = " against ".join(f"{said(t).symmetrised().kappa:.3f}" for t in ("top-k", "graded"))
+    kappas = " against ".join(f"{said(t).symmetrized().kappa:.3f}" for t in ("top-k", "graded"))
     apart = float((same["overall"][0] - same["overall"][1]).mean())
     paper = printed.OVERALL["top-k"] - printed.OVERALL["graded"]
     return [

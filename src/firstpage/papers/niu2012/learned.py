@@ -30,7 +30,7 @@ from firstpage.data.synthetic import Synthetic
 from firstpage.errors import DataError
 from firstpage.labeling.statistics.relations import top_labels
 from firstpage.measures.evaluate import evaluate
-from firstpage.papers.niu2012.labeling import FOLDS, Crowd, K, assignment, labelled
+from firstpage.papers.niu2012.labeling import FOLDS, Crowd, K, assignment, labeled
 from firstpage.papers.niu2012.printed import CUTS, GRADED, TOP_K
 from firstpage.papers.study.letor_protocol import fold, rows_of, seed_of
 from firstpage.papers.study.registry import SOURCES
@@ -132,7 +132,7 @@ def study_folds(rng: np.random.Generator) -> list[Parts]:
     for q, name in enumerate(data.queries):
         rows = slice(int(data.offsets[q]), int(data.offsets[q + 1]))
         docids = [str(d) for d in data.docids[rows]]
-        found = labelled(Crowd(), utility[rows], rng)
+        found = labeled(Crowd(), utility[rows], rng)
         top = top_labels([docids[i] for i in found.top], docids, K)
         tops[rows] = [top[d] for d in docids]
         grades[rows] = found.grades

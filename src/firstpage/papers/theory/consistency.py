@@ -147,7 +147,7 @@ def _polished(phi: Surrogate, space: Space, g: Floats, free: bool) -> Floats:
 
 
 def by_planes(phi: Surrogate, space: Space, tie: Pair | None = None) -> Least:
-    """The least risk of a convex loss with corners: planes below it, a linear programme a round.
+    """The least risk of a convex loss with corners: planes below it, a linear program a round.
 
     With `tie` = (i, j) only among scores that do not have i above j.  The slope of a function is
     taken by differences, a little beside the point: programmes end at corners, where there is none.
@@ -255,7 +255,7 @@ class Consistency:
 def spaces_for(
     rng: np.random.Generator, n: int, k: int, count: int
 ) -> Iterator[tuple[Space, list[Pair]]]:
-    """Spaces that fulfil what Theorem 6 asks, every other one a harsh one; and the pairs."""
+    """Spaces that fulfill what Theorem 6 asks, every other one a harsh one; and the pairs."""
     for number in range(count):
         order = rng.permutation(n).tolist()
         pairs = theorem_6_pairs(order, k, rng)

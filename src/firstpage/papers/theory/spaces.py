@@ -126,7 +126,7 @@ class Space:
 
 
 def theorem_6_pairs(order: Sequence[int], k: int, rng: np.random.Generator) -> list[Pair]:
-    """n - 1 pairs: neighbours down to place k + 1, then each below somebody from place k on."""
+    """n - 1 pairs: neighbors down to place k + 1, then each below somebody from place k on."""
     n = len(order)
     pairs = [(order[i], order[i + 1]) for i in range(min(k, n - 1))]
     last = k - 1
@@ -230,7 +230,7 @@ class Surrogate:
 
 
 class OfLoss(Surrogate):
-    """A loss of the package; the truth of an order is labelled n - 1 .. 0."""
+    """A loss of the package; the truth of an order is labeled n - 1 .. 0."""
 
     exact = True
 

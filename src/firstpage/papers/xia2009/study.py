@@ -183,7 +183,7 @@ def _almost_all(cells: Cells, others: Sequence[str]) -> Claim:
 
 
 def trainings(cells: Cells) -> list[Claim]:
-    """Whether it matters how the loss is minimised."""
+    """Whether it matters how the loss is minimized."""
 
     def at(k: object, training: str) -> Floats:
         return cells.at(k=k, training=training, measure="NDCG@10")

@@ -95,7 +95,7 @@ def least_at(loss: Loss, p1: float) -> Least:
     return least(surrogate(loss, 3), space(p1), np.random.default_rng(0), 1)[0]
 
 
-def centred(found: Least) -> Floats:
+def centered(found: Least) -> Floats:
     scores: Floats = found.scores - found.scores.mean()
     return scores
 
@@ -115,7 +115,7 @@ def as_printed(rng: np.random.Generator, samples: int) -> Result:
     right = [p1 for p1 in CASES if least_at(PlackettLuce(), p1).top(1) == (0,)]
     example = ""
     if right:
-        scores = ", ".join(f"{x:.3f}" for x in centred(least_at(PlackettLuce(), 0.55)))
+        scores = ", ".join(f"{x:.3f}" for x in centered(least_at(PlackettLuce(), 0.55)))
         example = f"at p1 = .55 the risk is least at ({scores}): object 1 is first, as it should be"
     return Result(not right, {"cases": len(CASES), "right": len(right)}, example)
 
@@ -127,7 +127,7 @@ def mended(rng: np.random.Generator, samples: int) -> Result:
     wrong = sum(f.top(1) != ((1,) if p1 < at else (0,)) for p1, f in full.items())
     wrong += sum(least_at(PlackettLuce(1), p1).top(1) != (0,) for p1 in CASES)
     wrong += any(not space(p1).preserves(1, 0, j) for p1 in CASES for j in (1, 2))
-    g = centred(full[0.40])
+    g = centered(full[0.40])
     numbers = {"threshold": at, **{f"g{i + 1} at p1 = .40": float(x) for i, x in enumerate(g)}}
     numbers["greatest slope"] = max(f.slope for f in full.values())
     return Result(not wrong and abs(at - THRESHOLD) < 2e-4, numbers)

@@ -14,9 +14,9 @@ from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.request import NOTHING, Composition, FitRequest, FitResult
 from firstpage.rankers.fit.training_data import Scorer
 from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
-from firstpage.scorers.linear import LinearFitting, LinearScoring
+from firstpage.scorers.linear import BoundLinear, LinearScoring
 from firstpage.scorers.mlp import torch_threads
-from firstpage.scorers.scorer import Fitting
+from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import NO_SPLIT, Trees
 from firstpage.solvers.lbfgs import Coordinates
 from firstpage.solvers.registry import solver_for
@@ -48,11 +48,11 @@ def fit_composition(request: FitRequest, parts: Composition) -> FitResult:
 def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitResult:
     """Minimize the mean loss over the scorer's parameters."""
     training = request.training
-    fitting = training.fitting(scorer)
-    solver = solver_for(parts.solver, parts.loss, fitting, request.seed)
-    objective = training.objective(parts.loss, scorer, fitting, parts.l2, solver, request.threads)
-    watcher = request.watcher(fitting.predict, solver.path)
-    start = _start(request, parts.loss, fitting, objective)
+    bound = training.bind(scorer)
+    solver = solver_for(parts.solver, parts.loss, bound, request.seed)
+    objective = training.objective(parts.loss, scorer, bound, parts.l2, solver, request.threads)
+    watcher = request.watcher(bound.predict, solver.path)
+    start = _start(request, parts.loss, bound, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
         if request.checkpoint is None:
@@ -82,10 +82,10 @@ def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitR
             # A gap is known of objectives that are seen from the scores.
             chosen = result_at(found, cast(ScoredObjective[Point], objective), params)
             value, gap = chosen.value, chosen.gap
-    if not degenerate and _all_alike(objective, fitting, params, request, iterations):
+    if not degenerate and _all_alike(objective, bound, params, request, iterations):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     result = request.result(
-        watcher, fitting.scoring(params), iterations, value, converged=converged,
+        watcher, bound.scoring(params), iterations, value, converged=converged,
         interrupted=interrupted, gap=gap, memory=memory,
     )  # fmt: skip
     if degenerate:
@@ -94,7 +94,7 @@ def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitR
 
 
 def _all_alike(
-    objective: Objective, fitting: Fitting, params: Floats, request: FitRequest, iterations: int
+    objective: Objective, bound: BoundScorer, params: Floats, request: FitRequest, iterations: int
 ) -> bool:
     """Return whether all documents of a query have the same score: nothing was learned.
 
@@ -103,7 +103,7 @@ def _all_alike(
     """
     if not params.any() or not request.training.varies():
         return True
-    if iterations > 3 or not fitting.parallel:
+    if iterations > 3 or not bound.parallel:
         return False
     wide, greatest = objective.score_range(params)
     return wide <= 1e-9 * greatest
@@ -123,21 +123,21 @@ def _unfinished(solver: AnySolver, found: SolverResult) -> str:
     )
 
 
-def _start(request: FitRequest, loss: Loss, fitting: Fitting, objective: Objective) -> Floats:
+def _start(request: FitRequest, loss: Loss, bound: BoundScorer, objective: Objective) -> Floats:
     if request.start is not None:
-        if len(request.start) != fitting.size:
+        if len(request.start) != bound.size:
             raise DataError(
                 f"warm_start: the model so far has {len(request.start)} parameters, and now "
-                f"{fitting.size} are needed."
+                f"{bound.size} are needed."
             )
         return request.start
-    start = fitting.start(request.seed)
+    start = bound.start(request.seed)
     if not loss.traits.convex and not start.any():
         # Such losses (cosine) have no value at 0, but a direction to leave it by.
-        T = Coordinates(objective.conditioner(), fitting.size)
+        T = Coordinates(objective.conditioner(), bound.size)
         direction = T.inward(objective(start)[1])
         if not direction.any():
-            direction = np.random.default_rng(request.seed).normal(size=fitting.size)
+            direction = np.random.default_rng(request.seed).normal(size=bound.size)
         start = T.outward(-direction / np.linalg.norm(direction))
     return start
 
@@ -151,7 +151,7 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
     request.warn_if_constant()
     params, intercept, error = request.training.least_squares(k, l2)
     value = 0.5 * error + l2 / 2 * float(params @ params)
-    watcher = request.watcher(lambda p, X: LinearFitting(X).predict(p, X), path=False)
+    watcher = request.watcher(lambda p, X: BoundLinear(X).predict(p, X), path=False)
     watcher(1, value, params)
     return request.result(watcher, LinearScoring(params, intercept), 1, value, converged=True)
 

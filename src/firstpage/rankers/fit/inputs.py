@@ -34,22 +34,22 @@ class Given(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
 
     def _dataset(
-        self, X: object, y: object, qid: Iterable[object] | None, reset: bool, labelled: bool = True
+        self, X: object, y: object, qid: Iterable[object] | None, reset: bool, labeled: bool = True
     ) -> Dataset:
         """What came, checked: Datasets here, arrays and frames through scikit-learn."""
         if isinstance(X, Dataset):
             if y is not None or qid is not None:
                 raise DataError("a Dataset has labels and query ids of its own; drop y and qid.")
-            if labelled and not X.n_docs:
+            if labeled and not X.n_docs:
                 raise DataError(f"{X.source} has no documents to learn from.")
-            if labelled and not np.isfinite(X.y).all():
+            if labeled and not np.isfinite(X.y).all():
                 raise DataError(f"{X.source} has documents without a label; learning needs all.")
             if reset:
                 self._remember_features(X)
             data = X if reset else self._columns(X).apply(X)
             check_finite(data)
             return data
-        if y is None and labelled:
+        if y is None and labeled:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
@@ -63,8 +63,8 @@ class Given(BaseEstimator):  # type: ignore[misc]
 
             checked = csr_array(checked)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        labels = labels_of(y, checked.shape[0]) if labelled else np.zeros(checked.shape[0])
-        if labelled and qid is None and len(labels) > MANY:
+        labels = labels_of(y, checked.shape[0]) if labeled else np.zeros(checked.shape[0])
+        if labeled and qid is None and len(labels) > MANY:
             warnings.warn(
                 f"qid is not given: all {len(labels)} documents are taken for one query.",
                 FirstpageWarning,

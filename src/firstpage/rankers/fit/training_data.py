@@ -29,7 +29,7 @@ from firstpage.rankers.trees.growth import (
     as_it_is,
 )
 from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.scorer import Fitting
+from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import Trees
 from firstpage.solvers.boosting.boosting import State
 from firstpage.solvers.boosting.pools import Pool
@@ -65,7 +65,7 @@ class Scorer(Protocol):
     @property
     def device(self) -> str: ...
 
-    def fitting(self, X: Features) -> Fitting:
+    def bind(self, X: Features) -> BoundScorer:
         """Set it up on features."""
         ...
 
@@ -117,12 +117,12 @@ class TrainingData(Protocol):
         """The data themselves; shards are refused."""
         ...
 
-    def fitting(self, scorer: Scorer) -> Fitting:
+    def bind(self, scorer: Scorer) -> BoundScorer:
         """The scorer, set up on the features."""
         ...
 
     def objective(
-        self, loss: Loss, scorer: Scorer, fitting: Fitting, l2: float, solver: AnySolver,
+        self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,
         threads: int | None,
     ) -> Objective:  # fmt: skip
         """The mean loss plus a penalty, as a function of the scorer's parameters."""
@@ -279,15 +279,15 @@ class InMemory:
 
     # --- what fits ask for
 
-    def fitting(self, scorer: Scorer) -> Fitting:
-        return scorer.fitting(self.data.X)
+    def bind(self, scorer: Scorer) -> BoundScorer:
+        return scorer.bind(self.data.X)
 
     def objective(
-        self, loss: Loss, scorer: Scorer, fitting: Fitting, l2: float, solver: AnySolver,
+        self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,
         threads: int | None,
     ) -> Objective:  # fmt: skip
         host = BlockObjective(
-            loss, fitting, self.truth, row_bytes(self.data.X), self.weights, self.query_weights,
+            loss, bound, self.truth, row_bytes(self.data.X), self.weights, self.query_weights,
             l2, threads, solver.batch,
         )  # fmt: skip
         if scorer.device == "cpu":

@@ -41,7 +41,7 @@ from firstpage.rankers.sharded.shard import (
     survey,
 )
 from firstpage.rankers.trees.growth import Growth, GrowthOptions, LambdaRank
-from firstpage.scorers.scorer import Fitting
+from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import Trees
 from firstpage.solvers.boosting.boosting import State
 from firstpage.solvers.boosting.weak_rankers import weak
@@ -168,15 +168,15 @@ class Sharded:
 
     # --- what fits ask for
 
-    def fitting(self, scorer: Scorer) -> Fitting:
+    def bind(self, scorer: Scorer) -> BoundScorer:
         """The scorer set up on no documents, as many features wide."""
         if not scorer.linear:
             name = type(scorer).__name__.lower()
             raise DataError(IN_MEMORY.format(f"scorer={name!r}", "scorer='linear'"))
-        return scorer.fitting(self.no_documents().X)
+        return scorer.bind(self.no_documents().X)
 
     def objective(
-        self, loss: Loss, scorer: Scorer, fitting: Fitting, l2: float, solver: AnySolver,
+        self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,
         threads: int | None,
     ) -> ShardedObjective:  # fmt: skip
         if solver.batch is not None:
@@ -188,7 +188,7 @@ class Sharded:
         loss.target(self.no_documents().truth)  # warns of what there is to warn of, once
         counts = [(s.queries, s.documents) for s in self.surveys]
         job = self.job(partial(objective_shard, loss=loss, scorer=scorer))
-        return ShardedObjective(job, fitting, counts, l2)
+        return ShardedObjective(job, bound, counts, l2)
 
     def least_squares(self, k: int | None, l2: float) -> LeastSquares:
         job, params, intercept = self._ridge(k, l2)

@@ -191,7 +191,7 @@ def objective_shard(shard: TrainingShard, loss: Loss, scorer: Scorer) -> Objecti
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)  # `Sharded.objective` has warned
         objective = BlockObjective(
-            loss, scorer.fitting(X), shard.truth, row_bytes(X), None, shard.weights, 0.0,
+            loss, scorer.bind(X), shard.truth, row_bytes(X), None, shard.weights, 0.0,
             shard.threads, None, shard.task.total,
         )  # fmt: skip
     return ObjectiveShard(objective, shard)

@@ -18,7 +18,7 @@ class Term(Protocol):
     """What is not yet right, and how well each weak ranker would mend it."""
 
     name: ClassVar[str]
-    loss: float  # 1: nothing learned; towards 0
+    loss: float  # 1: nothing learned; toward 0
 
     @property
     def nbytes(self) -> int:
@@ -58,7 +58,7 @@ WeightedTerms = Sequence[tuple[float, Term]]
 class PairTerm:
     """Pairs (u, v), u better than v, weighed by exp(F(v) - F(u)): RankBoost.
 
-    The weights sum to 1 over all queries' pairs.  They factorise, so no pair is ever written down:
+    The weights sum to 1 over all queries' pairs.  They factorize, so no pair is ever written down:
     what a document's pairs pull it upward by is minus the slope of the exponential loss.
     """
 

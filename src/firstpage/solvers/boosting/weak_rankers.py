@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from firstpage.data.dataset import stacked_rows
-from firstpage.registry import PartError, Registry, number
+from firstpage.registry import ParameterError, Registry, number
 from firstpage.solvers.boosting.pools import FeaturePool, Pool, Room, StumpPool, limits
 from firstpage.types import Array, Floats, Ints
 
@@ -102,7 +102,7 @@ class Stumps:
     def __post_init__(self) -> None:
         number(self, "bins", 2, whole=True)
         if self.bins > MOST_BINS:
-            raise PartError(f"bins of Stumps are at most {MOST_BINS}; got {self.bins}.")
+            raise ParameterError(f"bins of Stumps are at most {MOST_BINS}; got {self.bins}.")
         _check_signs(self.signs)
 
     def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> Pool:
@@ -184,7 +184,7 @@ def weak(given: str | Weak) -> Weak:
         created: Weak = REGISTRY.create(given)
         return created
     if not hasattr(given, "pool"):
-        raise PartError(
+        raise ParameterError(
             f"weak must be a text such as 'stumps(bins=32)' or 'features'; got {given!r}."
         )
     return given
@@ -192,7 +192,7 @@ def weak(given: str | Weak) -> Weak:
 
 def _check_signs(signs: str) -> None:
     if signs not in ("both", "plus"):
-        raise PartError(f"signs must be 'both' or 'plus'; got {signs!r}.")
+        raise ParameterError(f"signs must be 'both' or 'plus'; got {signs!r}.")
 
 
 def _signs(signs: str) -> tuple[int, ...]:

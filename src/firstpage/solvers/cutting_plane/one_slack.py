@@ -61,7 +61,7 @@ class Planes:
         self._age = np.append(self._age, 0)
 
     def least(self, l2: float) -> tuple[Floats, float]:
-        """Parameters that minimise l2 / 2 * |w|^2 + the highest plane; and a bound below that.
+        """Parameters that minimize l2 / 2 * |w|^2 + the highest plane; and a bound below that.
 
         The dual: shares of the planes, at least 0 and 1 together.  Whatever shares the quadratic
         program returns, they give a true bound.
@@ -73,7 +73,7 @@ class Planes:
         return params, below
 
     def _shares(self, l2: float) -> Floats:
-        """The multipliers of: minimise l2 / 2 * |w|^2 + top, where top is above all planes.
+        """The multipliers of: minimize l2 / 2 * |w|^2 + top, where top is above all planes.
 
         The program itself, and not its dual, is solved: with a large C the dual's linear part would
         drown in rounding.  Parameters are in units in which they and the planes are about 1.

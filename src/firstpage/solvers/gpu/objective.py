@@ -30,12 +30,12 @@ def device_objective(host: BlockObjective, truth: Truth, device: str) -> Objecti
 
     host  set up on the same data; it keeps what is not done on the device
     """
-    fitting = host.scorer
+    bound = host.scorer
     if not has_kernels(device) or (terms := host.target.terms()) is None:
-        return HostLoss(host, device) if fitting.parallel else host
+        return HostLoss(host, device) if bound.parallel else host
     order = truth.by_label[0]
     losses = DeviceLosses(terms, truth.offsets, order, device)
-    if fitting.parallel:
+    if bound.parallel:
         return LinearObjective(host, losses, order, device)
     return NetworkObjective(host, losses, order)
 
@@ -134,11 +134,11 @@ class NetworkObjective(_OnDevice):
     """A network with one hidden layer: its layers by PyTorch, its loss by our kernels."""
 
     def __init__(self, host: BlockObjective, losses: DeviceLosses, order: Ints) -> None:
-        fitting: Any = host.scorer
-        super().__init__(host, fitting.device)
-        self._losses, self._fitting = losses, fitting
-        self._X = fitting.X[on(fitting.device, order)]
-        self._each = on(fitting.device, np.repeat(host.shares, np.diff(host.offsets)))
+        bound: Any = host.scorer
+        super().__init__(host, bound.device)
+        self._losses, self._bound = losses, bound
+        self._X = bound.X[on(bound.device, order)]
+        self._each = on(bound.device, np.repeat(host.shares, np.diff(host.offsets)))
         self._ends = host.offsets
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
@@ -164,7 +164,7 @@ class NetworkObjective(_OnDevice):
         t = torch()
         a, b = int(self._ends[lo]), int(self._ends[hi])
         X = self._X[a:b]
-        W, bias, v, c = layers(flat, self._fitting.n_features, self._fitting.hidden)
+        W, bias, v, c = layers(flat, self._bound.n_features, self._bound.hidden)
         hidden = t.relu(X @ W + bias)
         values, grad = self._losses.run(lo, hi, hidden @ v + c)
         grad = grad * self._each[a:b].float()

@@ -16,8 +16,8 @@ import numpy as np
 from firstpage.data.dataset import stacked_rows
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.engine.engine import ShardJob
-from firstpage.scorers.linear import WIDE, LinearFitting, by_width
-from firstpage.scorers.scorer import Fitting
+from firstpage.scorers.linear import WIDE, BoundLinear, by_width
+from firstpage.scorers.scorer import BoundScorer
 from firstpage.solvers.objective import RUNS, SAMPLE, BlockObjective
 from firstpage.solvers.score_space import Point, Scored, ScoreSpace
 from firstpage.types import Array, Floats
@@ -155,7 +155,7 @@ class ShardedObjective:
     """
 
     def __init__(
-        self, job: ShardJob[ObjectiveShard], scorer: Fitting, counts: Sequence[tuple[int, int]],
+        self, job: ShardJob[ObjectiveShard], scorer: BoundScorer, counts: Sequence[tuple[int, int]],
         l2: float,
     ) -> None:  # fmt: skip
         self.job, self.scorer, self.counts, self.l2 = job, scorer, list(counts), l2
@@ -193,8 +193,8 @@ class ShardedObjective:
         bends = np.concatenate([bend for _, _, bend, _ in samples]) / total
         lengths = np.concatenate([lengths for _, lengths, _, _ in samples])
         ends = offsets_from_lengths(lengths)
-        fitting = LinearFitting(stacked_rows([rows for rows, *_ in samples]))
-        return fitting.conditioner([ends], bends, self.l2)
+        bound = BoundLinear(stacked_rows([rows for rows, *_ in samples]))
+        return bound.conditioner([ends], bends, self.l2)
 
 
 def _runs(counts: Sequence[tuple[int, int]], rows: int) -> list[list[Run]]:

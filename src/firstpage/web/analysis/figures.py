@@ -151,12 +151,12 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
 
 
 def studied(
-    tx: Tx, project: Project, symmetrise: bool = False, rounds: int = ROUNDS
+    tx: Tx, project: Project, symmetrize: bool = False, rounds: int = ROUNDS
 ) -> tuple[Study, list[AssessorProfile]]:
     """The paper's tables for this project, and everyone's part in them."""
     found = sittings(tx, project)
     rows, ends = records(tx, project, found), results(tx, project, found)
-    whole = study(rows, ends, symmetrise=symmetrise, rounds=rounds)
+    whole = study(rows, ends, symmetrize=symmetrize, rounds=rounds)
     return whole, assessor_profiles(rows, ends)
 
 
@@ -165,9 +165,9 @@ def skipped_questions(tx: Tx, project: Project) -> int:
     return skipped(sittings(tx, project))
 
 
-def agreement(tx: Tx, project: Project, symmetrise: bool = False) -> dict[str, Any]:
+def agreement(tx: Tx, project: Project, symmetrize: bool = False) -> dict[str, Any]:
     """The same for JSON."""
-    whole, people = studied(tx, project, symmetrise)
+    whole, people = studied(tx, project, symmetrize)
     return finite({**whole.to_dict(), "assessors": [profile.to_dict() for profile in people]})
 
 

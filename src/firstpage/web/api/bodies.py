@@ -42,7 +42,7 @@ Number = Annotated[int, Field(ge=0, le=MAX_INT)]
 
 
 class Body(BaseModel):
-    """What is not known is refused: a misspelt field is a mistake, not a wish."""
+    """What is not known is refused: a misspelled field is a mistake, not a wish."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -136,7 +136,7 @@ class ResetBody(Body):
 
 
 class DeleteBody(Body):
-    judgments: Literal["anonymise", "remove"]
+    judgments: Literal["anonymize", "remove"]
 
 
 class InviteBody(Body):

@@ -36,10 +36,10 @@ def show_effort(request: Request, member: Lead) -> dict[str, Any]:
 
 
 @router.get("/agreement")
-def show_agreement(request: Request, member: Lead, symmetrise: bool = False) -> dict[str, Any]:
+def show_agreement(request: Request, member: Lead, symmetrize: bool = False) -> dict[str, Any]:
     """Who agrees with whom, and with themselves."""
     with store_of(request).read() as tx:
-        return figures.agreement(tx, member.project, symmetrise)
+        return figures.agreement(tx, member.project, symmetrize)
 
 
 @router.get("/disagreements")

@@ -65,14 +65,14 @@ def live(request: Request, member: Lead) -> Response:
 
 
 @router.get("/p/{slug}/agreement")
-def agreement(request: Request, member: Lead, symmetrise: bool = False) -> Response:
+def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Response:
     with store_of(request).read() as tx:
-        found = figures.agreement(tx, member.project, symmetrise)
+        found = figures.agreement(tx, member.project, symmetrize)
         disputes = figures.disagreements(tx, member.project, most=5)["queries"]
         names = _titles(tx, member.project, [q["query"] for q in disputes])
     return render(
         request, "lead/agreement.html", member=member, found=found, methods=METHODS,
-        disputes=disputes, titles=names, symmetrise=symmetrise,
+        disputes=disputes, titles=names, symmetrize=symmetrize,
         biases=_biases(found["assessors"]),
     )  # fmt: skip
 

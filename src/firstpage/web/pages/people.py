@@ -102,7 +102,7 @@ def reset(request: Request, member: Lead, person: Id, form: Form) -> Response:
 def delete(request: Request, member: Lead, person: Id, form: Form) -> Response:
     with store_of(request).write() as tx:
         whom = _managed(tx, member, person)
-        what = "remove" if form.get("judgments") == "remove" else "anonymise"
+        what = "remove" if form.get("judgments") == "remove" else "anonymize"
         deletion.forget(tx, whom, what, member.person)  # type: ignore[arg-type]
     return go(f"/p/{member.project.slug}/people", "deleted")
 

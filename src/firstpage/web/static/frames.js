@@ -116,7 +116,7 @@ export class Pane {
     else frame.removeAttribute("aria-hidden");
   }
 
-  /** Our own renderings follow the page's colours, and their title is above the frame already;
+  /** Our own renderings follow the page's colors, and their title is above the frame already;
    * an HTML document keeps its own looks. */
   #tint(frame) {
     const page = frame.contentDocument?.documentElement;

@@ -16,7 +16,7 @@ from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
-    levelled,
+    leveled,
     make_assignment,
     problems,
 )
@@ -128,7 +128,7 @@ def pass_on(tx: Tx, project: Project, person: Person, by: Person) -> None:
     """Deal again what nobody covers since this person went; a closed project stays as it is."""
     if project.state == "closed":
         return
-    _write(tx, project, levelled(current(tx, project), _fixed(tx, project)))
+    _write(tx, project, leveled(current(tx, project), _fixed(tx, project)))
     audit.note(tx, "open work passed on", person=by.id, project=project.id, who=person.id)
 
 
@@ -212,7 +212,7 @@ def _planned(tx: Tx, project: Project) -> Assignment:
             keys, people, folds=project.options.folds, tools=project.tools,
             replicates=project.options.replicates, seed=project.setting.seed,
         )  # fmt: skip
-    return levelled(current(tx, project), _fixed(tx, project))
+    return leveled(current(tx, project), _fixed(tx, project))
 
 
 def _told(tx: Tx, project: Project, assignment: Assignment) -> Plan:

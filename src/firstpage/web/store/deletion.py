@@ -22,14 +22,14 @@ from firstpage.web.store.tables import (
 )
 from firstpage.web.store.tasks import TO_DO
 
-Judgments = Literal["anonymise", "remove"]
+Judgments = Literal["anonymize", "remove"]
 PERSONAL = ("reason", "address", "comment")  # words of a person, and where they were
 
 
 def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str, int]:
     """Delete a person's data; how many tasks and judgments went or lost their name.
 
-    Anonymised judgments stay with an account that has no name, login or password any more, so
+    Anonymized judgments stay with an account that has no name, login or password any more, so
     that agreement and truth stay what they were.  Comments are personal and go in any case.
     Work that nobody covers any more goes to the others.
     """
@@ -62,7 +62,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
 def _projects_to_pass_on(tx: Tx, person: Person, judgments: Judgments) -> list[int]:
     """Return the projects in which a query loses its assessor when this person goes."""
     found = select(tasks.c.project).where(tasks.c.person == person.id).distinct()
-    if judgments == "anonymise":
+    if judgments == "anonymize":
         found = found.where(tasks.c.state.in_(TO_DO))
     return sorted(row["project"] for row in tx.all(found))
 

@@ -34,7 +34,7 @@ SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
 
 @dataclass(frozen=True)
 class Project:
-    """One labelling project; `options` have defaults where none were given."""
+    """One labeling project; `options` have defaults where none were given."""
 
     id: int
     slug: str
