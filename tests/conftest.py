@@ -90,13 +90,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests mean the machine code; those of the interpreter say so."""
-    monkeypatch.setattr(decorators, "LIGHT", 0)
+    monkeypatch.setattr(decorators, "MAX_INTERPRETED", 0)
 
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No machine code at all: every kernel runs as plain Python, in an empty cache."""
-    monkeypatch.setattr(decorators, "LIGHT", 10**15)
+    monkeypatch.setattr(decorators, "MAX_INTERPRETED", 10**15)
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path / "empty"))
     for info in pkgutil.walk_packages(kernels.__path__, "firstpage.kernels."):
         for thing in vars(import_module(info.name)).values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from firstpage.measures.learned import LEARNED
-from firstpage.measures.registry import ALIASES, MEASURES, forms
+from firstpage.measures.registry import ALIASES, MEASURES, measure_signatures
 
 
 def measures_page() -> str:
@@ -22,7 +22,7 @@ def measures_page() -> str:
     other: dict[str, list[str]] = {}
     for alias, name in ALIASES.items():
         other.setdefault(name, []).append(alias)
-    written = {form.split("(")[0].split("@")[0]: form for form, _ in reversed(forms())}
+    written = {form.split("(")[0].split("@")[0]: form for form, _ in reversed(measure_signatures())}
     for cls in MEASURES:
         lines += [f"## {cls.__name__}", "", f"`{written[cls.__name__]}`: {cls.about}."]
         if cls.lower_is_better:
@@ -36,7 +36,7 @@ def measures_page() -> str:
 
 def learned_part() -> list[str]:
     lines = ["## Measure files", ""]
-    lines += [f"- `{form}`: {about}." for form, about in forms() if "(file" in form]
+    lines += [f"- `{form}`: {about}." for form, about in measure_signatures() if "(file" in form]
     for name, cls in LEARNED.items():
         lines += ["", f"`{name}`: {inspect.cleandoc(cls.__doc__ or '')}"]
     return [

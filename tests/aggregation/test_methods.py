@@ -254,7 +254,7 @@ class TestEveryMethod:
         for heavy in (best_insertion, kwik_sort, order_components):
             monkeypatch.setattr(heavy, "heavy", False)
         got = method(name).order(ballots, weights)
-        monkeypatch.setattr(decorators, "LIGHT", 0)
+        monkeypatch.setattr(decorators, "MAX_INTERPRETED", 0)
         assert (method(name).order(ballots, weights) == got).all()
 
     def test_is_found_by_name_and_its_text_means_the_same(self, name: str) -> None:

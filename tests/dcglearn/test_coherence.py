@@ -8,7 +8,7 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.coherence import agreement, coherence, list_agreement, list_values
 from firstpage.dcglearn.ranked import Ranked, wanted
 from firstpage.errors import DataError, FirstpageError, MeasureError
-from firstpage.measures.measure import convention
+from firstpage.measures.measure import resolve_convention
 from firstpage.papers.zhou2013.theorems import example_1, proposition_1, theorem_1
 
 # Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
@@ -29,7 +29,7 @@ SYSTEMS = {
     "text", ["NDCG@5", "DCG@5", "NDCG(gain=linear)", "DCG(gain=[0, 1, 2, 9])@3", "NDCG(discount=letor)@4"]
 )  # fmt: skip
 def test_values_are_those_of_evaluate(text: str, how: str) -> None:
-    ranked = Ranked.of(SYSTEMS, DATA, convention(how))
+    ranked = Ranked.of(SYSTEMS, DATA, resolve_convention(how))
     values = ranked.values(ranked.scale(wanted(text)))
     for row, scores in zip(values, SYSTEMS.values(), strict=True):
         want = fp.evaluate(scores, DATA, measures=text, convention=how).per_query(text)
@@ -42,7 +42,7 @@ def test_values_of_runs_with_unjudged_and_missing_documents() -> None:
         "one": {"q1": {"u": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 2.0, "a": 2.0}},
         "two": {"q1": {"c": 3.0, "b": 2.0, "a": 1.0}, "q3": {"a": 1.0, "u": 0.5}},
     }
-    ranked = Ranked.of(runs, qrels, convention())
+    ranked = Ranked.of(runs, qrels, resolve_convention())
     values = ranked.values(ranked.scale(wanted("NDCG@3")))
     for row, run in zip(values, runs.values(), strict=True):
         assert row == pytest.approx(fp.evaluate(run, qrels, measures="NDCG@3").per_query("NDCG@3"))
@@ -126,7 +126,7 @@ def test_one_system_and_strangers_are_refused() -> None:
 def test_measures_are_read_from_texts_and_files(tmp_path) -> None:
     path = tmp_path / "measure.json"
     Utility.of([0, 1, 3], [1, 0.5, 0.25]).save(path)
-    how = convention()
+    how = resolve_convention()
     assert wanted(f"DCG({path})@2").on([0], 9, how).places == 2
     assert wanted(f"NDCG({path})").on([0], 9, how).normalized
     assert wanted(str(path)).on([0], 9, how).places == 3
@@ -172,7 +172,7 @@ def test_proposition_1() -> None:
 def test_ndcg_with_rising_discounts_is_that_of_evaluate(tmp_path) -> None:
     """The best order is not that by grade where a later place is worth more."""
     from firstpage.dcglearn.ranked import Ranked, wanted
-    from firstpage.measures.measure import convention
+    from firstpage.measures.measure import resolve_convention
 
     rng = np.random.default_rng(0)
     made = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)
@@ -180,7 +180,7 @@ def test_ndcg_with_rising_discounts_is_that_of_evaluate(tmp_path) -> None:
     path = tmp_path / "rising.json"
     fp.Utility.of([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
     systems = {name: rng.random(data.n_docs) for name in "ab"}
-    ranked = Ranked.of(systems, data, convention("default"))
+    ranked = Ranked.of(systems, data, resolve_convention("default"))
     for text in (f"NDCG({path})@4", f"NDCG({path}, form=weights)", "NDCG@3", f"DCG({path})"):
         got = ranked.values(ranked.scale(wanted(text)))
         for row, scores in zip(got, systems.values(), strict=True):

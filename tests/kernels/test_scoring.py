@@ -26,8 +26,8 @@ def test_dense_scores_and_their_transpose(shape: tuple[int, int], kind: type) ->
     tolerance = {"rel": 1e-4, "abs": 1e-5} if kind is np.float32 else {"rel": 1e-12, "abs": 1e-12}
     scores, exact, back = np.empty(shape[0]), np.empty(shape[0]), np.empty(shape[1])
     scoring.dense_scores(X, w.astype(kind), scores)
-    scoring.exact_scores(X, w, exact)
-    scoring.dense_pull(X, g, np.empty(shape[1], kind), back)
+    scoring.float64_scores(X, w, exact)
+    scoring.dense_vjp(X, g, np.empty(shape[1], kind), back)
     assert scores == pytest.approx(X.astype(np.float64) @ w, **tolerance)
     assert exact == pytest.approx(X.astype(np.float64) @ w, rel=1e-12, abs=1e-12)
     assert back == pytest.approx(X.T.astype(np.float64) @ g, **tolerance)
@@ -40,7 +40,7 @@ def test_sparse_scores_and_their_transpose(kind: type) -> None:
     w, g = RNG.normal(size=6), RNG.normal(size=20)
     scores, back = np.empty(20), np.empty(6)
     scoring.sparse_scores(rows.data, rows.indices, rows.indptr, w, scores)
-    scoring.sparse_pull(rows.data, rows.indices, rows.indptr, g, back)
+    scoring.sparse_vjp(rows.data, rows.indices, rows.indptr, g, back)
     assert scores == pytest.approx(X.astype(np.float64) @ w, rel=1e-12, abs=1e-12)
     assert back == pytest.approx(X.T.astype(np.float64) @ g, rel=1e-12, abs=1e-12)
 
@@ -48,9 +48,9 @@ def test_sparse_scores_and_their_transpose(kind: type) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_no_number_is_seen_in_one_sum(bad: float) -> None:
     values = features(1, 100, np.float32)[0]
-    assert scoring.zero_sum(values) == 0
+    assert scoring.zero_if_finite(values) == 0
     values[37] = bad
-    assert np.isnan(scoring.zero_sum(values))
+    assert np.isnan(scoring.zero_if_finite(values))
 
 
 def test_rows_are_centered_by_the_weighted_mean_of_their_query() -> None:

@@ -14,7 +14,7 @@ from scipy import stats
 
 import firstpage as fp
 from firstpage.measures.significance import (
-    corrected,
+    adjust_p_values,
     effect_size,
     paired_t,
     randomization,
@@ -84,20 +84,22 @@ def test_tukey_is_more_careful_with_more_systems() -> None:
 
 def test_corrections_by_hand_and_against_scipy() -> None:
     p = np.array([0.01, 0.04, 0.03, 0.5])
-    assert corrected(p, "holm").tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert corrected(p, "bh") == pytest.approx(stats.false_discovery_control(p))
-    assert corrected(p, "none").tolist() == p.tolist()
+    assert adjust_p_values(p, "holm").tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert adjust_p_values(p, "bh") == pytest.approx(stats.false_discovery_control(p))
+    assert adjust_p_values(p, "none").tolist() == p.tolist()
     with pytest.raises(fp.MeasureError, match="holm, bh or none"):
-        corrected(p, "bonferroni")  # type: ignore[arg-type]
+        adjust_p_values(p, "bonferroni")  # type: ignore[arg-type]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_corrections_never_lower_a_p_value(p) -> None:
     for how in ("holm", "bh"):
-        raised = corrected(np.array(p), how)  # type: ignore[arg-type]
+        raised = adjust_p_values(np.array(p), how)  # type: ignore[arg-type]
         assert (raised >= np.array(p) - 1e-12).all()
         assert (raised <= 1).all()
-    assert (corrected(np.array(p), "holm") >= corrected(np.array(p), "bh") - 1e-12).all()
+    assert (
+        adjust_p_values(np.array(p), "holm") >= adjust_p_values(np.array(p), "bh") - 1e-12
+    ).all()
 
 
 def test_effect_size() -> None:

@@ -17,7 +17,7 @@ import firstpage as fp
 from firstpage.data.preferences.utility import Source
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
-from firstpage.measures.measure import convention
+from firstpage.measures.measure import resolve_convention
 from tests.measures.reference import orders
 
 # Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
@@ -225,7 +225,9 @@ def test_the_ideal_is_the_greatest_of_all_orders(pool, numbers, form) -> None:
     """Whatever the weights: rising discounts, falling gains, negative ones."""
     gains, weights = np.array(numbers[:4], float), np.array(numbers, float).reshape(4, 4)
     utility = fp.Utility((0, 1, 2, 3), weights, gains, np.array(numbers[4:8], float), form)
-    lists = make_lists(np.zeros(len(pool)), pool, convention("default"), np.zeros(len(pool)), None)
+    lists = make_lists(
+        np.zeros(len(pool)), pool, resolve_convention("default"), np.zeros(len(pool)), None
+    )
     found = fp.measure("NDCG", of=utility)._ideal_dcg(lists)
     assert found == pytest.approx([best(utility.table(), pool)], abs=1e-9)
 
@@ -302,17 +304,17 @@ def test_a_worst_grade_that_is_worth_something_is_the_zero() -> None:
 def test_additive_parts_add_up_to_the_measure() -> None:
     rng = np.random.default_rng(3)
     labels, scores = rng.integers(0, 3, 200).astype(float), rng.normal(size=200)
-    how = convention("default")
+    how = resolve_convention("default")
     lists = make_lists(scores, labels, how, np.repeat(np.arange(10), 20), None)
     for name in ("DCG", "NDCG"):
         one = fp.measure(f"{name}@3", of=RISING)
-        parts = one.additive(lists, how)
+        parts = one.additive_form(lists, how)
         assert parts is not None
         gains = parts.gains.reshape(10, 20)
         ranked = np.take_along_axis(gains, np.argsort(-scores.reshape(10, 20)), 1)
         assert one.values(lists, how) == pytest.approx(ranked[:, :3] @ parts.discount)
-        assert fp.measure(name, of=FREE).additive(lists, how) is None
-    assert fp.measure("NDCG", of=RISING).additive(lists, convention("letor")) is None
+        assert fp.measure(name, of=FREE).additive_form(lists, how) is None
+    assert fp.measure("NDCG", of=RISING).additive_form(lists, resolve_convention("letor")) is None
 
 
 def test_the_kernel_says_the_same_uncompiled(interpreted) -> None:
@@ -347,9 +349,9 @@ def test_kinds_of_many_grades_and_places_are_told_apart_too() -> None:
 
 
 def test_the_catalog_names_the_form() -> None:
-    from firstpage.measures.registry import forms
+    from firstpage.measures.registry import measure_signatures
 
-    found = dict(forms())
+    found = dict(measure_signatures())
     assert "measure file" in found["DCG(file, form, segment)@n"]
     assert "measure file" in found["NDCG(file, form, segment)@n"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import firstpage as fp
-from firstpage.kernels.parsing.numbers import spelled_number
+from firstpage.kernels.parsing.numbers import fallback_number
 
 SEEDS = [
     b"2 qid:10 1:0.03 2:0.2 3:-1e3 # docid = GX001-1\n0 qid:10 1:0.5 3:2e8 #docid = GX001-2\n",
@@ -58,7 +58,7 @@ def number(word: bytes) -> float | None:
         text = word.decode("ascii")
     except UnicodeDecodeError:
         return None
-    return spelled_number(text.encode()) if text and not text[-1].isspace() else None
+    return fallback_number(text.encode()) if text and not text[-1].isspace() else None
 
 
 def reference(text: bytes) -> tuple[list, list, list] | None:

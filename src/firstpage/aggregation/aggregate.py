@@ -18,7 +18,7 @@ from firstpage.aggregation.weights import MeasuredWeights, normalized, supervise
 from firstpage.data.formats.trec import Run
 from firstpage.data.joins import partners
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.measures.registry import Named
+from firstpage.measures.registry import MeasureLike
 from firstpage.types import Floats, Ints
 
 
@@ -135,7 +135,7 @@ def aggregate(
     *,
     weights: str | Sequence[float] | MeasuredWeights | None = None,
     qrels: Any = None,
-    measure: Named = "NDCG@10",
+    measure: MeasureLike = "NDCG@10",
     valid: Sequence[Any] | None = None,
     depth: int | None = 100,
     same_depth: bool = False,
@@ -198,7 +198,7 @@ def _weights(
     runs: Sequence[Run] | None,
     valid: Sequence[Any] | None,
     qrels: Any,
-    measure: Named,
+    measure: MeasureLike,
     rankers: int,
 ) -> tuple[Floats, MeasuredWeights | None]:
     if isinstance(weights, str) and weights != "auto":

@@ -23,7 +23,12 @@ from firstpage.errors import DataError
 from firstpage.kernels.hashing import STEP
 from firstpage.kernels.voting.exact_kemeny import components, order_components
 from firstpage.kernels.voting.kemeny import best_insertion, kwik_sort
-from firstpage.kernels.voting.votes import ABSENT, count_duels, quick_sort, swap_neighbors
+from firstpage.kernels.voting.votes import (
+    ABSENT,
+    copeland_scores,
+    local_kemenization,
+    majority_quick_sort,
+)
 from firstpage.registry import ParameterError, Registry, by_class_name, number, split
 from firstpage.types import Floats, Ints, Words
 
@@ -145,7 +150,7 @@ class Copeland(Method):
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         won = np.empty(ballots.places.shape[1])
-        count_duels(ballots.places, weights, ballots.offsets, *all_votes(ballots), won)
+        copeland_scores(ballots.places, weights, ballots.offsets, *all_votes(ballots), won)
         return by_points(won, ballots)
 
 
@@ -193,7 +198,7 @@ class Kemeny(Method):
 
 def _sorted(ballots: Ballots, weights: Floats, top: Ints, reach: Ints) -> Ints:
     order = np.empty(ballots.places.shape[1], np.int64)
-    quick_sort(
+    majority_quick_sort(
         ballots.places,
         weights,
         ballots.offsets,
@@ -254,7 +259,7 @@ class LocalKemeny(Method):
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         order = self.start.order(ballots, weights)
-        swap_neighbors(ballots.places, weights, ballots.offsets, *all_votes(ballots), order)
+        local_kemenization(ballots.places, weights, ballots.offsets, *all_votes(ballots), order)
         return order
 
 

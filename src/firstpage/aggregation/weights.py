@@ -15,7 +15,7 @@ from firstpage.data.groups import offsets_from_lengths, rows_of
 from firstpage.data.joins import partners
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
-from firstpage.measures.registry import Named
+from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse
 from firstpage.types import Bools, Floats
 
@@ -62,7 +62,7 @@ def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
 def supervised_weights(
     systems: Sequence[Any],
     truth: Any,
-    measure: Named = "NDCG@10",
+    measure: MeasureLike = "NDCG@10",
     **how: Any,
 ) -> MeasuredWeights:
     """Weights proportional to each system's mean of a measure on validation data.

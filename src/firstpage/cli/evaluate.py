@@ -86,9 +86,9 @@ def _note_seed(settings: dict[str, Any], resampled: bool) -> None:
 
     It is a note, no refusal: scripts hand one seed to every command.
     """
-    from firstpage.measures.measure import convention
+    from firstpage.measures.measure import resolve_convention
 
-    ties = convention(settings["convention"], ties=settings["ties"]).ties
+    ties = resolve_convention(settings["convention"], ties=settings["ties"]).ties
     random = resampled or settings["k"] or settings["depth"] or ties == "shuffle"
     if options.is_given("seed") and not random:
         shared.note("--seed changes nothing here: nothing is random without --ci, --k or --depth.")

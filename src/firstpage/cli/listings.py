@@ -13,12 +13,12 @@ from firstpage.cli import options
 @options.as_json
 def measures_command(as_json: bool) -> None:
     """List all measures with their parameters, and the conventions."""
-    from firstpage.measures.registry import conventions, forms
+    from firstpage.measures.registry import conventions, measure_signatures
     from firstpage.table import Table
 
     if as_json:
         held = {
-            "measures": [{"form": form, "about": about} for form, about in forms()],
+            "measures": [{"form": form, "about": about} for form, about in measure_signatures()],
             "conventions": conventions(),
         }
         print(json.dumps(held, indent=2))
@@ -26,7 +26,7 @@ def measures_command(as_json: bool) -> None:
     found = conventions()
     settings = list(next(iter(found.values())))
     rows = [[s, *(str(found[name][s]) for name in found)] for s in settings]
-    print(Table(["measure", "what it is"], [list(f) for f in forms()], left=2).text())
+    print(Table(["measure", "what it is"], [list(f) for f in measure_signatures()], left=2).text())
     print()
     print(Table(["setting", *found], rows, left=4).text())
 

@@ -14,7 +14,7 @@ from typing import overload
 
 import numpy as np
 
-from firstpage.kernels.hashing import gather, hash_ids
+from firstpage.kernels.hashing import gather_bytes, hash_ids
 from firstpage.types import Array, Bytes, Ints, Words
 
 
@@ -103,7 +103,7 @@ class Ids:
         """The same identifiers over a byte array that holds nothing else."""
         ends = np.cumsum(self.ends - self.starts, dtype=np.int64)
         out = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-        gather(self.data, self.starts, self.ends, out)
+        gather_bytes(self.data, self.starts, self.ends, out)
         return Ids.packed(out, ends)
 
     def repeated(self, times: Ints) -> Ids:

@@ -10,7 +10,7 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
-from firstpage.kernels.hashing import join
+from firstpage.kernels.hashing import join_ids
 from firstpage.types import Ints
 
 
@@ -34,7 +34,7 @@ def join_documents(run: Column, other: Column, partner: Ints, what: str = "the j
     table = np.full(room, -1, np.int64)
     found = np.empty(len(run.values), np.int64)
     left, right = run.docids, other.docids
-    code = join(
+    code = join_ids(
         left.data, left.starts, left.ends, left.hashes, run.offsets,
         right.data, right.starts, right.ends, right.hashes, other.offsets,
         partner, table, found,

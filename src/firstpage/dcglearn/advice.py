@@ -17,7 +17,7 @@ from firstpage.data.preferences.utility import KINDS, Form, Utility
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import cross_validated, folds, hits
 from firstpage.errors import DataError
-from firstpage.measures.significance import LEVEL, bootstrap
+from firstpage.measures.significance import CONFIDENCE_LEVEL, bootstrap
 from firstpage.types import Floats, Ints
 
 COMPARISON_ROUNDS = 1000  # of the bootstrap over queries
@@ -63,7 +63,7 @@ class DCGComparison:
         return (
             f"on {self.pairs} preferences held out this measure is {word} {NAMES[self.kind]}: it "
             f"agrees with {self.learned:.1%} of them, DCG with {self.dcg:.1%} (difference "
-            f"{100 * (self.learned - self.dcg):+.1f} points, {LEVEL:.0%} interval "
+            f"{100 * (self.learned - self.dcg):+.1f} points, {CONFIDENCE_LEVEL:.0%} interval "
             f"{100 * low:+.1f} to {100 * high:+.1f})."
         )
 
@@ -72,7 +72,7 @@ class DCGComparison:
         known = self.verdict != "unknown"
         numbers = {
             "learned": self.learned, "dcg": self.dcg, "gains": self.kind,
-            "interval": list(self.interval), "level": LEVEL,
+            "interval": list(self.interval), "level": CONFIDENCE_LEVEL,
         }  # fmt: skip
         return {
             "verdict": self.verdict, "pairs": self.pairs, "text": str(self),
@@ -210,7 +210,8 @@ class Advice:
         low, high = self.interval
         return (
             f"expected accuracy {self.accuracy():.3f} with {self.pairs} pairs; the next {MORE} "
-            f"bring about {self.gain:+.3f} ({LEVEL:.0%} interval {low:+.3f} to {high:+.3f}): "
+            f"bring about {self.gain:+.3f} ({CONFIDENCE_LEVEL:.0%} interval {low:+.3f} to "
+            f"{high:+.3f}): "
             f"{WORDS[self.verdict]}."
         )
 
@@ -222,7 +223,7 @@ class Advice:
         }  # fmt: skip
         return {
             "pairs": self.pairs, "queries": self.queries, "verdict": self.verdict,
-            "stop": self.stop, "text": str(self), "level": LEVEL,
+            "stop": self.stop, "text": str(self), "level": CONFIDENCE_LEVEL,
             "rule": {"pairs": MIN_PAIRS, "queries": MIN_QUERIES, "least_gain_of_100": LEAST_GAIN},
             "curve": [list(point) for point in self.curve],
             **{name: value if self.known else None for name, value in numbers.items()},

@@ -16,9 +16,8 @@ import numpy as np
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.ranked import Ranked, Scale, wanted
 from firstpage.errors import DataError
-from firstpage.measures.compare import TIE
-from firstpage.measures.measure import Convention
-from firstpage.measures.measure import convention as named_convention
+from firstpage.measures.compare import TIE_TOLERANCE
+from firstpage.measures.measure import Convention, resolve_convention
 from firstpage.types import Floats, Ints
 
 BINS, WORST = 10, 5
@@ -74,7 +73,7 @@ def agreement(first: Floats, second: Floats, bins: int = BINS) -> Agreement:
     if bins < 1:
         raise DataError(f"bins must be at least 1; got {bins}.")
     a, b = signs(one), signs(two)
-    edges = np.linspace(0.0, max(float(np.abs(one).max()), TIE), bins + 1)
+    edges = np.linspace(0.0, max(float(np.abs(one).max()), TIE_TOLERANCE), bins + 1)
     at = np.clip(np.searchsorted(edges, np.abs(one), side="right") - 1, 0, bins - 1)
     kinds = {"agree": a == b, "oppose": a * b < 0, "one_ties": (a == 0) != (b == 0)}
     by_bin = {k: np.bincount(at[hit], minlength=bins).tolist() for k, hit in kinds.items()}
@@ -89,7 +88,7 @@ def agreement(first: Floats, second: Floats, bins: int = BINS) -> Agreement:
 
 def signs(differences: Floats) -> Ints:
     """-1, 0 or 1; what is zero but for rounding is a tie."""
-    close = TIE * max(1.0, float(np.abs(differences).max(initial=0.0)))
+    close = TIE_TOLERANCE * max(1.0, float(np.abs(differences).max(initial=0.0)))
     return np.where(np.abs(differences) <= close, 0, np.sign(differences)).astype(np.int64)
 
 
@@ -185,7 +184,7 @@ def coherence(
     """
     asked = wanted(first), wanted(second)
     depth = max(w.depth for w in asked)
-    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid, depth)
+    ranked = Ranked.of(systems, truth, resolve_convention(convention), qid, docid, depth)
     one, two = (ranked.scale(w) for w in asked)
     return coherence_of(ranked, one, two, bins, worst)
 

@@ -22,7 +22,7 @@ from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.validation import differences, folds
 from firstpage.dcglearn.weights import factors
 from firstpage.errors import DataError
-from firstpage.measures.significance import LEVEL, percentile_interval
+from firstpage.measures.significance import CONFIDENCE_LEVEL, percentile_interval
 from firstpage.types import Floats, Progress
 
 
@@ -162,7 +162,7 @@ def resampled(learner: DCGLearn, rounds: int, seed: int) -> Iterator[Floats]:
 
 
 def intervals(
-    learner: DCGLearn, rounds: int = ROUNDS, level: float = LEVEL, seed: int = 0,
+    learner: DCGLearn, rounds: int = ROUNDS, level: float = CONFIDENCE_LEVEL, seed: int = 0,
     progress: Progress | None = None,
 ) -> Intervals:  # fmt: skip
     """Percentiles over resampled pairs (whole queries, where queries are named).

@@ -119,14 +119,14 @@ class Sums:
             p.left[s], p.right[s], self._table, levels, self.z[s]))  # fmt: skip
         self._aim = lanes(lambda b, s: kernel.differences.bind(
             p.left[s], p.right[s], self._table, levels, self.step[s]))  # fmt: skip
-        self._gaps = lanes(lambda b, s: kernel.gaps.bind(
+        self._gaps = lanes(lambda b, s: kernel.residuals.bind(
             self.z[s], *data(s), self.costs, self._force[s], self._sums[b]))  # fmt: skip
-        self._pull = lanes(lambda b, s: kernel.pull.bind(
+        self._pull = lanes(lambda b, s: kernel.vjp.bind(
             p.left[s], p.right[s], self._force[s], levels, self._pulls[b]))  # fmt: skip
-        self._regroup = lanes(lambda b, s: kernel.regroup.bind(
+        self._regroup = lanes(lambda b, s: kernel.update_normal_equations.bind(
             p.left[s], p.right[s], self.z[s], *data(s), levels, self._state[s],
             self._square[b], self._aims[b], self._changed[b]))  # fmt: skip
-        self._along = lanes(lambda b, s: kernel.slope_along.bind(
+        self._along = lanes(lambda b, s: kernel.directional_derivatives.bind(
             self.z[s], self.step[s], *data(s), self.costs, self._at, self._sums[b]))  # fmt: skip
 
     def move_to(self, table: Floats) -> None:

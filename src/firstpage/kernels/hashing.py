@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Bytes, Ints, Words
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -16,8 +16,8 @@ MIX2 = np.uint64(0x94D049BB133111EB)
 S27, S30, S31, S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 
-@part
-def mixed(state: np.uint64) -> np.uint64:
+@subroutine
+def mix(state: np.uint64) -> np.uint64:
     """The output that belongs to `state`; the next state is `state + STEP`."""
     z = state
     z = (z ^ (z >> S30)) * MIX1
@@ -25,8 +25,8 @@ def mixed(state: np.uint64) -> np.uint64:
     return z ^ (z >> S31)
 
 
-@part
-def below(word: np.uint64, n: int) -> int:
+@subroutine
+def bounded(word: np.uint64, n: int) -> int:
     """A number in 0..n-1 (n < 2^31) from a random word, with a bias under 2^-32."""
     return np.int64(((word >> S32) * np.uint64(n)) >> S32)
 
@@ -38,7 +38,7 @@ def random_words(seeds: Words, offsets: Ints, out: Words) -> None:
         state = seeds[q]
         for i in range(offsets[q], offsets[q + 1]):
             state = state + STEP
-            out[i] = mixed(state)
+            out[i] = mix(state)
 
 
 # --- identifiers as byte ranges: hash them, copy them, look them up in each other
@@ -48,13 +48,13 @@ PRIME = np.uint64(0x100000001B3)
 BASIS = np.uint64(0xCBF29CE484222325)
 
 
-@part
+@subroutine
 def hash_bytes(data: Bytes, start: int, end: int) -> np.uint64:
     """FNV-1a, finished by a mixer so that its low bits are good for a table."""
     h = BASIS
     for i in range(start, end):
         h = (h ^ np.uint64(data[i])) * PRIME
-    return mixed(h)
+    return mix(h)
 
 
 @kernel
@@ -64,7 +64,7 @@ def hash_ids(data: Bytes, starts: Ints, ends: Ints, out: Words) -> None:
 
 
 @kernel
-def gather(data: Bytes, starts: Ints, ends: Ints, out: Bytes) -> None:
+def gather_bytes(data: Bytes, starts: Ints, ends: Ints, out: Bytes) -> None:
     """Copy the byte ranges one after the other."""
     at = 0
     for i in range(starts.size):
@@ -73,7 +73,7 @@ def gather(data: Bytes, starts: Ints, ends: Ints, out: Bytes) -> None:
             at += 1
 
 
-@part
+@subroutine
 def equal_ranges(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_end: int) -> bool:
     if a_end - a_start != b_end - b_start:
         return False
@@ -83,7 +83,7 @@ def equal_ranges(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_e
     return True
 
 
-@part
+@subroutine
 def enter_right(
     data: Bytes, starts: Ints, ends: Ints, hashes: Words, lo: int, hi: int, table: Ints, size: int
 ) -> int:
@@ -102,7 +102,7 @@ def enter_right(
 
 
 @kernel
-def join(
+def join_ids(
     data: Bytes,
     starts: Ints,
     ends: Ints,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part, vector_kernel
+from firstpage.kernels.compiler.decorators import kernel, subroutine, vector_kernel
 from firstpage.types import Array, Bytes, Floats, Ints
 
 # --- linear: scores and their pull-back, X w and X' g, over the rows of some queries.
@@ -39,7 +39,7 @@ def dense_scores(X: Array, w: Array, out: Floats) -> None:
 
 
 @vector_kernel
-def exact_scores(X: Array, w: Floats, out: Floats) -> None:
+def float64_scores(X: Array, w: Floats, out: Floats) -> None:
     """out = X w in float64, each row by itself."""
     for i in range(X.shape[0]):
         total = 0.0
@@ -49,7 +49,7 @@ def exact_scores(X: Array, w: Floats, out: Floats) -> None:
 
 
 @vector_kernel
-def dense_pull(X: Array, g: Floats, part: Array, out: Floats) -> None:
+def dense_vjp(X: Array, g: Floats, part: Array, out: Floats) -> None:
     """out = X' g; `part` is workspace of the type of X, one number a feature."""
     n, d = X.shape
     kind = part.dtype.type
@@ -83,7 +83,7 @@ def sparse_scores(data: Array, indices: Array, indptr: Array, w: Floats, out: Fl
 
 
 @vector_kernel
-def sparse_pull(data: Array, indices: Array, indptr: Array, g: Floats, out: Floats) -> None:
+def sparse_vjp(data: Array, indices: Array, indptr: Array, g: Floats, out: Floats) -> None:
     """out = X' g for rows in CSR form."""
     for j in range(out.size):
         out[j] = 0.0
@@ -93,7 +93,7 @@ def sparse_pull(data: Array, indices: Array, indptr: Array, g: Floats, out: Floa
 
 
 @vector_kernel
-def zero_sum(values: Array) -> float:
+def zero_if_finite(values: Array) -> float:
     """The sum of 0 * value: 0, or NaN where a value is missing or infinite."""
     total = values.dtype.type(0)
     for i in range(values.size):
@@ -132,8 +132,8 @@ def center_rows(X: Array, weight: Floats, offsets: Ints, mean: Floats, out: Arra
 # the bin is above t.  `bins` has one row a feature, one byte a document.
 
 
-@part
-def below(thresholds: Floats, lo: int, hi: int, x: float) -> int:
+@subroutine
+def count_below(thresholds: Floats, lo: int, hi: int, x: float) -> int:
     """How many of thresholds[lo:hi] are below x, by halving without branches."""
     at, size = lo, hi - lo
     while size > 0:
@@ -169,7 +169,7 @@ def bin_columns(columns: Array, start: int, firsts: Ints, thresholds: Floats, bi
             bins[f, start + i + 2] = c - lo
             bins[f, start + i + 3] = d - lo
         for i in range(fours, n):
-            bins[f, start + i] = below(thresholds, lo, hi, columns[f, i])
+            bins[f, start + i] = count_below(thresholds, lo, hi, columns[f, i])
 
 
 @kernel
@@ -207,7 +207,7 @@ def stump_edges(sums: Floats, firsts: Ints, out: Floats) -> None:
 
 
 @kernel
-def add_above(bins: Bytes, least: int, step: float, scores: Floats) -> None:
+def add_stump(bins: Bytes, least: int, step: float, scores: Floats) -> None:
     """Add a step to the scores of the documents whose bin is above `least`."""
     for d in range(scores.size):
         scores[d] += step if bins[d] > least else 0.0
@@ -230,13 +230,13 @@ def row_products(rows: Array, vector: Floats, out: Floats) -> None:
         out[i] = total
 
 
-@part
+@subroutine
 def mean_or_zero(total: float, count: int) -> float:
     return total / count if count > 0 else 0.0
 
 
 @kernel
-def two_blocks(
+def stump_dcg(
     bins: Bytes,
     gains: Floats,
     offsets: Ints,
@@ -283,7 +283,7 @@ def step_scores(X: Array, columns: Ints, firsts: Ints, thresholds: Floats, level
     for i in range(X.shape[0]):
         total = 0.0
         for c in range(columns.size):
-            b = below(thresholds, firsts[c], firsts[c + 1], X[i, columns[c]])
+            b = count_below(thresholds, firsts[c], firsts[c + 1], X[i, columns[c]])
             total += levels[firsts[c] + c + b]
         out[i] = total
 

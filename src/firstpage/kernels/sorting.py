@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Bytes, Floats, Ints, Words
 
 RUN = 8  # merge sort starts from sorted runs of this length
 ZERO, ONE, SIGN, S63 = np.uint64(0), np.uint64(1), np.uint64(1 << 63), np.uint64(63)
 
 
-@part
+@subroutine
 def pack(bits: Words, lo: int, size: int, mask: np.uint64, words: Words) -> None:
     """Words that sort as the scores do; among equal ones the first document is greatest."""
     for i in range(size):
@@ -28,7 +28,7 @@ def pack(bits: Words, lo: int, size: int, mask: np.uint64, words: Words) -> None
         words[i] = (u & ~mask) | (mask - np.uint64(i))
 
 
-@part
+@subroutine
 def place_run(words: Words, start: int, out: Words) -> None:
     """Sort RUN words by counting, for each, the greater ones: fixed loops, no branch."""
     for i in range(RUN):
@@ -39,7 +39,7 @@ def place_run(words: Words, start: int, out: Words) -> None:
         out[start + place] = mine
 
 
-@part
+@subroutine
 def insert_run(words: Words, start: int, end: int, out: Words) -> None:
     """The same for a shorter run, by insertion."""
     for i in range(start, end):
@@ -51,7 +51,7 @@ def insert_run(words: Words, start: int, end: int, out: Words) -> None:
         out[j + 1] = mine
 
 
-@part
+@subroutine
 def merge_twins(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
     """Merge two neighboring runs of one length, from both ends at once.
 
@@ -72,7 +72,7 @@ def merge_twins(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
         back -= ONE
 
 
-@part
+@subroutine
 def merge_any(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
     a, b = lo, mid
     for at in range(lo, hi):
@@ -84,7 +84,7 @@ def merge_any(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
             b += 1
 
 
-@part
+@subroutine
 def merge_pass(words: Words, size: int, width: int, out: Words) -> None:
     left: int = np.int64(0)  # a bare 0 would have the parts compiled once more, for constants
     while left < size:
@@ -97,7 +97,7 @@ def merge_pass(words: Words, size: int, width: int, out: Words) -> None:
         left = right
 
 
-@part
+@subroutine
 def merge_items(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> None:
     """Mend the order of items[lo:hi], alike in their leading bits, by their whole scores.
 
@@ -122,7 +122,7 @@ def merge_items(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> N
         width *= 2
 
 
-@part
+@subroutine
 def sort_down(
     scores: Floats,
     bits: Words,
@@ -233,7 +233,7 @@ def rank_labels(
 # --- ties between documents, and the best labels of a query
 
 
-@part
+@subroutine
 def tie_end(keys: Floats, start: int, end: int) -> int:
     """One past the run of equal keys that begins at `start`."""
     at = start + 1
@@ -267,7 +267,7 @@ def number_ties(block: Ints, offsets: Ints, out: Ints) -> None:
             i += block[i]
 
 
-@part
+@subroutine
 def heap_sift(order: Ints, key: Floats, lo: int, at: int, size: int) -> None:
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -295,7 +295,7 @@ def order_ties_by_key(keys: Floats, offsets: Ints, order: Ints, tie_key: Floats)
             i = j
 
 
-@part
+@subroutine
 def id_before(data: Bytes, starts: Ints, ends: Ints, a: int, b: int) -> bool:
     """True if identifier a comes before b, byte by byte, the shorter first."""
     size_a, size_b = ends[a] - starts[a], ends[b] - starts[b]

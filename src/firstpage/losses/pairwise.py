@@ -136,13 +136,13 @@ class _Logistic(_Weighed):
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
         spare = [np.empty(self._longest(lo, hi)) for _ in range(4)]
-        return kernel.logistic_pairs.bind(
+        return kernel.pairwise_logistic.bind(
             scores, *self._common(lo, hi), self._even, *spare, values, grad
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
         spare = [np.empty(self._longest(lo, hi)) for _ in range(3)]
-        return kernel.logistic_curvature.bind(scores, *self._common(lo, hi), *spare, out)
+        return kernel.pairwise_logistic_curvature.bind(scores, *self._common(lo, hi), *spare, out)
 
 
 class _Exponential(_Weighed):
@@ -157,7 +157,7 @@ class _Exponential(_Weighed):
     ) -> Run:
         logs = np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))
         z = np.empty(len(scores))
-        return kernel.exponential_pairs.bind(
+        return kernel.pairwise_exponential.bind(
             scores, *self._common(lo, hi), z, logs, values, grad, curve
         )
 
@@ -194,7 +194,7 @@ class _Hinge(_Weighed):
         z = np.empty(n)
         ranks, run, spare = (np.empty(n, np.int64) for _ in range(3))
         words, spare_words = np.empty(n, np.uint64), np.empty(n, np.uint64)
-        return hinge.hinge_pairs.bind(
+        return hinge.pairwise_hinge.bind(
             scores, found.order[here], ends, found.firsts[lo : hi + 1], found.end, above, below,
             number, self._ways[lo:hi], last, z, z.view(np.uint64), np.empty(n), np.empty(levels),
             np.empty((3, n)), ranks, np.empty(levels, np.int64), run, words, spare_words, spare,

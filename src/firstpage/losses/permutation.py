@@ -108,5 +108,5 @@ class Permutations:
 def reach_table(psi: tuple[float, ...]) -> tuple[Floats, float]:
     """For each subset the chance that it is ever all that is left; and the entropy."""
     reach, entropy = np.empty(1 << len(psi)), np.empty(1)
-    kernel.reach_table(np.array(psi), reach, entropy)
+    kernel.subset_probabilities(np.array(psi), reach, entropy)
     return reach, float(entropy[0])

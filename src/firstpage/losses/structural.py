@@ -357,7 +357,7 @@ class Structural:
     def _bind_resort(self, lo: int, hi: int, scores: Floats) -> Run:
         n, here = self._room(lo, hi)
         z = np.empty(n)
-        return kernel.resort.bind(
+        return kernel.best_reference.bind(
             scores, self._docs[here], self._starts[lo : hi + 1],
             self._levels.offsets[lo : hi + 1], self._levels.firsts[lo : hi + 1], self._levels.end,
             self._a, z, z.view(np.uint64), np.empty(n, np.int64), *_sorting(n), self._own[here],

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.kernels.measures import binary, graded
-from firstpage.measures.measure import ALL, Convention, Lists, Measure, cut, ratio
+from firstpage.measures.measure import ALL, Convention, Measure, RankedLists, cut, ratio
 from firstpage.types import Floats, Ints
 
 
@@ -19,13 +19,13 @@ class _Binary(Measure):
     def _level(self, how: Convention) -> float:
         return float(how.rel if self.rel is None else self.rel)
 
-    def _hits(self, lists: Lists, level: float, cutoffs: Ints) -> Floats:
+    def _hits(self, lists: RankedLists, level: float, cutoffs: Ints) -> Floats:
         out = np.empty(len(lists))
-        binary.hits(lists.labels, lists.block, lists.offsets, level, cutoffs, out)
+        binary.hits(lists.labels, lists.tie_sizes, lists.offsets, level, cutoffs, out)
         return out
 
 
-def _everywhere(lists: Lists, cutoff: int | None) -> Ints:
+def _everywhere(lists: RankedLists, cutoff: int | None) -> Ints:
     return np.full(len(lists), cut(cutoff), np.int64)
 
 
@@ -37,7 +37,7 @@ class P(_Binary):
     about: ClassVar[str] = "precision in the first k places"
     without_cutoff: ClassVar[str] = "P@10; SetP is for whole lists"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         assert self.cutoff is not None
         return self._hits(lists, self._level(how), _everywhere(lists, self.cutoff)) / self.cutoff
 
@@ -49,7 +49,7 @@ class Recall(_Binary):
     cutoff: int | None = None
     about: ClassVar[str] = "share of the relevant documents found"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         level = self._level(how)
         found = self._hits(lists, level, _everywhere(lists, self.cutoff))
         return ratio(found, lists.relevant(level))
@@ -61,7 +61,7 @@ class Rprec(_Binary):
 
     about: ClassVar[str] = "precision at the number of relevant documents"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         relevant = lists.relevant(self._level(how))
         return ratio(self._hits(lists, self._level(how), relevant.astype(np.int64)), relevant)
 
@@ -76,11 +76,11 @@ class AP(_Binary):
     cutoff: int | None = None
     about: ClassVar[str] = "average precision (its mean is MAP)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         level = self._level(how)
         out = np.empty(len(lists))
         binary.average_precision(
-            lists.labels, lists.block, lists.offsets, level, cut(self.cutoff),
+            lists.labels, lists.tie_sizes, lists.offsets, level, cut(self.cutoff),
             lists.relevant(level), out,
         )  # fmt: skip
         return out
@@ -93,13 +93,13 @@ class RR(_Binary):
     cutoff: int | None = None
     about: ClassVar[str] = "reciprocal rank (its mean is MRR)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return self._first(lists, how)[0]
 
-    def _first(self, lists: Lists, how: Convention) -> tuple[Floats, Floats]:
+    def _first(self, lists: RankedLists, how: Convention) -> tuple[Floats, Floats]:
         reciprocal, success = np.empty(len(lists)), np.empty(len(lists))
         binary.first_hit(
-            lists.labels, lists.block, lists.offsets, self._level(how), cut(self.cutoff),
+            lists.labels, lists.tie_sizes, lists.offsets, self._level(how), cut(self.cutoff),
             reciprocal, success,
         )  # fmt: skip
         return reciprocal, success
@@ -112,7 +112,7 @@ class Success(RR):
     about: ClassVar[str] = "is there a relevant document in the first k?"
     without_cutoff: ClassVar[str] = "Success@5"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return self._first(lists, how)[1]
 
 
@@ -122,12 +122,18 @@ class bpref(_Binary):
 
     about: ClassVar[str] = "binary preference (Buckley & Voorhees 2004)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         level = self._level(how)
         relevant = lists.relevant(level)
         out = np.empty(len(lists))
         binary.bpref(
-            lists.labels, lists.block, lists.offsets, level, relevant, lists.judged - relevant, out
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            level,
+            relevant,
+            lists.judged - relevant,
+            out,
         )
         return out
 
@@ -139,10 +145,10 @@ class Judged(Measure):
     cutoff: int | None = None
     about: ClassVar[str] = "share of judged documents in the first k"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         out = np.empty(len(lists))
         cutoffs = _everywhere(lists, self.cutoff)
-        binary.hits(lists.labels, lists.block, lists.offsets, -np.inf, cutoffs, out)
+        binary.hits(lists.labels, lists.tie_sizes, lists.offsets, -np.inf, cutoffs, out)
         return ratio(out, np.minimum(lists.lengths, cutoffs).astype(np.float64))
 
 
@@ -154,10 +160,10 @@ class RBP(_Binary):
     cutoff: int | None = None
     about: ClassVar[str] = "rank-biased precision (Moffat & Zobel 2008)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         out = np.empty(len(lists))
-        graded.rank_biased(
-            lists.labels, lists.block, lists.offsets, self._level(how), float(self.p),
+        graded.rank_biased_precision(
+            lists.labels, lists.tie_sizes, lists.offsets, self._level(how), float(self.p),
             cut(self.cutoff), out,
         )  # fmt: skip
         return out
@@ -169,10 +175,10 @@ class SetP(_Binary):
 
     about: ClassVar[str] = "precision of the whole list"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return self._set(lists, how)[0]
 
-    def _set(self, lists: Lists, how: Convention) -> tuple[Floats, Floats]:
+    def _set(self, lists: RankedLists, how: Convention) -> tuple[Floats, Floats]:
         level = self._level(how)
         found = self._hits(lists, level, np.full(len(lists), ALL, np.int64))
         return ratio(found, lists.lengths.astype(np.float64)), ratio(found, lists.relevant(level))
@@ -184,7 +190,7 @@ class SetR(SetP):
 
     about: ClassVar[str] = "recall of the whole list"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return self._set(lists, how)[1]
 
 
@@ -194,6 +200,6 @@ class SetF(SetP):
 
     about: ClassVar[str] = "F1 of the whole list"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         p, r = self._set(lists, how)
         return ratio(2 * p * r, p + r)

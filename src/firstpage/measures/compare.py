@@ -13,13 +13,12 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import DEFAULT_MEASURES, Evaluation, evaluate
-from firstpage.measures.measure import Convention, Queries, Ties
-from firstpage.measures.measure import convention as named_convention
-from firstpage.measures.registry import Named, listed
+from firstpage.measures.measure import Convention, Queries, Ties, resolve_convention
+from firstpage.measures.registry import MeasureLike, as_list
 from firstpage.measures.significance import (
     Correction,
     Test,
-    corrected,
+    adjust_p_values,
     effect_size,
     mean_intervals,
     p_value,
@@ -28,7 +27,7 @@ from firstpage.measures.significance import (
 from firstpage.types import Floats
 
 SHOWN = 20  # differences that are printed
-TIE = 1e-9  # values of two systems closer than this count as equal
+TIE_TOLERANCE = 1e-9  # values of two systems closer than this count as equal
 
 
 @dataclass(frozen=True)
@@ -112,12 +111,15 @@ class Comparison:
         pairs = self._pairs()
         gaps = [values[a] - values[b] for a, b in pairs]
         p = np.array([p_value(gap, self.test, self.rounds, self.seed) for gap in gaps])
-        raised = corrected(p, self.correction)
+        raised = adjust_p_values(p, self.correction)
         tukey = randomized_tukey(values, min(self.rounds, 20_000), self.seed)
         worse = -1 if self.lower_is_better(text) else 1
         found = []
         for at, ((a, b), gap) in enumerate(zip(pairs, gaps, strict=True)):
-            wins, losses = int((worse * gap > TIE).sum()), int((worse * gap < -TIE).sum())
+            wins, losses = (
+                int((worse * gap > TIE_TOLERANCE).sum()),
+                int((worse * gap < -TIE_TOLERANCE).sum()),
+            )
             found.append(
                 Difference(
                     text, self.systems[a], self.systems[b], float(gap.mean()),
@@ -134,7 +136,7 @@ class Comparison:
         values = self.values(text)
         gap = values[names.index(a)] - values[names.index(b)]
         order = np.argsort(-np.abs(gap), kind="stable")[:count]
-        return [(self.queries[int(q)], float(gap[q])) for q in order if abs(gap[q]) > TIE]
+        return [(self.queries[int(q)], float(gap[q])) for q in order if abs(gap[q]) > TIE_TOLERANCE]
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
@@ -183,7 +185,7 @@ def compare(
     *,
     qid: Any = None,
     docid: Any = None,
-    measures: Named | Iterable[Named] = DEFAULT_MEASURES,
+    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
     convention: str | Convention = "default",
     baseline: str | None = None,
     test: Test = "randomization",
@@ -209,9 +211,11 @@ def compare(
         raise DataError(f"there is no system {baseline!r}; there are {', '.join(named)}.")
     if test not in get_args(Test):
         raise MeasureError(f"test must be {', '.join(get_args(Test))}; got {test!r}.")
-    corrected(np.ones(2), correction)  # refuses an unknown one before the work
-    texts = listed(measures)
-    how = named_convention(convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed)
+    adjust_p_values(np.ones(2), correction)  # refuses an unknown one before the work
+    texts = as_list(measures)
+    how = resolve_convention(
+        convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed
+    )
     found = tuple(
         evaluate(
             system, truth, qid=qid, docid=docid, measures=texts, convention=how, k=k, ci=ci,

@@ -12,10 +12,9 @@ from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.inputs import DEPTH, make_lists
-from firstpage.measures.measure import Convention, Measure, Queries, Ties
-from firstpage.measures.measure import convention as named_convention
-from firstpage.measures.registry import Named, by_text
+from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
+from firstpage.measures.measure import Convention, Measure, Queries, Ties, resolve_convention
+from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.sharded import shard_values
 from firstpage.measures.significance import mean_intervals
 from firstpage.types import Floats
@@ -82,7 +81,7 @@ def evaluate(
     *,
     qid: Any = None,
     docid: Any = None,
-    measures: Named | Iterable[Named] = DEFAULT_MEASURES,
+    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
     convention: str | Convention = "default",
     k: int | None = None,
     ties: Ties | None = None,
@@ -112,8 +111,10 @@ def evaluate(
     `convention` ("default", "trec", "letor") and the settings after it say what is meant; see
     docs/conventions.md.  Higher is better for all but TopK01, Perm01 and WKT.
     """
-    how = named_convention(convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed)
-    asked = by_text(measures if measures is not None else [])
+    how = resolve_convention(
+        convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed
+    )
+    asked = measures_by_text(measures if measures is not None else [])
     if not asked:
         raise MeasureError("name at least one measure, such as NDCG@10.")
     if isinstance(truth, Shards):
@@ -124,7 +125,9 @@ def evaluate(
         return _evaluation(asked, ids, values, how, ci, name)
     if engine is not None:
         raise DataError("engine goes with Shards (fp.read_shards); the truth is in memory.")
-    depth = max((getattr(m, "cutoff", None) or 0 for m in asked.values()), default=0) or DEPTH
+    depth = (
+        max((getattr(m, "cutoff", None) or 0 for m in asked.values()), default=0) or DEFAULT_DEPTH
+    )
     lists = make_lists(system, truth, how, qid, docid, k, name, depth)
     if not len(lists):
         raise DataError("there is no query to measure.")

@@ -9,7 +9,15 @@ import numpy as np
 
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures import graded as kernel
-from firstpage.measures.measure import ALL, Additive, Convention, Lists, Measure, cut, ratio
+from firstpage.measures.measure import (
+    ALL,
+    AdditiveForm,
+    Convention,
+    Measure,
+    RankedLists,
+    cut,
+    ratio,
+)
 from firstpage.types import Floats, Ints
 
 Gain = str | tuple[float, ...]
@@ -46,7 +54,7 @@ class _Discounted(Measure):
                 f"the discount of {self.name} must be log2 or letor; got {self.discount!r}."
             )
 
-    def _gain(self, lists: Lists, how: Convention) -> tuple[int, Floats]:
+    def _gain(self, lists: RankedLists, how: Convention) -> tuple[int, Floats]:
         """Kind and table for the kernel; a table must cover every label."""
         gain = self.gain if self.gain is not None else how.gain
         if isinstance(gain, str):
@@ -61,20 +69,20 @@ class _Discounted(Measure):
                 )
         return kernel.TABLE, np.array(gain, np.float64)
 
-    def _discount(self, lists: Lists, how: Convention) -> Floats:
+    def _discount(self, lists: RankedLists, how: Convention) -> Floats:
         longest = max(int(np.diff(o).max(initial=0)) for o in (lists.offsets, lists.pool_offsets))
         return discounts(self.discount or how.discount, longest)
 
-    def _dcg(self, lists: Lists, how: Convention, top: Floats, cutoff: int) -> Floats:
+    def _dcg(self, lists: RankedLists, how: Convention, top: Floats, cutoff: int) -> Floats:
         out = np.empty(len(lists))
         kind, table = self._gain(lists, how)
         kernel.dcg(
-            lists.labels, lists.block, lists.offsets, top, kind, table,
+            lists.labels, lists.tie_sizes, lists.offsets, top, kind, table,
             self._discount(lists, how), cutoff, out,
         )  # fmt: skip
         return out
 
-    def _ideal_dcg(self, lists: Lists, how: Convention, top: Floats, cutoff: int) -> Floats:
+    def _ideal_dcg(self, lists: RankedLists, how: Convention, top: Floats, cutoff: int) -> Floats:
         best, offsets = lists.ideal(cutoff)
         out = np.empty(len(lists))
         kind, table = self._gain(lists, how)
@@ -92,10 +100,10 @@ class DCG(_Discounted):
     cutoff: int | None = None
     about: ClassVar[str] = "discounted cumulative gain"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
-        if (self.gain or how.gain) == "exp" and lists.top.max(initial=0.0) > 1000:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
+        if (self.gain or how.gain) == "exp" and lists.max_labels.max(initial=0.0) > 1000:
             raise MeasureError(
-                f"{self} is too large for labels up to {lists.top.max():g}; NDCG is not."
+                f"{self} is too large for labels up to {lists.max_labels.max():g}; NDCG is not."
             )
         return self._dcg(lists, how, np.zeros(len(lists)), cut(self.cutoff))
 
@@ -107,24 +115,24 @@ class NDCG(_Discounted):
     cutoff: int | None = None
     about: ClassVar[str] = "normalized DCG"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         cutoff = cut(self.cutoff)
-        got = self._dcg(lists, how, lists.top, cutoff)
-        value = ratio(got, self._ideal_dcg(lists, how, lists.top, cutoff))
+        got = self._dcg(lists, how, lists.max_labels, cutoff)
+        value = ratio(got, self._ideal_dcg(lists, how, lists.max_labels, cutoff))
         if how.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
         return value
 
-    def additive(self, lists: Lists, how: Convention) -> Additive | None:
+    def additive_form(self, lists: RankedLists, how: Convention) -> AdditiveForm | None:
         if how.strict_cutoff:
             return None
         kind, table = self._gain(lists, how)
         gains = np.empty(len(lists.pool))
-        kernel.gains(lists.pool, lists.pool_offsets, lists.top, kind, table, gains)
-        best = self._ideal_dcg(lists, how, lists.top, cut(self.cutoff))
+        kernel.gains(lists.pool, lists.pool_offsets, lists.max_labels, kind, table, gains)
+        best = self._ideal_dcg(lists, how, lists.max_labels, cut(self.cutoff))
         shares = ratio(np.ones_like(best), best)
         gains *= np.repeat(shares, np.diff(lists.pool_offsets))
-        return Additive(gains, self._discount(lists, how)[: cut(self.cutoff)])
+        return AdditiveForm(gains, self._discount(lists, how)[: cut(self.cutoff)])
 
 
 @dataclass(frozen=True)
@@ -133,13 +141,13 @@ class MeanNDCG(_Discounted):
 
     about: ClassVar[str] = "mean of NDCG over all cut-offs"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         best, offsets = lists.ideal(ALL)
         out = np.empty(len(lists))
         kind, table = self._gain(lists, how)
         kernel.mean_ndcg(
-            lists.labels, lists.block, lists.offsets, best, offsets, lists.top, kind, table,
-            self._discount(lists, how), out,
+            lists.labels, lists.tie_sizes, lists.offsets, best, offsets, lists.max_labels, kind,
+            table, self._discount(lists, how), out,
         )  # fmt: skip
         return out
 
@@ -161,25 +169,26 @@ class ERR(Measure):
         if isinstance(self.max, str) and self.max not in ("data", "query"):
             raise MeasureError(f"max of ERR must be a number, data or query; got {self.max!r}.")
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         if self.max == "query":
-            top = lists.top
+            top = lists.max_labels
         elif self.max is None or isinstance(self.max, str):
-            top = np.full(len(lists), lists.top.max(initial=0.0))
+            top = np.full(len(lists), lists.max_labels.max(initial=0.0))
         else:
-            if lists.top.max(initial=0.0) > self.max:
+            if lists.max_labels.max(initial=0.0) > self.max:
                 raise MeasureError(
-                    f"{self}: the data hold a label {lists.top.max():g}, above max={self.max:g}."
+                    f"{self}: the data have a label {lists.max_labels.max():g}, above "
+                    f"max={self.max:g}."
                 )
             top = np.full(len(lists), float(self.max))
         return err(lists, top, cut(self.cutoff))
 
 
-def err(lists: Lists, top: Floats, cutoff: int) -> Floats:
+def err(lists: RankedLists, top: Floats, cutoff: int) -> Floats:
     """ERR with the scale's greatest label given for each query."""
     out = np.empty(len(lists))
     work = np.empty(lists.longest_tie + 2)
-    kernel.err(lists.labels, lists.block, lists.offsets, top, cutoff, work, out)
+    kernel.err(lists.labels, lists.tie_sizes, lists.offsets, top, cutoff, work, out)
     return out
 
 
@@ -198,7 +207,7 @@ class _TopK(Measure):
         if self.k is not None and self.k < 1:
             raise MeasureError(f"k of {self.name} must be at least 1; got {self.k}.")
 
-    def _lists(self, lists: Lists) -> Lists:
+    def _lists(self, lists: RankedLists) -> RankedLists:
         """The lists with position-aware labels."""
         best, offsets = lists.ideal(ALL)
         self._check(best, offsets, lists)
@@ -217,7 +226,7 @@ class _TopK(Measure):
             _ideals={},
         )
 
-    def _check(self, best: Floats, offsets: Ints, lists: Lists) -> None:
+    def _check(self, best: Floats, offsets: Ints, lists: RankedLists) -> None:
         """Refuse labels with ties where the truth should have an order."""
         if len(best) < 2:
             return
@@ -265,7 +274,7 @@ class kNDCG(_TopK):
     cutoff: int | None = None
     about: ClassVar[str] = "kappa-NDCG, for top-k truths (Niu et al. 2012, eq. 2)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return NDCG(gain="exp", cutoff=self.cutoff).values(self._lists(lists), how)
 
 
@@ -276,6 +285,6 @@ class kERR(_TopK):
     cutoff: int | None = None
     about: ClassVar[str] = "kappa-ERR, for top-k truths (Niu et al. 2012, eq. 3)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         changed = self._lists(lists)
-        return err(changed, changed.top, cut(self.cutoff))
+        return err(changed, changed.max_labels, cut(self.cutoff))

@@ -18,11 +18,11 @@ from firstpage.data.joins import join_documents, partners
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.measures.binary import hits
-from firstpage.measures.measure import Convention, Lists, rank_lists
+from firstpage.measures.measure import Convention, RankedLists, rank_lists
 from firstpage.types import Floats, Ints
 
 SHOWN = 5  # queries that a warning names
-DEPTH = 10  # documents per query that are looked at, where no measure has a cut-off
+DEFAULT_DEPTH = 10  # documents per query that are looked at, where no measure has a cut-off
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,9 @@ class Coverage:
     retrieved: int
 
 
-def _warned(joined: tuple[Lists, Coverage], how: Convention, name: str, depth: int) -> Lists:
+def _warned(
+    joined: tuple[RankedLists, Coverage], how: Convention, name: str, depth: int
+) -> RankedLists:
     """Warn, in one line, of queries and documents that the run or the judgments lack."""
     (lists, found), gaps = joined, []
     if found.missing:
@@ -61,14 +63,14 @@ def _warned(joined: tuple[Lists, Coverage], how: Convention, name: str, depth: i
     return lists
 
 
-def unjudged_fraction(lists: Lists, depth: int) -> float:
+def unjudged_fraction(lists: RankedLists, depth: int) -> float:
     """Return the fraction of documents in the first `depth` of all queries without a judgment."""
     shown = np.minimum(lists.lengths, depth)
     total = int(shown.sum())
-    if lists.origin is None or not total:
+    if lists.pool_rows is None or not total:
         return 0.0
     judged = np.empty(len(lists))
-    hits(lists.labels, lists.block, lists.offsets, -np.inf, shown, judged)
+    hits(lists.labels, lists.tie_sizes, lists.offsets, -np.inf, shown, judged)
     return max(0.0, 1.0 - float(judged.sum()) / total)
 
 
@@ -90,8 +92,8 @@ def make_lists(
     docid: Any = None,
     k: int | None = None,
     name: str = "",
-    depth: int = DEPTH,
-) -> Lists:
+    depth: int = DEFAULT_DEPTH,
+) -> RankedLists:
     """Rank what `system` says against `truth`.
 
     Scores with labels (arrays, a Dataset or a Truth), or a run with qrels (objects or
@@ -153,7 +155,7 @@ def _column(values: Any, what: str) -> Floats:
 
 def from_run(
     run: Column, qrels: Column, how: Convention, k: int | None = None
-) -> tuple[Lists, Coverage]:
+) -> tuple[RankedLists, Coverage]:
     """Join a run with judgments by query and document; and say what they lack of each other."""
     partner = partners(run.queries, qrels.queries)
     if not (partner >= 0).any():
@@ -184,7 +186,7 @@ def from_run(
 
 def from_dicts(
     run: Nested, qrels: Nested, how: Convention, k: int | None = None
-) -> tuple[Lists, Coverage]:
+) -> tuple[RankedLists, Coverage]:
     """The same for {query: {document: number}}: Python's own dictionaries make the join."""
     queries = [q for q in qrels if how.queries == "judged" or q in run]
     scores: list[float] = []
@@ -222,7 +224,7 @@ def _are_plain(run: Any, qrels: Any) -> bool:
 def _joined(
     run: tuple[Floats, Ints, Any], pool: tuple[Floats, Ints, Ids], origin: Ints, how: Convention,
     k: int | None,
-) -> Lists:  # fmt: skip
+) -> RankedLists:  # fmt: skip
     """Lists from scores, offsets and document ids; judged labels, offsets and queries; and each
     document's row among the judged, -1 where it is unjudged."""
     scores, offsets, docids = run

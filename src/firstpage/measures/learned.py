@@ -10,8 +10,8 @@ import numpy as np
 
 from firstpage.data.preferences.utility import Form, Source, Utility
 from firstpage.errors import MeasureError
-from firstpage.kernels.measures.graded import count_grades, weighed
-from firstpage.measures.measure import Additive, Convention, Lists, Measure, ratio
+from firstpage.kernels.measures.graded import count_grades, table_dcg
+from firstpage.measures.measure import AdditiveForm, Convention, Measure, RankedLists, ratio
 from firstpage.types import Floats, Ints
 
 
@@ -64,12 +64,12 @@ class _Learned(Measure):
     def _grades(self) -> Floats:
         return np.array(self.utility.grades, np.float64)
 
-    def _dcg(self, lists: Lists) -> Floats:
+    def _dcg(self, lists: RankedLists) -> Floats:
         out, room = np.empty(len(lists)), np.empty(self.table.shape[1])
-        weighed(lists.labels, lists.block, lists.offsets, self._grades, self.table, room, out)
+        table_dcg(lists.labels, lists.tie_sizes, lists.offsets, self._grades, self.table, room, out)
         return out
 
-    def _counts(self, lists: Lists) -> Ints:
+    def _counts(self, lists: RankedLists) -> Ints:
         """Judged documents of each grade, a row a query; a label that is no grade is refused."""
         counts = np.empty((len(lists), self.table.shape[1]), np.int64)
         bad = count_grades(lists.pool, lists.pool_offsets, self._grades, counts)
@@ -80,7 +80,7 @@ class _Learned(Measure):
             )
         return counts
 
-    def _ideal_dcg(self, lists: Lists) -> Floats:
+    def _ideal_dcg(self, lists: RankedLists) -> Floats:
         """Of the best order of each query's judged documents."""
         return self.ideal(self._counts(lists))
 
@@ -118,14 +118,14 @@ class _Learned(Measure):
         places, documents = linear_sum_assignment(worth, maximize=True)
         return float(worth[places, documents].sum())
 
-    def _additive(self, lists: Lists, shares: Floats) -> Additive | None:
+    def _additive(self, lists: RankedLists, shares: Floats) -> AdditiveForm | None:
         if self._form != "gains":
             return None
         self._counts(lists)  # refuses labels that are no grades
         at = np.searchsorted(self._grades, lists.pool, side="right") - 1
         gains = self._gains()[np.maximum(at, 0)]
         gains *= np.repeat(shares, np.diff(lists.pool_offsets))
-        return Additive(gains, np.array(self.utility.discounts[: len(self.table)]))
+        return AdditiveForm(gains, np.array(self.utility.discounts[: len(self.table)]))
 
 
 def _that_matter(counts: Ints, table: Floats) -> Ints:
@@ -159,11 +159,11 @@ class LearnedDCG(_Learned):
 
     about: ClassVar[str] = "DCG with the gains and discounts, or the weights, of a measure file"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         self._counts(lists)  # a label that is no grade is told, whether found or not
         return self._dcg(lists)
 
-    def additive(self, lists: Lists, how: Convention) -> Additive | None:
+    def additive_form(self, lists: RankedLists, how: Convention) -> AdditiveForm | None:
         return self._additive(lists, np.ones(len(lists)))
 
 
@@ -176,13 +176,13 @@ class LearnedNDCG(_Learned):
 
     about: ClassVar[str] = "NDCG with the gains and discounts, or the weights, of a measure file"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         value = ratio(self._dcg(lists), self._ideal_dcg(lists))
         if how.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
         return value
 
-    def additive(self, lists: Lists, how: Convention) -> Additive | None:
+    def additive_form(self, lists: RankedLists, how: Convention) -> AdditiveForm | None:
         if how.strict_cutoff or self._form != "gains":
             return None
         best = self._ideal_dcg(lists)

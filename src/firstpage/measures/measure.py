@@ -95,7 +95,7 @@ CONVENTIONS = {
 }
 
 
-def convention(which: str | Convention = "default", **changes: Any) -> Convention:
+def resolve_convention(which: str | Convention = "default", **changes: Any) -> Convention:
     """A named convention, with single settings changed; None leaves a setting as it is."""
     if isinstance(which, Convention):
         found = which
@@ -111,11 +111,11 @@ def convention(which: str | Convention = "default", **changes: Any) -> Conventio
 
 
 ALL = np.iinfo(np.int64).max // 4  # a cut-off that cuts nothing
-SHORT = 64  # up to this depth the best labels are picked, beyond it all are sorted
+MAX_PARTIAL_SORT = 64  # up to this depth the best labels are picked, beyond it all are sorted
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class RankedLists:
     """Queries with their ranked documents.  `labels` is NaN where a document is unjudged.
 
     `block` has, at the first place of every run of equal scores, its length.
@@ -124,11 +124,11 @@ class Lists:
     queries: Ids
     offsets: Ints
     labels: Floats
-    block: Ints
+    tie_sizes: Ints
     longest_tie: int
     pool_offsets: Ints
     pool: Floats
-    origin: Ints | None  # each ranked document's row in the pool, -1: unjudged; None: all are it
+    pool_rows: Ints | None  # each ranked document's row in the pool, -1: unjudged; None: all are it
     _counts: dict[float, Floats] = field(default_factory=dict, repr=False)
     _ideals: dict[int, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
@@ -153,7 +153,7 @@ class Lists:
         return np.diff(self.pool_offsets).astype(np.float64)
 
     @cached_property
-    def top(self) -> Floats:
+    def max_labels(self) -> Floats:
         """The greatest label of each query's pool; 0 where there is none above."""
         labels, offsets = self.ideal(1)
         top = np.zeros(len(self))
@@ -162,7 +162,7 @@ class Lists:
 
     def ideal(self, depth: int) -> tuple[Floats, Ints]:
         """The pool's labels downward, the first `depth` of each query; and their offsets."""
-        depth = depth if depth <= SHORT else ALL
+        depth = depth if depth <= MAX_PARTIAL_SORT else ALL
         if depth not in self._ideals:
             self._ideals[depth] = self._best(depth)
         return self._ideals[depth]
@@ -178,15 +178,15 @@ class Lists:
         return best, offsets
 
     @cached_property
-    def judged_only(self) -> Lists:
+    def judged_only(self) -> RankedLists:
         """The judged documents alone, those that were not retrieved in one tie at the end."""
-        if self.origin is None:
+        if self.pool_rows is None:
             return self
-        kept = np.flatnonzero(self.origin >= 0)
+        kept = np.flatnonzero(self.pool_rows >= 0)
         lost = np.ones(len(self.pool), bool)
-        lost[self.origin[kept]] = False
+        lost[self.pool_rows[kept]] = False
         tie = np.empty(len(self.labels), np.int64)
-        number_ties(self.block, self.offsets, tie)
+        number_ties(self.tie_sizes, self.offsets, tie)
         every = np.arange(len(self))
         owner = np.concatenate(
             [
@@ -199,7 +199,7 @@ class Lists:
         order = np.argsort(owner, kind="stable")
         block = np.ones(len(labels), np.int64)
         longest = tie_blocks(keys[order], self.pool_offsets, block)
-        return Lists(
+        return RankedLists(
             self.queries, self.pool_offsets, labels[order], block, longest,
             self.pool_offsets, self.pool, None,
         )  # fmt: skip
@@ -213,7 +213,7 @@ def rank_lists(
     how: Convention,
     docids: Ids | None = None,
     pool: tuple[Floats, Ints, Ints] | None = None,
-) -> Lists:
+) -> RankedLists:
     """Order every query's documents by score, ties by the convention.
 
     `labels` may be NaN for unjudged documents; then `pool` holds all judged labels, their
@@ -247,17 +247,19 @@ def rank_lists(
     block, longest = np.ones(len(keys), np.int64), 1
     if how.ties == "average":
         longest = tie_blocks(keys, offsets, block)
-    return Lists(queries, offsets, labels[order], block, longest, pool_offsets, pool_labels, origin)
+    return RankedLists(
+        queries, offsets, labels[order], block, longest, pool_offsets, pool_labels, origin
+    )
 
 
 def _rank_labels(
     scores: Floats, labels: Floats, offsets: Ints, queries: Ids, how: Convention
-) -> Lists:
+) -> RankedLists:
     """The usual case, where nobody asks which document stands where: labels are enough."""
     found, block, longest = ranked_labels(scores, labels, offsets)
     if how.ties == "file":
         block[:], longest = 1, 1
-    return Lists(queries, offsets, found, block, longest, offsets, labels, None)
+    return RankedLists(queries, offsets, found, block, longest, offsets, labels, None)
 
 
 def _cut(
@@ -285,7 +287,7 @@ def _check_scores(scores: Floats, offsets: Ints, queries: Ids) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Additive:
+class AdditiveForm:
     """A measure as the sum over places of a document's gain times the place's discount."""
 
     gains: Floats  # one a judged document
@@ -339,11 +341,11 @@ class Measure:
         if cutoff is not None and (not isinstance(cutoff, (int, np.integer)) or cutoff < 1):
             raise MeasureError(f"the cut-off of {self.name} must be at least 1; got {cutoff!r}.")
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         """One number a query."""
         raise AssertionError(f"{self.name} has no values")  # every subclass has its own
 
-    def additive(self, lists: Lists, how: Convention) -> Additive | None:
+    def additive_form(self, lists: RankedLists, how: Convention) -> AdditiveForm | None:
         """Gains and discounts, where the measure adds them up; else None."""
         return None
 

@@ -15,16 +15,16 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures import order as kernel
 from firstpage.measures.graded import discounts
-from firstpage.measures.measure import ALL, Convention, Lists, Measure, cut, ratio
+from firstpage.measures.measure import ALL, Convention, Measure, RankedLists, cut, ratio
 from firstpage.types import Floats
 
 
-def _concordance(lists: Lists) -> tuple[Floats, ...]:
+def _concordance(lists: RankedLists) -> tuple[Floats, ...]:
     """Pairs of each query: right, wrong, tied in score, tied in label, all."""
     lists = lists.judged_only
     labels, n = lists.labels.copy(), lists.lengths.astype(np.float64)
     out = np.empty(4 * len(lists))
-    kernel.concordance(labels, lists.block, lists.offsets, np.empty(len(labels)), out)
+    kernel.concordance(labels, lists.tie_sizes, lists.offsets, np.empty(len(labels)), out)
     return *out.reshape(-1, 4).T, n * (n - 1) / 2
 
 
@@ -34,7 +34,7 @@ class Tau(Measure):
 
     about: ClassVar[str] = "Kendall's tau (tau-b: ties corrected)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         right, wrong, tied_scores, tied_labels, pairs = _concordance(lists)
         size = np.sqrt((pairs - tied_scores) * (pairs - tied_labels))
         return ratio(right - wrong, size)
@@ -46,7 +46,7 @@ class PairAccuracy(Measure):
 
     about: ClassVar[str] = "share of preferences in the right order"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         right, wrong, _, tied_labels, every = _concordance(lists)
         pairs = every - tied_labels
         return ratio(right + (pairs - right - wrong) / 2, pairs)
@@ -66,23 +66,23 @@ class WKT(Measure):
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "weighted Kendall's tau distance (Lan et al. 2013, eq. 12)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         judged = lists.judged_only
         value, total = np.empty(len(judged)), np.empty(len(judged))
         best, _ = judged.ideal(ALL)
         place_discount = discounts(how.discount, int(judged.lengths.max(initial=0)))
         kernel.weighted_kendall(
-            judged.labels, judged.block, judged.offsets, best, judged.top, place_discount,
-            cut(self.cutoff), value, total,
+            judged.labels, judged.tie_sizes, judged.offsets, best, judged.max_labels,
+            place_discount, cut(self.cutoff), value, total,
         )  # fmt: skip
         if self.norm:
             return ratio(value, total)
-        if judged.top.max(initial=0.0) > 1000:
+        if judged.max_labels.max(initial=0.0) > 1000:
             raise MeasureError(
-                f"{self} is too large for labels up to {judged.top.max():g}; "
+                f"{self} is too large for labels up to {judged.max_labels.max():g}; "
                 "take WKT(norm=true), which is the same divided by its greatest weights."
             )
-        return value * np.exp2(judged.top)
+        return value * np.exp2(judged.max_labels)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class TopK01(Measure):
     about: ClassVar[str] = "top-k true loss (Xia et al. 2009, eq. 5)"
     without_cutoff: ClassVar[str] = "TopK01@3; Perm01 takes all"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return _wrong_places(lists, cut(self.cutoff))
 
 
@@ -108,15 +108,17 @@ class Perm01(Measure):
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "permutation 0-1 loss (Xia et al. 2009, eq. 2)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return _wrong_places(lists, ALL)
 
 
-def _wrong_places(lists: Lists, cutoff: int) -> Floats:
+def _wrong_places(lists: RankedLists, cutoff: int) -> Floats:
     judged = lists.judged_only
     out = np.empty(len(judged))
     best, _ = judged.ideal(ALL)
-    kernel.exact_places(judged.labels, judged.block, judged.offsets, best, cutoff, out)
+    kernel.exact_match_probability(
+        judged.labels, judged.tie_sizes, judged.offsets, best, cutoff, out
+    )
     return 1.0 - out
 
 
@@ -124,11 +126,11 @@ def _wrong_places(lists: Lists, cutoff: int) -> Floats:
 class _Preferences(Measure):
     cutoff: int | None = None
 
-    def _share(self, lists: Lists, weight: Floats) -> Floats:
+    def _share(self, lists: RankedLists, weight: Floats) -> Floats:
         judged = lists.judged_only
         right, both = np.empty(len(judged)), np.empty(len(judged))
         kernel.preferences(
-            judged.labels, judged.block, judged.offsets, weight, cut(self.cutoff), right, both
+            judged.labels, judged.tie_sizes, judged.offsets, weight, cut(self.cutoff), right, both
         )
         return ratio(right, both)
 
@@ -143,7 +145,7 @@ class ppref(_Preferences):
 
     about: ClassVar[str] = "precision of preferences (Carterette & Bennett 2008)"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return self._share(lists, np.ones(int(lists.judged_only.lengths.max(initial=0))))
 
 
@@ -153,7 +155,7 @@ class nwppref(_Preferences):
 
     about: ClassVar[str] = "normalized weighted precision of preferences"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         return self._share(lists, discounts("log2", int(lists.judged_only.lengths.max(initial=0))))
 
 
@@ -169,7 +171,7 @@ class RBO(Measure):
     cutoff: int | None = None
     about: ClassVar[str] = "rank-biased overlap with the ideal order"
 
-    def values(self, lists: Lists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, how: Convention) -> Floats:
         level = how.rel if self.rel is None else self.rel
         best, offsets = lists.ideal(ALL)
         kept = best >= level
@@ -177,8 +179,8 @@ class RBO(Measure):
         size = int(lists.lengths.max(initial=0)) + 2
         logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
         out = np.empty(len(lists))
-        kernel.overlap(
-            lists.labels, lists.block, lists.offsets, best[kept], counts.astype(np.int64),
+        kernel.rank_biased_overlap(
+            lists.labels, lists.tie_sizes, lists.offsets, best[kept], counts.astype(np.int64),
             float(self.p), cut(self.cutoff), logs, out,
         )  # fmt: skip
         return out

@@ -33,7 +33,7 @@ from firstpage.measures.measure import CONVENTIONS, Measure
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
 from firstpage.registry import pieces, plain
 
-Named = str | Measure | Utility  # what a measure may be given as
+MeasureLike = str | Measure | Utility  # what a measure may be given as
 MEASURES: tuple[type[Measure], ...] = (
     NDCG, DCG, MeanNDCG, ERR, kNDCG, kERR,
     AP, P, Recall, RR, Rprec, Success, bpref, Judged, RBP, SetP, SetR, SetF,
@@ -67,7 +67,7 @@ BY_NAME = {_plain(cls.__name__): cls for cls in MEASURES}
 BY_NAME |= {alias: BY_NAME[_plain(name)] for alias, name in ALIASES.items()}
 
 
-def measure(text: Named, of: Utility | str | os.PathLike[str] | None = None) -> Measure:
+def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = None) -> Measure:
     """The measure that a text names, such as `NDCG@10`, `ERR`, `kNDCG(k=10)@5`, `ndcg_cut_10`.
 
     A learned one by its file, as in `NDCG(measure.json)@10`, or by what it is made `of`:
@@ -126,19 +126,19 @@ def _parsed(text: str) -> Measure:
     return cls(**given)
 
 
-def measures(texts: Named | Iterable[Named]) -> list[Measure]:
+def measures(texts: MeasureLike | Iterable[MeasureLike]) -> list[Measure]:
     """Several at once."""
-    return [measure(text) for text in listed(texts)]
+    return [measure(text) for text in as_list(texts)]
 
 
-def listed(texts: Named | Iterable[Named]) -> list[Named]:
+def as_list(texts: MeasureLike | Iterable[MeasureLike]) -> list[MeasureLike]:
     """One or several, as a list."""
     return [texts] if isinstance(texts, (str, Measure, Utility)) else list(texts)
 
 
-def by_text(texts: Named | Iterable[Named]) -> dict[str, Measure]:
+def measures_by_text(texts: MeasureLike | Iterable[MeasureLike]) -> dict[str, Measure]:
     """Measures by the texts that were typed, or by their own; one asked for twice counts once."""
-    found = [(text, measure(text)) for text in listed(texts)]
+    found = [(text, measure(text)) for text in as_list(texts)]
     return {text if isinstance(text, str) else str(one): one for text, one in found}
 
 
@@ -203,7 +203,7 @@ def _convert(value: str, hint: Any, field: Field[Any], whole: str) -> Any:
     raise MeasureError(f"{whole!r}: {field.name} must be a number; got {value!r}.")
 
 
-def forms() -> list[tuple[str, str]]:
+def measure_signatures() -> list[tuple[str, str]]:
     """(`NDCG(gain, discount)@n`, what it is) of every measure."""
     found = []
     for cls in MEASURES:

@@ -48,14 +48,14 @@ class StoredTask:
         return StoredShard(self.shards, threads)
 
 
-class Predicts(Protocol):
+class Predictor(Protocol):
     """What predicts a Dataset by so many threads."""
 
     def predict(self, data: Dataset, threads: int | None = None) -> Floats: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Foreign:
+class ExternalModel:
     """Anything that predicts, as a model of ours does."""
 
     model: Any
@@ -64,7 +64,7 @@ class Foreign:
         return self.model.predict(data)
 
 
-def predicted(shard: StoredShard, model: Predicts) -> Floats:
+def predict_shard(shard: StoredShard, model: Predictor) -> Floats:
     """Return one score per document, some queries at a time."""
     data = shard.data
     blocks = range(0, len(data), QUERIES)
@@ -72,10 +72,10 @@ def predicted(shard: StoredShard, model: Predicts) -> Floats:
     return np.concatenate([np.empty(0), *found])
 
 
-def predicted_shards(model: Predicts, shards: Shards, engine: Engine) -> Floats:
+def predict_shards(model: Predictor, shards: Shards, engine: Engine) -> Floats:
     """Return one score per document, shard after shard."""
     with closing(_stored(shards, engine)) as job:
-        return job.concat(predicted, model)
+        return job.concat(predict_shard, model)
 
 
 def _stored(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
@@ -89,16 +89,18 @@ class MeasureRequest:
     model   None: scores come with the call
     """
 
-    model: Predicts | None
+    model: Predictor | None
     measures: tuple[Measure, ...]
     how: Convention
     k: int | None
 
 
-def measured(shard: StoredShard, request: MeasureRequest, scores: Floats) -> tuple[Floats, Ids]:
+def measure_shard(
+    shard: StoredShard, request: MeasureRequest, scores: Floats
+) -> tuple[Floats, Ids]:
     """Return one row per measure, and the queries; scores only where there is no model."""
     if request.model is not None:
-        scores = predicted(shard, request.model)
+        scores = predict_shard(shard, request.model)
     lists = make_lists(scores, shard.data, request.how, None, None, request.k)
     values = np.array([m.values(lists, request.how) for m in request.measures])
     return values, shard.data.queries.compact()
@@ -109,12 +111,12 @@ def shard_values(
     engine: Engine,
 ) -> tuple[Floats, Ids]:  # fmt: skip
     """One row a measure and one column a query; and the queries."""
-    model: Predicts | None = Foreign(system) if hasattr(system, "predict") else None
+    model: Predictor | None = ExternalModel(system) if hasattr(system, "predict") else None
     if hasattr(system, "stage_for"):  # matched with the shards' features once, for all of them
         model = system.stage_for(shards)
     own = [np.empty(0)] * len(shards) if model is not None else list(_cut(system, shards))
     with closing(_stored(shards, engine)) as job:
-        answers = job.map_own(measured, own, MeasureRequest(model, measures, how, k))
+        answers = job.map_own(measure_shard, own, MeasureRequest(model, measures, how, k))
     queries = reduce(Ids.chained, [ids for _, ids in answers])
     return np.concatenate([values for values, _ in answers], axis=1), queries
 

@@ -18,7 +18,7 @@ from firstpage.kernels.measures.resampling import (
 )
 from firstpage.types import Array, Floats
 
-LEVEL = 0.95  # of confidence intervals
+CONFIDENCE_LEVEL = 0.95  # of confidence intervals
 ROUNDS = 10_000  # of resampling means
 AT_ONCE = 1_000_000  # resampling weights held in memory
 EXACT_UP_TO = 20  # queries; beyond, sign patterns are sampled
@@ -26,14 +26,14 @@ Test = Literal["randomization", "t", "wilcoxon"]
 Correction = Literal["holm", "bh", "none"]
 
 
-def percentile_interval(values: Array, level: float = LEVEL) -> Array:
+def percentile_interval(values: Array, level: float = CONFIDENCE_LEVEL) -> Array:
     """Return (lower, upper): the ends of the middle `level` of values, by column."""
     return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
 
 
 def bootstrap(
     statistic: Callable[[Floats], Floats], queries: int, rounds: int, seed: int,
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
 ) -> tuple[float, float]:  # fmt: skip
     """Return the percentile interval of a statistic over queries drawn with replacement.
 
@@ -122,7 +122,7 @@ def randomized_tukey(values: Floats, rounds: int = 20_000, seed: int = 0) -> Flo
     return found
 
 
-def corrected(p: Floats, how: Correction) -> Floats:
+def adjust_p_values(p: Floats, how: Correction) -> Floats:
     """p-values of a family of tests, made larger for their number.
 
     "holm" holds the chance of any false finding, "bh" (Benjamini-Hochberg) their share.

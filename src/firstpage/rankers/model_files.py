@@ -18,7 +18,7 @@ from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError
 from firstpage.measures.measure import Measure
-from firstpage.measures.sharded import predicted_shards
+from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.scorings import Stage, scoring_from_dict
 from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.types import Floats
@@ -65,7 +65,7 @@ class Model:
         stage = self.stage_for(data, pad)
         if isinstance(data, Shards):
             with working(engine) as place:
-                return predicted_shards(stage, data, place)
+                return predict_shards(stage, data, place)
         return stage.predict(data)
 
     def to_dict(self) -> JsonObject:

@@ -24,7 +24,7 @@ from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.measures.sharded import predicted_shards
+from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.fit.checkpoint import Checkpoint, belongs
 from firstpage.rankers.fit.checks import check_has_features, grouped, labels_of, restored
 from firstpage.rankers.fit.inputs import Given
@@ -250,7 +250,7 @@ class Ranker(Given):
         check_is_fitted(self, "model_")
         if isinstance(X, Shards):
             with working(engine, self.threads) as place:
-                return predicted_shards(self.stage_for(X), X, place)
+                return predict_shards(self.stage_for(X), X, place)
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError(

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from firstpage.errors import FirstpageError
-from firstpage.measures.compare import TIE, Comparison, Difference
+from firstpage.measures.compare import TIE_TOLERANCE, Comparison, Difference
 from firstpage.measures.evaluate import Evaluation
 from firstpage.report import draw
 from firstpage.report.page import figure, page, paragraph
@@ -156,7 +156,9 @@ def means_table(found: Comparison) -> Table:
     for column, text in enumerate(found.texts, 1):
         means = [e[text] for e in found.evaluations]
         best = means[found.systems.index(found.best(text))]
-        bold |= {(row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE}
+        bold |= {
+            (row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE_TOLERANCE
+        }
     return Table(["system", *found.texts], rows, bold=frozenset(bold), meaning=BEST, mark="◂")
 
 

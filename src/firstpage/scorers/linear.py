@@ -68,12 +68,12 @@ class BoundLinear:
             part = np.empty(self.size, rows.dtype)
             return (
                 kernel.dense_scores.bind(rows, self._w, scores),
-                kernel.dense_pull.bind(rows, grad, part, slope),
+                kernel.dense_vjp.bind(rows, grad, part, slope),
             )
         data, indices, ends = self.X.data, self.X.indices, self.X.indptr[lo : hi + 1]
         return (
             kernel.sparse_scores.bind(data, indices, ends, self._w, scores),
-            kernel.sparse_pull.bind(data, indices, ends, grad, slope),
+            kernel.sparse_vjp.bind(data, indices, ends, grad, slope),
         )
 
     def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
@@ -162,7 +162,7 @@ class LinearScoring(ScoringBase):
         """
         out = np.empty(X.shape[0])
         if isinstance(X, np.ndarray):
-            kernel.exact_scores(X, self.weights, out)
+            kernel.float64_scores(X, self.weights, out)
         else:
             kernel.sparse_scores(X.data, X.indices, X.indptr, self.weights, out)
         return out + self.intercept

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.kernels.compiler.decorators import LIGHT
+from firstpage.kernels.compiler.decorators import MAX_INTERPRETED
 from firstpage.rankers.model_files import Model, read_model
 from firstpage.scorers.scorer import Contributions
 from firstpage.serving.forests import Flat, flat_of
@@ -106,7 +106,9 @@ def load(path: str | os.PathLike[str]) -> ServedModel:
         raise DataError(f"{name}: changed while it was read.")
     served = ServedModel(model, digest)
     _check_serializable(served, name)
-    rows = LIGHT // model.n_features + 2  # enough that kernels are compiled now, not in a request
+    rows = (
+        MAX_INTERPRETED // model.n_features + 2
+    )  # enough that kernels are compiled now, not in a request
     for dtype in (np.float32, np.float64):
         X = np.zeros((rows, model.n_features), dtype)
         if not np.isfinite(served.scores(X, np.array([0, rows]))).all():

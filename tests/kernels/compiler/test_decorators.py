@@ -13,14 +13,14 @@ import pytest
 
 from firstpage import kernels
 from firstpage.kernels.compiler import decorators, object_cache
-from firstpage.kernels.compiler.decorators import kernel, part, vector_kernel
-from firstpage.kernels.compiler.functions import Part
+from firstpage.kernels.compiler.decorators import kernel, subroutine, vector_kernel
+from firstpage.kernels.compiler.functions import Subroutine
 from firstpage.types import Floats, Ints
 
 FACTOR = 3
 
 
-@part
+@subroutine
 def tripled(x: float) -> float:
     return FACTOR * x
 
@@ -113,20 +113,20 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, m
 
 
 def test_the_cache_key_follows_the_code_of_every_part_and_constant() -> None:
-    before = object_cache.file_of(add_tripled, ("float64:1", "float64:1"))
+    before = object_cache.cache_file(add_tripled, ("float64:1", "float64:1"))
     scope = dict(tripled.python.__globals__, FACTOR=4)
-    changed = Part(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
+    changed = Subroutine(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
     outer = dict(add_tripled.python.__globals__, tripled=changed)
     other = decorators.Kernel(
         type(tripled.python)(add_tripled.python.__code__, outer, "add_tripled")
     )
-    assert object_cache.file_of(other, ("float64:1", "float64:1")) != before
-    assert object_cache.file_of(add_tripled, ("float64:1", "float32:1")) != before
+    assert object_cache.cache_file(other, ("float64:1", "float64:1")) != before
+    assert object_cache.cache_file(add_tripled, ("float64:1", "float32:1")) != before
 
 
 def test_sums_in_the_order_of_vectors_are_never_interpreted(cache: Path, monkeypatch) -> None:
     """A worker's small shard and a large one elsewhere must agree to the last bit."""
-    monkeypatch.setattr(decorators, "LIGHT", 10**15)
+    monkeypatch.setattr(decorators, "MAX_INTERPRETED", 10**15)
     monkeypatch.setattr(dot, "_versions", {})
     values = np.random.default_rng(0).normal(size=1000)
     found = dot(values, values)
@@ -135,7 +135,7 @@ def test_sums_in_the_order_of_vectors_are_never_interpreted(cache: Path, monkeyp
 
 
 def test_small_jobs_without_machine_code_are_interpreted(cache: Path, monkeypatch) -> None:
-    monkeypatch.setattr(decorators, "LIGHT", 25)
+    monkeypatch.setattr(decorators, "MAX_INTERPRETED", 25)
     out = np.zeros(5)
     add_tripled(np.ones(5), out)  # 10 elements
     add_tripled(np.ones(5), out)  # 20

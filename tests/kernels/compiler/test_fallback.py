@@ -14,8 +14,8 @@ import pytest
 
 from firstpage.errors import FirstpageError, FirstpageWarning
 from firstpage.kernels.compiler import object_cache
-from firstpage.kernels.compiler.decorators import kernel, part
-from firstpage.kernels.compiler.functions import Plain
+from firstpage.kernels.compiler.decorators import kernel, subroutine
+from firstpage.kernels.compiler.functions import NumbaFunction
 from firstpage.types import Floats
 
 # Reads LETOR text, TREC judgments and scores, fits a smooth ranker and a hinge, and evaluates:
@@ -27,7 +27,7 @@ import numpy as np
 import firstpage as fp
 from firstpage.kernels.compiler import decorators
 
-decorators.LIGHT = 0  # nothing is interpreted
+decorators.MAX_INTERPRETED = 0  # nothing is interpreted
 folder = Path(sys.argv[1])
 rng = np.random.default_rng(0)
 rows = [(q, i, rng.integers(0, 4), rng.normal(size=5)) for q in range(30) for i in range(10)]
@@ -113,7 +113,7 @@ def doubled(values: Floats, out: Floats) -> float:
 FACTOR = 1
 
 
-@part
+@subroutine
 def scaled(x: float) -> float:
     return FACTOR * x
 
@@ -134,7 +134,7 @@ def check_doubled(warning: str) -> None:
         assert function(values, out) == 6
     assert len(told) == 1
     assert out.tolist() == [0, 2, 4]
-    assert isinstance(next(iter(function._versions.values())), Plain)
+    assert isinstance(next(iter(function._versions.values())), NumbaFunction)
     out[:] = 0
     assert function.bind(values, out)() == 6
     assert out.tolist() == [0, 2, 4]
@@ -154,7 +154,7 @@ def test_code_with_other_arguments_is_not_called(fresh: pytest.MonkeyPatch) -> N
 
 def test_a_failed_self_check_is_noticed_before_a_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
     """As if results came back in another place."""
-    fresh.setattr(object_cache.Linked, "_run", lambda self, words, box: box.value)
+    fresh.setattr(object_cache.LinkedFunction, "_run", lambda self, words, box: box.value)
     check_doubled("the self-check returned")
 
 
@@ -169,7 +169,7 @@ def test_numbas_cache_follows_every_part_and_constant(fresh: pytest.MonkeyPatch)
     fresh.setenv("FIRSTPAGE_KERNELS", "numba")
     for factor in (3, 4):
         scope = dict(scaled.python.__globals__, FACTOR=factor)
-        inner = part(type(scaled.python)(scaled.python.__code__, scope, "scaled"))
+        inner = subroutine(type(scaled.python)(scaled.python.__code__, scope, "scaled"))
         outer = dict(total_scaled.__globals__, scaled=inner)
         function = kernel(type(total_scaled)(total_scaled.__code__, outer, "total_scaled"))
         assert function(np.ones(5)) == 5 * factor

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from firstpage.kernels.compiler.decorators import kernel
-from firstpage.kernels.parsing.numbers import parse_number, powers, spelled_number
+from firstpage.kernels.parsing.numbers import fallback_number, parse_number, powers
 from firstpage.types import Bytes, Floats, Ints, Words
 
 
@@ -30,7 +30,7 @@ def read(text: str, interpreted: bool = False) -> float | None:
     with np.errstate(all="ignore"):
         done = (parse_one.python if interpreted else parse_one)(*args)
     word = raw[: end[0]]
-    value = float(out[0]) if done else spelled_number(word)
+    value = float(out[0]) if done else fallback_number(word)
     return value if end[0] == len(raw) - 1 else None
 
 

@@ -84,11 +84,11 @@ def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, 
     from firstpage.dcglearn.certificates.verdicts import verdicts_of
     from firstpage.dcglearn.coherence import coherence_of
     from firstpage.dcglearn.ranked import Ranked
-    from firstpage.measures.measure import convention
+    from firstpage.measures.measure import resolve_convention
 
     settings = {name: asked[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
-    how = convention(asked["convention"], **settings)
+    how = resolve_convention(asked["convention"], **settings)
     ranked = Ranked.of(systems, truth, how, depth=depth)
     one, two = (ranked.scale(m) for m in measures)
     with shared.counting("certificates") as progress:

@@ -26,7 +26,7 @@ from firstpage.data.io.json_files import digest
 from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.folders import cache_folder, replacing
 from firstpage.kernels.parsing import letor as kernel
-from firstpage.kernels.parsing.numbers import powers, spelled_number
+from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Floats, Progress
 
 CACHED_FROM = 1 << 20  # smaller files parse faster than their cache entry is worth
@@ -253,7 +253,7 @@ def read_scores(path: str | os.PathLike[str], expected: int | None = None) -> Fl
     if code:
         raise _not_a_number(file, text, trouble)
     for row, start, end in hards[:hard].reshape(-1, 3).tolist():
-        value = spelled_number(bytes(text[start:end]))
+        value = fallback_number(bytes(text[start:end]))
         if value is None:
             raise _not_a_number(file, text, start)
         values[row] = value

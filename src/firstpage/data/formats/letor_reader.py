@@ -18,7 +18,7 @@ from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, open_bytes
 from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.kernels.parsing import letor as kernel
-from firstpage.kernels.parsing.numbers import powers, spelled_number
+from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Ints, Progress
 
 CHUNK = 1 << 20
@@ -128,7 +128,7 @@ class LetorReader:
         self.taken = 0
         self.cell = np.zeros(1, np.uint64)
         self.state = np.zeros(kernel.STATE_SIZE, np.int64)
-        self.state[kernel.GREATEST], self.state[kernel.LEAST] = -1, 2**62
+        self.state[kernel.MAX_INDEX], self.state[kernel.MIN_INDEX] = -1, 2**62
         self.lines = 0
         self.unended = False  # no line feed at the end of the file
         self.line_sizes = _LineSizes()
@@ -194,7 +194,7 @@ class LetorReader:
         if code:
             self._fail(code, b.text, size)
         rows, values = int(state[kernel.ROWS]), int(state[kernel.VALUES])
-        self._finish_hard_numbers(b, int(state[kernel.HARDS]))
+        self._finish_hard_numbers(b, int(state[kernel.FALLBACKS]))
         self._check_labels(b, size, rows)
         self.labels.append(b.labels[:rows].copy())
         self._take_queries(b, int(state[kernel.QUERIES]))
@@ -209,7 +209,7 @@ class LetorReader:
         self.lines += int(state[kernel.LINES])
 
     def _take_features(self, b: _Buffers, size: int, rows: int, values: int) -> None:
-        least, greatest = int(self.state[kernel.LEAST]), int(self.state[kernel.GREATEST])
+        least, greatest = int(self.state[kernel.MIN_INDEX]), int(self.state[kernel.MAX_INDEX])
         if least < self.first:
             if self.zero_based is False:
                 self._raise_value(
@@ -261,7 +261,7 @@ class LetorReader:
     def _finish_hard_numbers(self, b: _Buffers, count: int) -> None:
         for which, start, end in b.hards[:count].reshape(-1, 3).tolist():
             word = bytes(b.text[start:end])
-            value = spelled_number(word)
+            value = fallback_number(word)
             if value is None:
                 before = bytes(b.text[:start])
                 line = self.lines + before.count(b"\n") + 1
@@ -333,7 +333,7 @@ class LetorReader:
         raise kind(f"{at(self.path, line, column)}: {says}")
 
     def _fail(self, code: int, text: Bytes, size: int) -> NoReturn:
-        pos, start = int(self.state[kernel.TROUBLE]), int(self.state[kernel.USED])
+        pos, start = int(self.state[kernel.ERROR_AT]), int(self.state[kernel.USED])
         line = self.lines + int(self.state[kernel.LINES]) + 1
         bare = bytes(text[start : min(start + 200, size)]).lstrip()
         if code in (kernel.BAD_LABEL, kernel.NO_QID) and bare.startswith(b"qid:"):

@@ -12,7 +12,7 @@ from firstpage.data.formats.tables import read_npz, read_table, write_npz, write
 from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of
 from firstpage.errors import DataError
-from firstpage.kernels.parsing.numbers import spelled_number
+from firstpage.kernels.parsing.numbers import fallback_number
 from firstpage.types import Progress
 
 FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz")
@@ -71,7 +71,7 @@ def _first_words(head: bytes) -> list[bytes]:
 
 
 def _is_number(word: bytes) -> bool:
-    return spelled_number(word) is not None
+    return fallback_number(word) is not None
 
 
 def read(

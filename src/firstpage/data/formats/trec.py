@@ -29,7 +29,7 @@ from firstpage.data.ids import Ids, encoded
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.kernels.parsing import trec as kernel
-from firstpage.kernels.parsing.numbers import powers, spelled_number
+from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Bytes, Floats, Ints
 
 Self = TypeVar("Self", bound="Column")
@@ -163,7 +163,7 @@ def uploaded_rows(
             raise _too_few(kind, at(name, number), len(words))
         if kind is Qrels and len(words) > len(kind.fields):
             raise _too_many(kind, at(name, number))
-        value = spelled_number(words[at_value])
+        value = fallback_number(words[at_value])
         if value is None or not math.isfinite(value):
             raise _no_number(kind, at(name, number), words[at_value])
         yield at(name, number), words[0].decode(), words[2].decode(), value
@@ -191,10 +191,10 @@ def _read(cls: type[Self], path: Path) -> Self:
     rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])
     if not rows:
         raise DataError(f"{path}: there is no {cls.what} in it.")
-    for row, start, end in hards[: state[kernel.HARDS]].reshape(-1, 3).tolist():
-        value = spelled_number(bytes(text[start:end]))
+    for row, start, end in hards[: state[kernel.FALLBACKS]].reshape(-1, 3).tolist():
+        value = fallback_number(bytes(text[start:end]))
         if value is None:
-            state[kernel.TROUBLE] = start
+            state[kernel.ERROR_AT] = start
             raise _error(cls, path, text, kernel.BAD_NUMBER, state)
         values[row] = value
     _check_finite(path, text, values[:rows], starts, cls.what)
@@ -257,7 +257,7 @@ def _check_finite(path: Path, text: Bytes, values: Floats, starts: Ints, what: s
 
 
 def _error(kind: type[Column], path: Path, text: Bytes, code: int, state: Ints) -> DataError:
-    pos = int(state[kernel.TROUBLE])
+    pos = int(state[kernel.ERROR_AT])
     before = bytes(text[:pos])
     line, column = before.count(b"\n") + 1, pos - (before.rfind(b"\n") + 1) + 1
     where = at(path, line, column)

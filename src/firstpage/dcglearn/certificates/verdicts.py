@@ -24,8 +24,7 @@ from firstpage.dcglearn.coherence import signs
 from firstpage.dcglearn.ranked import Ranked, Scale, wanted
 from firstpage.engine.threads import quiet_blas
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.measure import Convention
-from firstpage.measures.measure import convention as named_convention
+from firstpage.measures.measure import Convention, resolve_convention
 from firstpage.types import Floats, Progress
 
 PLACES = 200  # of NDCG, for which bounds are still quick
@@ -143,7 +142,7 @@ def verdicts(
     """
     asked = wanted(measure)
     _check(within, effort)
-    ranked = Ranked.of(systems, truth, named_convention(convention), qid, docid, asked.depth)
+    ranked = Ranked.of(systems, truth, resolve_convention(convention), qid, docid, asked.depth)
     scale = ranked.scale(asked)
     return verdicts_of(ranked, scale, baseline, vary, within, falling, effort)
 

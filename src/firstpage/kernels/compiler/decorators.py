@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from firstpage.kernels.compiler import object_cache
-from firstpage.kernels.compiler.functions import P, Part, Plain, R
+from firstpage.kernels.compiler.functions import NumbaFunction, P, R, Subroutine
 
-LIGHT = 60_000  # array elements that a kernel may go through before it is worth compiling
+MAX_INTERPRETED = 60_000  # array elements that a kernel may go through before it is worth compiling
 _lock = threading.RLock()
 
 
-class Kernel(Part[P, R]):
+class Kernel(Subroutine[P, R]):
     """A compiled function, one machine-code version per combination of argument types.
 
     `kernel.python(...)` runs the uncompiled original, for tests and for reading along.
@@ -37,7 +37,7 @@ class Kernel(Part[P, R]):
     def __init__(self, function: Callable[P, R], heavy: bool = False) -> None:
         super().__init__(function)
         self.heavy = heavy
-        self._versions: dict[tuple[str, ...], object_cache.Linked | Plain] = {}
+        self._versions: dict[tuple[str, ...], object_cache.LinkedFunction | NumbaFunction] = {}
         self._interpreted = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,16 +64,16 @@ class Kernel(Part[P, R]):
             run = self._versions.get(types) or self._link(types, self._stored(types))
         return run.bind(args)
 
-    def _stored(self, types: tuple[str, ...]) -> object_cache.Code | None:
+    def _stored(self, types: tuple[str, ...]) -> object_cache.ObjectCode | None:
         return object_cache.linking.attempt(lambda: object_cache.from_cache(self, types))
 
     def _link(
-        self, types: tuple[str, ...], code: object_cache.Code | None
-    ) -> object_cache.Linked | Plain:
+        self, types: tuple[str, ...], code: object_cache.ObjectCode | None
+    ) -> object_cache.LinkedFunction | NumbaFunction:
         run = object_cache.linking.attempt(
             lambda: object_cache.linked(code or object_cache.compiled(self, types), types)
         )
-        self._versions[types] = run or Plain(self, types)
+        self._versions[types] = run or NumbaFunction(self, types)
         return self._versions[types]
 
     def _is_light(self, args: tuple[Any, ...]) -> bool:
@@ -81,7 +81,7 @@ class Kernel(Part[P, R]):
         if self.heavy:
             return False
         self._interpreted += sum(a.size for a in args if isinstance(a, np.ndarray))
-        return self._interpreted <= LIGHT
+        return self._interpreted <= MAX_INTERPRETED
 
     def _interpret(self, args: tuple[Any, ...]) -> R:
         with np.errstate(all="ignore"):  # machine code does not warn either
@@ -93,14 +93,14 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     return Kernel(function)
 
 
-def heavy_kernel(function: Callable[P, R]) -> Kernel[P, R]:
+def compiled_kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """A kernel whose work its arrays do not show, such as resampling: never interpreted."""
     return Kernel(function, heavy=True)
 
 
-def part(function: Callable[P, R]) -> Part[P, R]:
+def subroutine(function: Callable[P, R]) -> Subroutine[P, R]:
     """Mark a function as callable from kernels."""
-    return Part(function)
+    return Subroutine(function)
 
 
 def vector_kernel(function: Callable[P, R]) -> Kernel[P, R]:

@@ -18,7 +18,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Part(Generic[P, R]):
+class Subroutine(Generic[P, R]):
     """A function that kernels may call.  From Python it runs as plain Python."""
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -31,7 +31,7 @@ class Part(Generic[P, R]):
         return self.python(*args, **kwargs)
 
 
-def fingerprint(kernel: Part[Any, Any], *also: object) -> str:
+def fingerprint(kernel: Subroutine[Any, Any], *also: object) -> str:
     """Return a digest of a kernel, of every part and constant that it uses, and of `also`."""
     digest = hashlib.sha256(repr(also).encode())
     for function in _reachable(kernel):
@@ -39,15 +39,15 @@ def fingerprint(kernel: Part[Any, Any], *also: object) -> str:
     return digest.hexdigest()[:24]
 
 
-def _reachable(start: Part[Any, Any]) -> list[Part[Any, Any]]:
+def _reachable(start: Subroutine[Any, Any]) -> list[Subroutine[Any, Any]]:
     """The kernel and every part that it calls, in a fixed order."""
-    reached: list[Part[Any, Any]] = []
+    reached: list[Subroutine[Any, Any]] = []
     open_ = [start]
     while open_:
         here = open_.pop()
         if here not in reached:
             reached.append(here)
-            open_ += [v for _, v in _globals_used(here.python) if isinstance(v, Part)]
+            open_ += [v for _, v in _globals_used(here.python) if isinstance(v, Subroutine)]
     return reached
 
 
@@ -67,11 +67,11 @@ def _content(function: Callable[..., Any]) -> Iterator[object]:
             yield name, repr(value)
 
 
-_jitted_parts: dict[tuple[Part[Any, Any], str], Any] = {}
+_jitted_parts: dict[tuple[Subroutine[Any, Any], str], Any] = {}
 
 
 def jitted(
-    function: Part[Any, Any], *, name: str | None = None, cache: bool = False, **options: Any
+    function: Subroutine[Any, Any], *, name: str | None = None, cache: bool = False, **options: Any
 ) -> Any:
     """Return the function for Numba, with every part that it names replaced by its compiled form.
 
@@ -82,7 +82,7 @@ def jitted(
 
     scope = dict(function.python.__globals__)
     for used, value in _globals_used(function.python):
-        if isinstance(value, Part):
+        if isinstance(value, Subroutine):
             key = (value, repr(options))
             if key not in _jitted_parts:
                 _jitted_parts[key] = jitted(value, **options)
@@ -95,10 +95,10 @@ def jitted(
 # --- plain Numba
 
 
-class Plain:
+class NumbaFunction:
     """A kernel as an ordinary Numba function, called with arrays and numbers of given types."""
 
-    def __init__(self, kernel: Part[Any, Any], types: tuple[str, ...]) -> None:
+    def __init__(self, kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> None:
         self._function = _cached(kernel)
         self._converters = [_converter(name) for name in types]
 
@@ -114,7 +114,7 @@ class Plain:
 
 
 @functools.cache
-def _cached(kernel: Part[Any, Any]) -> Any:
+def _cached(kernel: Subroutine[Any, Any]) -> Any:
     """The dispatcher of a kernel; a folder that cannot be written costs compiling anew."""
     options = {"error_model": "numpy", "nogil": True}
     # Numba's cache knows a function by its name and its own code alone, not by what it calls.

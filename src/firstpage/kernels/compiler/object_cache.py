@@ -25,7 +25,7 @@ import numpy as np
 from firstpage import kernels
 from firstpage.errors import FirstpageError, FirstpageWarning
 from firstpage.folders import cache_folder, replacing
-from firstpage.kernels.compiler.functions import Part, fingerprint, jitted
+from firstpage.kernels.compiler.functions import Subroutine, fingerprint, jitted
 from firstpage.types import Floats, Ints
 
 FORMAT = 2  # of the cached files; raise it when their meaning changes
@@ -120,7 +120,7 @@ def _signature(types: tuple[str, ...]) -> list[type]:
     return slots
 
 
-class Linked:
+class LinkedFunction:
     """Machine code at an address, called with arrays and numbers of the given types."""
 
     def __init__(self, address: int, types: tuple[str, ...], result: str) -> None:
@@ -164,28 +164,28 @@ class Linked:
 # --- linking: from the cache folder if it is there, else compiled now
 
 
-Code = tuple[dict[str, str], bytes]
+ObjectCode = tuple[dict[str, str], bytes]
 """Symbol and result type, and the machine code."""
 
 
-def linked(code: Code, types: tuple[str, ...]) -> Linked:
+def linked(code: ObjectCode, types: tuple[str, ...]) -> LinkedFunction:
     """Return machine code as something to call."""
     header, machine_code = code
-    return Linked(_engine().add(machine_code, header["symbol"]), types, header["result"])
+    return LinkedFunction(_engine().add(machine_code, header["symbol"]), types, header["result"])
 
 
-def file_of(kernel: Part[Any, Any], types: tuple[str, ...]) -> Path:
+def cache_file(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> Path:
     """Where the machine code is stored: named for all that it depends on."""
     name = f"{kernel.name}-{fingerprint(kernel, FORMAT, types, _tools())}.o"
     return cache_folder() / "kernels" / name
 
 
-def from_cache(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code | None:
+def from_cache(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode | None:
     """Return the stored machine code, if there is any."""
-    return load(file_of(kernel, types))
+    return load(cache_file(kernel, types))
 
 
-def compiled(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code:
+def compiled(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode:
     """Compile a kernel and store its machine code.
 
     The first compilation of a process is preceded by a self-check of the calling convention.
@@ -196,13 +196,13 @@ def compiled(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code:
     return _compiled(kernel, types)
 
 
-def _compiled(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code:
+def _compiled(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode:
     code = _compile(kernel, types)
-    _store(file_of(kernel, types), *code)
+    _store(cache_file(kernel, types), *code)
     return code
 
 
-def load(file: Path) -> Code | None:
+def load(file: Path) -> ObjectCode | None:
     """Header and machine code, or None where the file is absent, damaged or cut short."""
     try:
         head, _, code = file.read_bytes().partition(b"\n")
@@ -233,7 +233,7 @@ def _tools() -> tuple[str, ...]:
 # --- compiling
 
 
-def _compile(kernel: Part[Any, Any], types: tuple[str, ...]) -> Code:
+def _compile(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode:
     """Numba's optimized LLVM code for these types, turned into machine code."""
     import llvmlite.binding as llvm
 
@@ -305,7 +305,7 @@ def _self_check() -> None:
         (_set_first, ("int64:1", "int"), (np.zeros(2, np.int64), 7)),
     )
     for function, types, args in probes:
-        probe: Part[Any, Any] = Part(function)
+        probe: Subroutine[Any, Any] = Subroutine(function)
         code = from_cache(probe, types) or _compiled(probe, types)
         results = []
         for run in (linked(code, types), function):

@@ -9,7 +9,7 @@ levels are merged, O(n log levels).
 
 from __future__ import annotations
 
-from firstpage.kernels.compiler.decorators import part, vector_kernel
+from firstpage.kernels.compiler.decorators import subroutine, vector_kernel
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
@@ -17,7 +17,7 @@ ONE_BY_ONE, SWEPT, MERGED = 0, 1, 2
 MOVES = 6  # of a document on average, beyond which insertion gives up
 
 
-@part
+@subroutine
 def pair_row(
     z: Floats, below: Floats, slope: Floats, u: int, start: int, n: int, share: float
 ) -> float:
@@ -34,7 +34,7 @@ def pair_row(
     return share * value
 
 
-@part
+@subroutine
 def single_pairs(
     z: Floats, above: Floats, below: Floats, first: int, last: int, end: Ints, n: int,
     slope: Floats,
@@ -51,7 +51,7 @@ def single_pairs(
     return value
 
 
-@part
+@subroutine
 def merge_levels(
     z: Floats,
     above: Floats,
@@ -95,7 +95,7 @@ def merge_levels(
     return value
 
 
-@part
+@subroutine
 def mend_order(z: Floats, items: Ints, n: int) -> int:
     """Insertion sort of items[:n], nearly by falling z already; 0 if it takes too long."""
     left = MOVES * n
@@ -113,7 +113,7 @@ def mend_order(z: Floats, items: Ints, n: int) -> int:
     return 1
 
 
-@part
+@subroutine
 def in_order(
     z: Floats, above: Floats, below: Floats, level: Ints, items: Ints, n: int, rows: Floats,
     ranks: Ints,
@@ -125,7 +125,7 @@ def in_order(
         ranks[i] = level[at]
 
 
-@part
+@subroutine
 def swept_pairs(
     rows: Floats, ranks: Ints, levels: int, items: Ints, n: int, weight: Floats, slope: Floats
 ) -> float:
@@ -164,7 +164,7 @@ def swept_pairs(
     return value
 
 
-@part
+@subroutine
 def merged_pairs(
     z: Floats,
     above: Floats,
@@ -201,7 +201,7 @@ def merged_pairs(
 
 
 @vector_kernel
-def hinge_pairs(
+def pairwise_hinge(
     scores: Floats,
     order: Array,
     offsets: Ints,

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Array, Floats, Ints
 
 LOWEST = -np.inf
 
 
-@part
+@subroutine
 def level_sums(
     scores: Floats,
     order: Array,

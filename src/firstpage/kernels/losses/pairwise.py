@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part, vector_kernel
+from firstpage.kernels.compiler.decorators import kernel, subroutine, vector_kernel
 from firstpage.types import Array, Floats, Ints
 
 MOST = 700.0  # exp of more is infinite
 FAR = 600.0  # a spread of scores from which on sums are kept as logarithms
 
 
-@part
+@subroutine
 def near_products(
     order: Array,
     weight: Floats,
@@ -55,7 +55,7 @@ def near_products(
     return value
 
 
-@part
+@subroutine
 def far_products(
     order: Array,
     weight: Floats,
@@ -110,7 +110,7 @@ def far_products(
 
 
 @kernel
-def exponential_pairs(
+def pairwise_exponential(
     scores: Floats,
     order: Array,
     weight: Floats,
@@ -152,8 +152,8 @@ NEAR = 40.0  # a spread of scores for which 16 probabilities multiply without un
 RUN = 16
 
 
-@part
-def gather(
+@subroutine
+def gather_scores(
     scores: Floats,
     order: Array,
     weight: Floats,
@@ -180,7 +180,7 @@ def gather(
     return most - least
 
 
-@part
+@subroutine
 def near_pairs(
     z: Floats, e: Floats, slope: Floats, u: int, start: int, n: int, share: float
 ) -> float:
@@ -207,7 +207,7 @@ def near_pairs(
     return share * value
 
 
-@part
+@subroutine
 def far_pairs(
     z: Floats, below: Floats, slope: Floats, u: int, start: int, n: int, share: float
 ) -> float:
@@ -226,7 +226,7 @@ def far_pairs(
 
 
 @vector_kernel
-def logistic_pairs(
+def pairwise_logistic(
     scores: Floats,
     order: Array,
     weight: Floats,
@@ -248,7 +248,7 @@ def logistic_pairs(
     for q in range(offsets.size - 1):
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
-        spread = gather(scores, order, weight, lo, first, last, end, lower, z, below, slope)
+        spread = gather_scores(scores, order, weight, lo, first, last, end, lower, z, below, slope)
         near = even == 1 and spread < NEAR
         if near and last - first > 1:
             for i in range(n):
@@ -270,7 +270,7 @@ def logistic_pairs(
 
 
 @kernel
-def logistic_curvature(
+def pairwise_logistic_curvature(
     scores: Floats,
     order: Array,
     weight: Floats,
@@ -289,7 +289,7 @@ def logistic_curvature(
     for q in range(offsets.size - 1):
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
-        gather(scores, order, weight, lo, first, last, end, lower, z, below, curve)
+        gather_scores(scores, order, weight, lo, first, last, end, lower, z, below, curve)
         start = 0
         for level in range(first, last - 1):
             for u in range(start, end[level]):

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Array, Floats, Ints
 
 NEAR = 600.0  # a spread of scores whose exponentials are all normal numbers
 
 
 @kernel
-def reach_table(target: Floats, reach: Floats, entropy: Floats) -> None:
+def subset_probabilities(target: Floats, reach: Floats, entropy: Floats) -> None:
     """reach[S] for target scores; bit i of S is document i.  entropy[0]: of the distribution."""
     m = target.size
     full = (1 << m) - 1
@@ -45,7 +45,7 @@ def reach_table(target: Floats, reach: Floats, entropy: Floats) -> None:
         entropy[0] -= target[i]
 
 
-@part
+@subroutine
 def subset_logs(z: Floats, m: int, spread: float, logs: Floats) -> None:
     """logs[S] = log of the sum of exp(z) over the subset S; the greatest z is 0."""
     logs[0] = 0.0 if spread < NEAR else -np.inf
@@ -64,7 +64,7 @@ def subset_logs(z: Floats, m: int, spread: float, logs: Floats) -> None:
             logs[s] = np.log(logs[s])
 
 
-@part
+@subroutine
 def pick(scores: Floats, docs: Array, lo: int, first: int, m: int, z: Floats) -> float:
     """z = the documents' scores less the greatest; returns their spread."""
     top, least = -np.inf, np.inf

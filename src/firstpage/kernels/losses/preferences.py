@@ -8,7 +8,7 @@ z >= margins[kind].  What is missing is squared, times the pair's weight and `co
 
 from __future__ import annotations
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Array, Floats
 
 
@@ -23,7 +23,7 @@ def differences(left: Array, right: Array, table: Floats, levels: int, out: Floa
         out[i] = total
 
 
-@part
+@subroutine
 def side_of(z: float, kind: int, margins: Floats) -> int:
     """1 where a larger difference is wanted, -1 where a smaller one is (ties), 0 if all is well."""
     if kind > 0:
@@ -34,7 +34,7 @@ def side_of(z: float, kind: int, margins: Floats) -> int:
 
 
 @kernel
-def gaps(
+def residuals(
     z: Floats, kind: Array, weight: Floats, margins: Floats, costs: Floats, force: Floats,
     sums: Floats,
 ) -> None:  # fmt: skip
@@ -56,7 +56,7 @@ def gaps(
 
 
 @kernel
-def pull(left: Array, right: Array, force: Floats, levels: int, out: Floats) -> None:
+def vjp(left: Array, right: Array, force: Floats, levels: int, out: Floats) -> None:
     """Sum of the forces at each place and level: out = sum of force * (left - right)."""
     for at in range(out.size):
         out[at] = 0.0
@@ -68,7 +68,7 @@ def pull(left: Array, right: Array, force: Floats, levels: int, out: Floats) -> 
                 out[k * levels + right[i, k]] -= f
 
 
-@part
+@subroutine
 def add_square(
     left: Array, right: Array, i: int, levels: int, kind: int, weight: float, square: Array
 ) -> None:
@@ -87,7 +87,7 @@ def add_square(
 
 
 @kernel
-def regroup(
+def update_normal_equations(
     left: Array, right: Array, z: Floats, kind: Array, weight: Floats, margins: Floats,
     levels: int, state: Array, square: Floats, aims: Floats, changed: Array,
 ) -> None:  # fmt: skip
@@ -117,7 +117,7 @@ def regroup(
 
 
 @kernel
-def slope_along(
+def directional_derivatives(
     z: Floats, step: Floats, kind: Array, weight: Floats, margins: Floats, costs: Floats,
     at: Floats, sums: Floats,
 ) -> None:  # fmt: skip

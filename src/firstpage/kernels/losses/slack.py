@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import part
+from firstpage.kernels.compiler.decorators import subroutine
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Floats, Ints, Words
 
@@ -21,7 +21,7 @@ Room = tuple[Floats, Words, Ints, Words, Words, Ints, Floats]
 """(keys, the same as words, the ranking found, three for sorting, its Delta and score)"""
 
 
-@part
+@subroutine
 def cheapest_swap(
     key: Floats, b: Floats, a: Floats, items: Ints, n: int, depth: int
 ) -> tuple[int, int]:
@@ -55,7 +55,7 @@ def cheapest_swap(
     return first, second
 
 
-@part
+@subroutine
 def delta_of(query: Query, items: Ints) -> float:
     """1 less what the ranking collects."""
     _, b, a, n, depth = query
@@ -65,7 +65,7 @@ def delta_of(query: Query, items: Ints) -> float:
     return 1.0 - gain
 
 
-@part
+@subroutine
 def ranking_at(lam: float, query: Query, room: Room) -> int:
     """The ranking with a loss of greatest score + lam * Delta, into the room; 0: there is none.
 
@@ -101,7 +101,7 @@ ROUGH = 1e-2  # the tolerance that branch and bound begins with
 MAX_STEPS = 10_000  # of branch and bound for one list and one tolerance
 
 
-@part
+@subroutine
 def visit(lam: float, own: float, query: Query, room: Room, best: Floats, kept: Ints) -> int:
     """Look at the ranking that a weight finds, and keep it if its product is greater; 0: none.
 
@@ -126,19 +126,19 @@ def visit(lam: float, own: float, query: Query, room: Room, best: Floats, kept: 
     return 1
 
 
-@part
+@subroutine
 def tighten(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> None:
     """Visit the weight at which the bound is the best product, if that is a corner of the chain."""
     if best[0] > 0.0 and best[2] > best[0] * (1.0 + TIGHT):
         visit(best[0] / best[1] / best[1], own, query, room, best, kept)
 
 
-@part
+@subroutine
 def discount(a: Floats, rank: int, depth: int) -> float:
     return a[rank] if rank < depth else 0.0
 
 
-@part
+@subroutine
 def greatest_product(
     reach: float, lam: float, fixed: float, first: int, levels: int, gain: Floats, left: Ints,
     sums: Floats,
@@ -159,7 +159,7 @@ def greatest_product(
     return f * (reach - lam * f)
 
 
-@part
+@subroutine
 def close_gap(
     own: float, query: Query, room: Room, best: Floats, kept: Ints, at: Floats, tree: Ints
 ) -> None:
@@ -173,7 +173,7 @@ def close_gap(
         tol *= 0.1
 
 
-@part
+@subroutine
 def branch_and_bound(
     tol: float, own: float, query: Query, room: Room, best: Floats, kept: Ints, at: Floats,
     tree: Ints,
@@ -261,7 +261,7 @@ def branch_and_bound(
     return 1
 
 
-@part
+@subroutine
 def widest(z: Floats, b: Floats, n: int) -> float:
     """A weight from which on gains alone decide."""
     low, high, gap = z[0], z[0], np.inf
@@ -276,7 +276,7 @@ def widest(z: Floats, b: Floats, n: int) -> float:
     return 1.0 + 2.0 * (high - low) / gap
 
 
-@part
+@subroutine
 def by_chords(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> int:
     """The best product over the rankings that some weight finds; 0: none has one above 0.
 
@@ -308,7 +308,7 @@ def by_chords(own: float, query: Query, room: Room, best: Floats, kept: Ints) ->
     return 1
 
 
-@part
+@subroutine
 def variational(
     log_lam: float, xi: float, own: float, query: Query, room: Room, best: Floats, kept: Ints
 ) -> float:
@@ -318,7 +318,7 @@ def variational(
     return found[1] + lam * found[0] - 2.0 * np.sqrt(xi * lam)
 
 
-@part
+@subroutine
 def by_golden_section(own: float, query: Query, room: Room, best: Floats, kept: Ints) -> int:
     """The same by the paper's search, for the weight at which F is least.
 

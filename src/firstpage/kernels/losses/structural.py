@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.kernels.losses.slack import by_chords, by_golden_section, close_gap, ranking_at
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
@@ -17,7 +17,7 @@ from firstpage.types import Array, Floats, Ints, Words
 # places are monotone, and halving finds all of them in O((R + N) log N).
 
 
-@part
+@subroutine
 def step_gain(
     j: int, i: int, R: int, N: int, harmonic: Floats, tail: Floats, score: float
 ) -> float:
@@ -31,7 +31,7 @@ def step_gain(
     return (mine - without) / R - 2.0 * moved / (R * N)
 
 
-@part
+@subroutine
 def best_places(
     R: int, N: int, harmonic: Floats, tail: Floats, others: Floats, stack: Ints, place: Ints
 ) -> None:
@@ -58,7 +58,7 @@ def best_places(
             depth += 1
 
 
-@part
+@subroutine
 def average_precision_cut(
     z: Floats,
     items: Ints,
@@ -166,7 +166,7 @@ def average_precision_hinge(
 MARGIN, CHORDS, GOLDEN_SECTION = 0, 1, 2
 
 
-@part
+@subroutine
 def read_query(
     scores: Floats, lo: int, rows: Array, gains: Floats, own: Floats, z: Floats, b: Floats
 ) -> float:
@@ -187,7 +187,7 @@ def read_query(
     return total if most > 0.0 else np.nan
 
 
-@part
+@subroutine
 def write_slope(
     scale: float, a: Floats, rows: Array, own: Floats, kept: Ints, lo: int, grad: Floats
 ) -> None:
@@ -265,7 +265,7 @@ def structural_hinge(
 
 
 @kernel
-def resort(
+def best_reference(
     scores: Floats,
     docs: Array,
     starts: Ints,

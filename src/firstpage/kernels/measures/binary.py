@@ -5,11 +5,11 @@ Arguments as in `gain`: ranked labels, tie blocks, offsets.  Ties are exact expe
 
 from __future__ import annotations
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Floats, Ints
 
 
-@part
+@subroutine
 def relevant_in(labels: Floats, lo: int, hi: int, level: float) -> int:
     count = 0
     for i in range(lo, hi):

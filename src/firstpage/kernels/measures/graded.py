@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part, vector_kernel
+from firstpage.kernels.compiler.decorators import kernel, subroutine, vector_kernel
 from firstpage.types import Floats, Ints
 
 EXPONENTIAL, LINEAR, TABLE = 0, 1, 2  # kinds of gain
 
 
-@part
+@subroutine
 def gain_of(label: float, kind: int, top: float, table: Floats) -> float:
     """Gain of a label; no gain for zero, negative and unjudged ones.
 
@@ -74,7 +74,7 @@ def gains(
             out[i] = gain_of(labels[i], kind, top[q], table)
 
 
-@part
+@subroutine
 def keep_best(
     scores: Floats, gains: Floats, lo: int, hi: int, best: Floats, held: Floats
 ) -> tuple[int, float]:
@@ -103,7 +103,7 @@ def keep_best(
     return size, other
 
 
-@part
+@subroutine
 def mean_of_tie(scores: Floats, gains: Floats, lo: int, hi: int, score: float) -> float:
     """The mean gain of all documents of this score; there is at least one."""
     total, count = 0.0, 0
@@ -115,7 +115,7 @@ def mean_of_tie(scores: Floats, gains: Floats, lo: int, hi: int, score: float) -
 
 
 @vector_kernel
-def top_sums(
+def top_dcg(
     scores: Floats,
     gains: Floats,
     offsets: Ints,
@@ -183,8 +183,8 @@ def mean_ndcg(
         out[q] = total / (hi - lo) if hi > lo else 0.0
 
 
-@part
-def stop(label: float, top: float) -> float:
+@subroutine
+def stop_probability(label: float, top: float) -> float:
     """Probability that the reader is satisfied: (2^label - 1) / 2^top."""
     return np.exp2(label - top) - np.exp2(-top) if label > 0.0 else 0.0
 
@@ -214,7 +214,7 @@ def err(
         while i < end and reach > 0.0:
             size = block[i]
             if size == 1:
-                here = stop(labels[i], top[q])
+                here = stop_probability(labels[i], top[q])
                 total += reach * here / (i - lo + 1)
                 reach *= 1.0 - here
             else:
@@ -223,7 +223,7 @@ def err(
                     skipped[t] = 0.0
                 skipped[0] = 1.0
                 for taken in range(1, size + 1):
-                    a = 1.0 - stop(labels[i + taken - 1], top[q])
+                    a = 1.0 - stop_probability(labels[i + taken - 1], top[q])
                     for t in range(min(taken, deep), 0, -1):
                         share = t / taken  # of the t-subsets that hold the new document
                         skipped[t] = (1.0 - share) * skipped[t] + share * a * skipped[t - 1]
@@ -235,7 +235,7 @@ def err(
 
 
 @kernel
-def rank_biased(
+def rank_biased_precision(
     labels: Floats, block: Ints, offsets: Ints, level: float, p: float, cutoff: int, out: Floats
 ) -> None:
     """Rank-biased precision: (1-p) * sum of p^(place-1) over relevant documents."""
@@ -257,8 +257,8 @@ def rank_biased(
         out[q] = total
 
 
-@part
-def column_of(label: float, grades: Floats) -> int:
+@subroutine
+def grade_index(label: float, grades: Floats) -> int:
     """The number of a grade; 0 also for labels below all and unjudged ones, -1 for no grade."""
     at = 0
     for g in range(1, grades.size):
@@ -277,7 +277,7 @@ def count_grades(labels: Floats, offsets: Ints, grades: Floats, counts: Ints) ->
         for g in range(grades.size):
             counts[q, g] = 0
         for i in range(offsets[q], offsets[q + 1]):
-            at = column_of(labels[i], grades)
+            at = grade_index(labels[i], grades)
             if at >= 0:
                 counts[q, at] += 1
             elif bad < 0:
@@ -286,7 +286,7 @@ def count_grades(labels: Floats, offsets: Ints, grades: Floats, counts: Ints) ->
 
 
 @kernel
-def weighed(
+def table_dcg(
     labels: Floats,
     block: Ints,
     offsets: Ints,
@@ -310,12 +310,12 @@ def weighed(
         while i < end:
             size = block[i]
             if size == 1:
-                total += table[i - lo, max(column_of(labels[i], grades), 0)]
+                total += table[i - lo, max(grade_index(labels[i], grades), 0)]
             else:
                 for g in range(grades.size):
                     counts[g] = 0.0
                 for j in range(i, i + size):
-                    counts[max(column_of(labels[j], grades), 0)] += 1.0
+                    counts[max(grade_index(labels[j], grades), 0)] += 1.0
                 for p in range(i - lo, min(i + size, end) - lo):
                     for g in range(grades.size):
                         total += counts[g] / size * table[p, g]

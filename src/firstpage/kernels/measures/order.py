@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Floats, Ints
 
 
-@part
+@subroutine
 def count_inversions(labels: Floats, lo: int, hi: int, spare: Floats) -> float:
     """Pairs i < j with labels[i] < labels[j]; sorts labels[lo:hi] downward (merge sort)."""
     total = 0.0
@@ -37,7 +37,7 @@ def count_inversions(labels: Floats, lo: int, hi: int, spare: Floats) -> float:
     return total
 
 
-@part
+@subroutine
 def tied_pairs(sorted_labels: Floats, lo: int, hi: int) -> float:
     total = 0.0
     i = lo
@@ -77,7 +77,7 @@ def concordance(labels: Floats, block: Ints, offsets: Ints, spare: Floats, out: 
         out[4 * q + 3] = tied_labels
 
 
-@part
+@subroutine
 def first_not_above(ideal: Floats, lo: int, hi: int, label: float) -> int:
     """First place in a downward list whose label is not greater than `label`."""
     while lo < hi:
@@ -139,7 +139,7 @@ def weighted_kendall(
 
 
 @kernel
-def exact_places(
+def exact_match_probability(
     labels: Floats, block: Ints, offsets: Ints, ideal: Floats, cutoff: int, out: Floats
 ) -> None:
     """Chance that the first `cutoff` places carry exactly the labels of the ideal order."""
@@ -210,13 +210,13 @@ def preferences(
         all_[q] = both
 
 
-@part
+@subroutine
 def log_choose(n: int, k: int, logs: Floats) -> float:
     """log of n over k from a table of log-factorials."""
     return logs[n] - logs[k] - logs[n - k]
 
 
-@part
+@subroutine
 def expected_min(size: int, marked: int, drawn: int, room: int, logs: Floats) -> float:
     """E[min(X, room)], X the marked ones among `drawn` of `size` taken without replacement."""
     least, most = max(0, drawn + marked - size), min(marked, drawn)
@@ -233,7 +233,7 @@ def expected_min(size: int, marked: int, drawn: int, room: int, logs: Floats) ->
 
 
 @kernel
-def overlap(
+def rank_biased_overlap(
     labels: Floats,
     block: Ints,
     offsets: Ints,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import heavy_kernel
-from firstpage.kernels.hashing import STEP, below, mixed
+from firstpage.kernels.compiler.decorators import compiled_kernel
+from firstpage.kernels.hashing import STEP, bounded, mix
 from firstpage.types import Floats, Ints
 
 ONE = np.uint64(1)
 
 
-@heavy_kernel
+@compiled_kernel
 def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int:
     """How often |sum of randomly signed differences| reaches `limit`, in `rounds` tries.
 
@@ -25,7 +25,7 @@ def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int
         i = 0
         while i < n:
             state = state + STEP
-            bits = mixed(state)
+            bits = mix(state)
             for j in range(i, min(i + 64, n)):
                 if bits & ONE:
                     total += differences[j]
@@ -38,7 +38,7 @@ def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int
     return reached
 
 
-@heavy_kernel
+@compiled_kernel
 def flip_all_signs(differences: Floats, limit: float) -> int:
     """The same over all 2^(n-1) sign patterns up to a common sign (n <= 24), in Gray order.
 
@@ -67,7 +67,7 @@ def flip_all_signs(differences: Floats, limit: float) -> int:
     return reached
 
 
-@heavy_kernel
+@compiled_kernel
 def tukey_ranges(values: Floats, systems: int, rounds: int, seed: int, out: Floats) -> None:
     """Largest difference of system sums when each query's values are permuted among systems.
 
@@ -79,7 +79,7 @@ def tukey_ranges(values: Floats, systems: int, rounds: int, seed: int, out: Floa
         for q in range(queries):
             for s in range(systems - 1, 0, -1):
                 state = state + STEP
-                other = below(mixed(state), s + 1)
+                other = bounded(mix(state), s + 1)
                 a, b = q * systems + s, q * systems + other
                 values[a], values[b] = values[b], values[a]
         low, high = np.inf, -np.inf
@@ -91,7 +91,7 @@ def tukey_ranges(values: Floats, systems: int, rounds: int, seed: int, out: Floa
         out[r] = high - low
 
 
-@heavy_kernel
+@compiled_kernel
 def bootstrap_means(values: Floats, seed: int, picks: Ints, out: Floats) -> None:
     """Means of samples of the queries drawn with replacement: rows of `out`, one a round.
 
@@ -102,7 +102,7 @@ def bootstrap_means(values: Floats, seed: int, picks: Ints, out: Floats) -> None
     for r in range(out.shape[0]):
         for i in range(n):
             state = state + STEP
-            picks[i] = below(mixed(state), n)
+            picks[i] = bounded(mix(state), n)
         for m in range(measures):
             total = 0.0
             for i in range(n):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.kernels.hashing import equal_ranges
 from firstpage.kernels.parsing.numbers import parse_number
 from firstpage.types import Array, Bytes, Floats, Ints, Words
@@ -12,32 +12,32 @@ from firstpage.types import Array, Bytes, Floats, Ints, Words
 # What can be wrong with a line; `data.formats.letor_reader` says it in words.
 BAD_LABEL, NO_QID, EMPTY_QID, BAD_INDEX, BAD_VALUE, HUGE_INDEX = range(1, 7)
 # Slots of `state`: in and out.
-USED, LINES, ROWS, VALUES, QUERIES, HARDS, ID_BYTES, QID_BYTES, TROUBLE = range(9)
-GREATEST, LEAST, UNSORTED, STATE_SIZE = range(9, 13)
+USED, LINES, ROWS, VALUES, QUERIES, FALLBACKS, ID_BYTES, QID_BYTES, ERROR_AT = range(9)
+MAX_INDEX, MIN_INDEX, UNSORTED, STATE_SIZE = range(9, 13)
 INDEX_LIMIT = 2**31 - 1
 
 
-@part
+@subroutine
 def is_space(c: int) -> bool:
     """Blank inside a line: space, tab, vertical tab, form feed, carriage return."""
     return c == 32 or c == 9 or c == 13 or c == 11 or c == 12
 
 
-@part
+@subroutine
 def skip_space(buf: Bytes, pos: int) -> int:
     while is_space(buf[pos]):
         pos += 1
     return pos
 
 
-@part
+@subroutine
 def token_end(buf: Bytes, pos: int) -> int:
     while not ends_token(buf[pos]):
         pos += 1
     return pos
 
 
-@part
+@subroutine
 def word_end(buf: Bytes, pos: int) -> int:
     """As `token_end`, inside a comment: a further # belongs to the word."""
     while not is_space(buf[pos]) and buf[pos] != 10:
@@ -45,17 +45,17 @@ def word_end(buf: Bytes, pos: int) -> int:
     return pos
 
 
-@part
+@subroutine
 def ends_token(c: int) -> bool:
     return c == 10 or c == 35 or is_space(c)
 
 
-@part
+@subroutine
 def is_docid(buf: Bytes, at: int) -> bool:
     return buf[at + 1] == 111 and buf[at + 2] == 99 and buf[at + 3] == 105 and buf[at + 4] == 100
 
 
-@part
+@subroutine
 def find_docid(buf: Bytes, pos: int) -> tuple[int, int]:
     """Where the document's name stands in a comment: after `docid =`, else its first word."""
     at = pos
@@ -70,7 +70,7 @@ def find_docid(buf: Bytes, pos: int) -> tuple[int, int]:
     return start, word_end(buf, start)
 
 
-@part
+@subroutine
 def copy_bytes(buf: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
     """Append a range to `out`; returns where the next one goes."""
     for i in range(start, end):
@@ -79,7 +79,7 @@ def copy_bytes(buf: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
     return at
 
 
-@part
+@subroutine
 def is_qid(buf: Bytes, pos: int) -> bool:
     return buf[pos] == 113 and buf[pos + 1] == 105 and buf[pos + 2] == 100 and buf[pos + 3] == 58
 
@@ -113,7 +113,7 @@ def parse_letor(
     """
     zero = np.int64(0)  # a bare 0 would have every part compiled once more, for constants
     pos = rows = count = queries = hard = id_at = name_at = name_from = zero
-    greatest, least = state[GREATEST], state[LEAST]
+    greatest, least = state[MAX_INDEX], state[MIN_INDEX]
     state[UNSORTED] = 0
     while pos < size:
         state[USED] = pos
@@ -123,7 +123,7 @@ def parse_letor(
             while True:
                 done, after, value = parse_number(buf, pos, tens, fives, bits, real)
                 if after == pos or not ends_token(buf[after]):
-                    state[TROUBLE] = pos
+                    state[ERROR_AT] = pos
                     return BAD_LABEL if index < 0 else BAD_VALUE
                 if not done:
                     hards[hard] = count if index >= 0 else -1 - rows
@@ -139,11 +139,11 @@ def parse_letor(
                     pos = skip_space(buf, after)
                     after = token_end(buf, pos)
                     if not is_qid(buf, pos):
-                        state[TROUBLE] = pos
+                        state[ERROR_AT] = pos
                         return NO_QID
                     pos += 4
                     if after == pos:
-                        state[TROUBLE] = pos
+                        state[ERROR_AT] = pos
                         return EMPTY_QID
                     if rows == 0 or not equal_ranges(
                         buf, pos, after, query_names, name_from, name_at
@@ -166,10 +166,10 @@ def parse_letor(
                     index = min(index * 10 + digit, INDEX_LIMIT + 1)
                     after += 1
                 if after == pos or buf[after] != 58:
-                    state[TROUBLE] = pos
+                    state[ERROR_AT] = pos
                     return BAD_INDEX
                 if index > INDEX_LIMIT:
-                    state[TROUBLE] = pos
+                    state[ERROR_AT] = pos
                     return HUGE_INDEX
                 if index <= last:
                     state[UNSORTED] = 1
@@ -191,11 +191,11 @@ def parse_letor(
     state[ROWS] = rows
     state[VALUES] = count
     state[QUERIES] = queries
-    state[HARDS] = hard
+    state[FALLBACKS] = hard
     state[ID_BYTES] = id_at
     state[QID_BYTES] = name_at
-    state[GREATEST] = greatest
-    state[LEAST] = least
+    state[MAX_INDEX] = greatest
+    state[MIN_INDEX] = least
     return 0
 
 

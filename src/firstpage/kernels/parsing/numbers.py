@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import part
+from firstpage.kernels.compiler.decorators import subroutine
 from firstpage.types import Bytes, Floats, Words
 
 LEAST, MOST = -342, 308  # decimal exponents outside give 0 or infinity
@@ -47,7 +47,7 @@ def powers() -> tuple[Floats, Words]:
     return tens, np.array(words, np.uint64)
 
 
-@part
+@subroutine
 def product_high(a: np.uint64, b: np.uint64) -> np.uint64:
     """The upper 64 bits of a * b; the lower ones are a * b itself, which wraps."""
     a0, a1, b0, b1 = a & LOW, a >> HALF, b & LOW, b >> HALF
@@ -57,7 +57,7 @@ def product_high(a: np.uint64, b: np.uint64) -> np.uint64:
     return a1 * b1 + (mid >> HALF) + (mid2 >> HALF)
 
 
-@part
+@subroutine
 def scaled(mantissa: int, exponent: int, fives: Words, bits: Words) -> bool:
     """mantissa * 10^exponent (mantissa > 0) as the bits of a float64 in bits[0], if decided."""
     if exponent < LEAST:
@@ -103,7 +103,7 @@ def scaled(mantissa: int, exponent: int, fives: Words, bits: Words) -> bool:
     return True
 
 
-@part
+@subroutine
 def significant(buf: Bytes, pos: int) -> tuple[int, int, bool]:
     """(mantissa, decimal exponent, exact) of a number with many digits."""
     mantissa, digits, exponent = 0, 0, 0
@@ -129,7 +129,7 @@ def significant(buf: Bytes, pos: int) -> tuple[int, int, bool]:
         pos += 1
 
 
-@part
+@subroutine
 def parse_number(
     buf: Bytes, start: int, tens: Floats, fives: Words, bits: Words, real: Floats
 ) -> tuple[bool, int, float]:
@@ -195,7 +195,7 @@ def parse_number(
     return exact, pos, -value if negative else value
 
 
-def spelled_number(word: bytes) -> float | None:
+def fallback_number(word: bytes) -> float | None:
     """What the kernel leaves: very long numbers, `nan`, `inf`, LETOR's `NULL`; None: no number."""
     if word.lower() == b"null":
         return math.nan

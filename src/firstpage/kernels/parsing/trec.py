@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel, part
-from firstpage.kernels.hashing import BASIS, PRIME, equal_ranges, hash_bytes, mixed
+from firstpage.kernels.compiler.decorators import kernel, subroutine
+from firstpage.kernels.hashing import BASIS, PRIME, equal_ranges, hash_bytes, mix
 from firstpage.kernels.parsing.letor import is_space
 from firstpage.kernels.parsing.numbers import parse_number
 from firstpage.types import Bytes, Floats, Ints, Words
 
 TOO_FEW, BAD_NUMBER, TOO_MANY = 1, 2, 3
 # Slots of `state`.
-ROWS, QUERIES, HARDS, TROUBLE, FIELD = range(5)
+ROWS, QUERIES, FALLBACKS, ERROR_AT, FIELD = range(5)
 
 
-@part
+@subroutine
 def find_query(
     buf: Bytes, start: int, end: int, table: Ints, starts: Ints, ends: Ints
 ) -> tuple[int, int]:
@@ -30,7 +30,7 @@ def find_query(
     return slot, -1
 
 
-@part
+@subroutine
 def whole_number(buf: Bytes, start: int, end: int) -> int:
     """The number that these digits write; -1: they write none."""
     if end - start > 18:
@@ -84,7 +84,7 @@ def parse_trec(
                 if field == value_field:
                     done, pos, value = parse_number(buf, pos, tens, fives, bits, real)
                     if pos == start or not (is_space(buf[pos]) or buf[pos] == 10):
-                        state[TROUBLE] = start
+                        state[ERROR_AT] = start
                         return BAD_NUMBER
                     if not done:
                         hards[hard] = rows
@@ -100,7 +100,7 @@ def parse_trec(
                         pos += 1
                     doc_starts[rows] = start
                     doc_ends[rows] = pos
-                    doc_hashes[rows] = mixed(h)
+                    doc_hashes[rows] = mix(h)
                 else:
                     while not is_space(buf[pos]) and buf[pos] != 10:
                         pos += 1
@@ -121,7 +121,7 @@ def parse_trec(
                 while is_space(buf[pos]):
                     pos += 1
                 if buf[pos] == 10:
-                    state[TROUBLE] = pos
+                    state[ERROR_AT] = pos
                     state[FIELD] = field
                     return TOO_FEW
             query[rows] = last
@@ -129,12 +129,12 @@ def parse_trec(
             while is_space(buf[pos]):
                 pos += 1
             if closed and buf[pos] != 10:
-                state[TROUBLE] = pos
+                state[ERROR_AT] = pos
                 return TOO_MANY
             while buf[pos] != 10:
                 pos += 1
         pos += 1
     state[ROWS] = rows
     state[QUERIES] = queries
-    state[HARDS] = hard
+    state[FALLBACKS] = hard
     return 0

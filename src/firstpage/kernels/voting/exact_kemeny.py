@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import heavy_kernel, kernel, part
+from firstpage.kernels.compiler.decorators import compiled_kernel, kernel, subroutine
 from firstpage.kernels.voting.kemeny import GAIN, ONE, ZERO, fill_extra, improve, mark_leads
 from firstpage.types import Floats, Ints, Words
 
 
-@part
+@subroutine
 def close_over(beats: Words, n: int, words: int) -> None:
     """From "leads" to "leads over others": transitive closure, in place."""
     for via in range(n):
@@ -58,7 +58,7 @@ def components(
                     above[lo + x] += 1
 
 
-@part
+@subroutine
 def half_sums(extra: Floats, m: int, shift: int, count: int, sums: Floats) -> None:
     """sums[x << 11 | S]: the extra cost of x before the subset S of items shift, shift + 1, .."""
     for x in range(m):
@@ -71,13 +71,13 @@ def half_sums(extra: Floats, m: int, shift: int, count: int, sums: Floats) -> No
                 sums[base + half + s] = sums[base + s] + value
 
 
-@part
+@subroutine
 def first_cost(low: Floats, high: Floats, cut: int, x: int, rest: int) -> float:
     """The extra cost of x before all of the subset `rest`."""
     return low[x << 11 | (rest & ((1 << cut) - 1))] + high[x << 11 | rest >> cut]
 
 
-@part
+@subroutine
 def subset_order(
     extra: Floats, m: int, low: Floats, high: Floats, best: Floats, order: Ints
 ) -> None:
@@ -107,7 +107,7 @@ def subset_order(
                     break
 
 
-@part
+@subroutine
 def order_members(
     extra: Floats,
     n: int,
@@ -137,7 +137,7 @@ def order_members(
         members[i] = place[i]
 
 
-@heavy_kernel
+@compiled_kernel
 def order_components(
     places: Ints,
     weights: Floats,

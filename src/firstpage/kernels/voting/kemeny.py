@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import heavy_kernel, kernel, part
-from firstpage.kernels.hashing import STEP, below, mixed
+from firstpage.kernels.compiler.decorators import compiled_kernel, kernel, subroutine
+from firstpage.kernels.hashing import STEP, bounded, mix
 from firstpage.kernels.voting.votes import ABSENT, CLOSE, close_list
 from firstpage.types import Floats, Ints, Words
 
@@ -18,7 +18,7 @@ GAIN = 1e-9  # a move must be worth more than rounding
 ONE, ZERO = np.uint64(1), np.uint64(0)
 
 
-@part
+@subroutine
 def fill_extra(places: Ints, weights: Floats, lo: int, n: int, reach: int, extra: Floats) -> float:
     """Fill the table of one query, all votes counted; returns their weight."""
     for i in range(n * n):
@@ -46,7 +46,7 @@ def fill_extra(places: Ints, weights: Floats, lo: int, n: int, reach: int, extra
     return total
 
 
-@part
+@subroutine
 def order_extra(extra: Floats, n: int, order: Ints, lo: int) -> float:
     """The sum of `extra` over the pairs of an order."""
     total = 0.0
@@ -74,7 +74,7 @@ def order_costs(
         costs[q] = 0.5 * (total + order_extra(extra, n, order, lo))
 
 
-@part
+@subroutine
 def mark_leads(extra: Floats, n: int, words: int, beats: Words, beaten: Words) -> None:
     """Bits of those whom each document leads, and of those who lead it."""
     for i in range(n * words):
@@ -87,7 +87,7 @@ def mark_leads(extra: Floats, n: int, words: int, beats: Words, beaten: Words) -
                 beaten[y * words + x // 64] |= ONE << np.uint64(x % 64)
 
 
-@part
+@subroutine
 def pay(
     extra: Floats, n: int, words: int, beats: Words, beaten: Words, x: int, y: int, price: float
 ) -> None:
@@ -99,7 +99,7 @@ def pay(
         beaten[y * words + x // 64] &= ~(ONE << np.uint64(x % 64))
 
 
-@part
+@subroutine
 def pack_cycles(extra: Floats, n: int, words: int, beats: Words, beaten: Words) -> float:
     """What circles of three must cost beyond the lesser sides; uses the table up.
 
@@ -154,7 +154,7 @@ def cost_bounds(
 # --- searching
 
 
-@part
+@subroutine
 def best_place(extra: Floats, n: int, order: Ints, at: int) -> int:
     """The place to which moving the document at `at` saves most; `at` if nothing is saved."""
     row = order[at] * n
@@ -172,7 +172,7 @@ def best_place(extra: Floats, n: int, order: Ints, at: int) -> int:
     return where
 
 
-@part
+@subroutine
 def improve(extra: Floats, n: int, order: Ints, place: Ints) -> None:
     """Move documents to their best places, one after the other, until no move saves anything."""
     for i in range(n):
@@ -192,7 +192,7 @@ def improve(extra: Floats, n: int, order: Ints, place: Ints) -> None:
         x = x + 1 if x + 1 < n else 0
 
 
-@heavy_kernel
+@compiled_kernel
 def best_insertion(
     places: Ints,
     weights: Floats,
@@ -220,7 +220,7 @@ def best_insertion(
                     order[lo + i] = trial[i]
 
 
-@part
+@subroutine
 def random_sort(
     extra: Floats, n: int, order: Ints, spare: Ints, stack: Ints, state: np.uint64
 ) -> np.uint64:
@@ -233,7 +233,7 @@ def random_sort(
         open_ -= 1
         start, end = stack[2 * open_], stack[2 * open_ + 1]
         state = state + STEP
-        pivot = order[start + below(mixed(state), end - start)]
+        pivot = order[start + bounded(mix(state), end - start)]
         before, after = 0, 0
         for i in range(start, end):
             x = order[i]
@@ -248,7 +248,7 @@ def random_sort(
     return state
 
 
-@heavy_kernel
+@compiled_kernel
 def kwik_sort(
     places: Ints,
     weights: Floats,

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import heavy_kernel, kernel, part
+from firstpage.kernels.compiler.decorators import compiled_kernel, kernel, subroutine
 from firstpage.types import Floats, Ints
 
 ABSENT = 1 << 30  # the place of a document that a ranker does not list
 CLOSE = 1e-12  # votes that differ by less are equal
 
 
-@part
+@subroutine
 def lead(places: Ints, weights: Floats, lo: int, x: int, y: int, top: int, reach: int) -> float:
     """The weight of the votes for x over y, less that of those for y over x."""
     above, below = 0.0, 0.0
@@ -29,7 +29,7 @@ def lead(places: Ints, weights: Floats, lo: int, x: int, y: int, top: int, reach
     return above - below
 
 
-@part
+@subroutine
 def close_list(
     order: Ints,
     lo: int,
@@ -59,7 +59,7 @@ def close_list(
 
 
 @kernel
-def quick_sort(
+def majority_quick_sort(
     places: Ints,
     weights: Floats,
     offsets: Ints,
@@ -97,7 +97,7 @@ def quick_sort(
 
 
 @kernel
-def swap_neighbors(
+def local_kemenization(
     places: Ints, weights: Floats, offsets: Ints, top: Ints, reach: Ints, order: Ints
 ) -> None:
     """Carry every document up past neighbors that it leads: local Kemenization, in place."""
@@ -112,8 +112,8 @@ def swap_neighbors(
             order[j] = x
 
 
-@heavy_kernel
-def count_duels(
+@compiled_kernel
+def copeland_scores(
     places: Ints, weights: Floats, offsets: Ints, top: Ints, reach: Ints, won: Floats
 ) -> None:
     """Duels won less duels lost, by majority, a candidate: Copeland's score."""

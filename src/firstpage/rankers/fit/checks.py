@@ -14,7 +14,7 @@ from firstpage.data.ids import Ids
 from firstpage.data.joins import partners
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.kernels.scoring import zero_sum
+from firstpage.kernels.scoring import zero_if_finite
 from firstpage.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def check_has_features(data: Dataset | Shards) -> None:
 def check_finite(data: Dataset) -> None:
     """Refuse missing and infinite features, and say where they are."""
     if isinstance(data.X, np.ndarray):
-        if not data.X.size or zero_sum(data.X.reshape(-1)) == 0.0:
+        if not data.X.size or zero_if_finite(data.X.reshape(-1)) == 0.0:
             return
         row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(data.X)))
         value = data.X[row, column]

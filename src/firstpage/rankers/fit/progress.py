@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.measures.measure import Measure, convention, rank_lists
+from firstpage.measures.measure import Measure, rank_lists, resolve_convention
 from firstpage.types import Floats
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Watcher:
         """The mean of the measure on the validation data; None without, or if scores overflow."""
         if self.valid is None:
             return None
-        how = convention("default")
+        how = resolve_convention("default")
         data = self.valid
         scores = self.score(params, data.X)
         if scores is None or not np.isfinite(scores).all():

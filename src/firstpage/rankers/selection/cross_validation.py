@@ -13,8 +13,8 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
-from firstpage.measures.registry import Named, by_text
-from firstpage.measures.significance import corrected, randomization
+from firstpage.measures.registry import MeasureLike, measures_by_text
+from firstpage.measures.significance import adjust_p_values, randomization
 from firstpage.rankers.fit.record import Record
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.selection.tuning import tune
@@ -72,7 +72,7 @@ class CrossValidation:
         others = [name for name in self.values if name != baseline]
         weights = self._fold_weights()
         apart = [(self.values[name][measure].mean(axis=0) - own) * weights for name in others]
-        chances = corrected(np.array([randomization(each) for each in apart]), "holm")
+        chances = adjust_p_values(np.array([randomization(each) for each in apart]), "holm")
         return {
             name: (float(each.mean()), float(p))
             for name, each, p in zip(others, apart, chances, strict=True)
@@ -129,7 +129,7 @@ class CrossValidation:
 def cross_validate(
     rankers: Ranker | dict[str, Ranker] | Iterable[Ranker],
     folds: Sequence[Fold],
-    measures: Named | Sequence[Named] = DEFAULT_MEASURES,
+    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURES,
     convention: str = "default",
     tuned: bool = False,
     seeds: Sequence[int] = (0,),
@@ -150,7 +150,7 @@ def cross_validate(
     seeds = list(seeds)
     if not seeds:
         raise DataError("name at least one seed.")
-    asked = by_text(measures)  # a learned one is read here, once for all folds
+    asked = measures_by_text(measures)  # a learned one is read here, once for all folds
     texts = list(asked)
     named = _named(rankers)
     parts_of = [_Parts.of(fold, top_k) for fold in folds]

@@ -18,8 +18,8 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.losses.registry import LOSSES, loss
-from firstpage.measures.measure import Measure, convention, rank_lists
-from firstpage.measures.registry import Named
+from firstpage.measures.measure import Measure, rank_lists, resolve_convention
+from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.checks import labels_of
 from firstpage.rankers.registry import ranker
@@ -62,7 +62,7 @@ class Metric:
             labels, scores = first, second
             offsets = offsets_from_lengths(group)
         y = labels_of(labels, int(offsets[-1]))
-        how = convention("default")
+        how = resolve_convention("default")
         queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
         lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, how)
         value = float(self.measure.values(lists, how).mean())
@@ -71,6 +71,6 @@ class Metric:
         return re.sub(r"[\s:]+", "_", str(self.measure)), value  # XGBoost parts its lines by these
 
 
-def metric(which: Named) -> Metric:
+def metric(which: MeasureLike) -> Metric:
     """`feval` of lightgbm.train, `custom_metric` of xgboost.train."""
     return Metric(parse_measure(which))

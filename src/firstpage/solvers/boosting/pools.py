@@ -12,8 +12,8 @@ from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.errors import DataError
 from firstpage.kernels import scoring as kernel
-from firstpage.kernels.measures.graded import top_sums
-from firstpage.measures.measure import SHORT, Measure, convention, rank_lists
+from firstpage.kernels.measures.graded import top_dcg
+from firstpage.measures.measure import MAX_PARTIAL_SORT, Measure, rank_lists, resolve_convention
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import Run, Scoring
 from firstpage.scorers.stumps import StumpsScoring
@@ -39,9 +39,9 @@ class Judge:
         if rows is not None:
             self.labels = truth.labels[rows]
             self.offsets = np.searchsorted(rows, truth.offsets).astype(np.int64)
-        self._how = convention("default")
+        self._how = resolve_convention("default")
         ideal = rank_lists(self.labels, self.labels, self.offsets, self.queries, self._how)
-        self.additive = measure.additive(ideal, self._how)
+        self.additive = measure.additive_form(ideal, self._how)
         best, worst = self.of_lists(self.labels), self.of_lists(-self.labels)
         self.telling: Bools = np.abs(best - worst) > DUST  # discounts of a file may rise
         if measure.lower_is_better or best.max(initial=0.0) > 1 + DUST or worst.min(initial=0) < 0:
@@ -59,11 +59,11 @@ class Judge:
     def of_lists(self, scores: Floats) -> Floats:
         """The same from the scores of the lists' documents."""
         sums = self.additive
-        if sums is None or len(sums.discount) > SHORT:
+        if sums is None or len(sums.discount) > MAX_PARTIAL_SORT:
             lists = rank_lists(scores, self.labels, self.offsets, self.queries, self._how)
             return self.measure.values(lists, self._how)
         out, room = np.empty(len(self)), len(sums.discount)
-        top_sums(
+        top_dcg(
             scores, sums.gains, self.offsets, sums.discount, np.empty(room), np.empty(room), out
         )
         return out
@@ -192,7 +192,7 @@ class StumpPool:
         reach[1 : len(discount) + 1] = np.cumsum(discount)
         reach[len(discount) + 1 :] = reach[len(discount)]
         spare = out.shape[1] + 1
-        kernel.two_blocks(
+        kernel.stump_dcg(
             bins, judge.additive.gains, judge.offsets, reach, np.empty(spare, np.int64),
             np.empty(spare), out[0], out[1],
         )  # fmt: skip
@@ -210,7 +210,7 @@ class StumpPool:
 
     def add(self, number: int, step: float, scores: Floats) -> None:
         row, t = self._stump(number)
-        kernel.add_above(self.bins[row], t, step, scores)
+        kernel.add_stump(self.bins[row], t, step, scores)
 
     def scoring(self, chosen: list[tuple[int, float]], start: Floats | None) -> StumpsScoring:
         which = np.array([h for h, _ in chosen], np.int64)
