@@ -131,7 +131,7 @@ def test_measures_are_read_from_texts_and_files(tmp_path) -> None:
     assert wanted(f"NDCG({path})").on([0], 9, how).normalized
     assert wanted(str(path)).on([0], 9, how).places == 3
     assert wanted("DCG@2").on([0], 9, how).utility.grades == (0, 1)
-    for text, said in ((f"DCG({path})@7", "has weights of 3 places"),):
+    for text, said in ((f"DCG({path})@7", "has weights of 3 ranks"),):
         with pytest.raises(MeasureError, match=said):
             wanted(text).on([0], 2, how)
     for text in ("ERR", "DCG(nothing.json)@3", "nothing.json", "NDCG(gain=steep)"):

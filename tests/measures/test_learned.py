@@ -129,10 +129,10 @@ def test_a_file_that_changes_is_read_anew(here: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("DCG(measure.json)@4", "cut-off of DCG is 4, and measure.json has weights of 3 places"),
-        ("DCG(measure.json, segment=news)@3", "weights of 2 places; choose one from 1 to 2"),
+        ("DCG(measure.json)@4", "cut-off of DCG is 4, and measure.json has weights of 3 ranks"),
+        ("DCG(measure.json, segment=news)@3", "weights of 2 ranks; choose one from 1 to 2"),
         ("DCG(measure.json)@0", "must be at least 1"),
-        ("DCG(measure.json)@x", "must be a whole number"),
+        ("DCG(measure.json)@x", "must be an integer"),
         ("DCG(mesure.json)@2", "mesure.json: no such file. Did you mean measure.json"),
         ("DCG(.)", "is a folder"),
         ("DCG(broken.json)", "broken.json:1: not a measure file, or a damaged one"),
@@ -172,7 +172,7 @@ def test_what_is_made_of_a_utility_must_be_a_dcg(here: Path) -> None:
         fp.measure("ERR@5", of=FREE)
     with pytest.raises(fp.MeasureError, match="names a file itself"):
         fp.measure("DCG(measure.json)", of=FREE)
-    with pytest.raises(fp.MeasureError, match="this utility has weights of 3 places"):
+    with pytest.raises(fp.MeasureError, match="this utility has weights of 3 ranks"):
         fp.measure(FREE) @ 4
 
 

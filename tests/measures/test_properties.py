@@ -142,8 +142,8 @@ def test_extreme_lists(text: str) -> None:
         (lambda: fp.evaluate({"a": {"d": "x"}}, {"a": {"d": 1}}), "scores must be numbers"),
         (lambda: fp.evaluate([5], [5], qid=[1], measures="ERR(max=4)"), "label 5, above max=4"),
         (lambda: fp.evaluate([5], [5], qid=[1], measures="NDCG(gain=[0, 1])"), "hold a label 5"),
-        (lambda: fp.evaluate([1], [2000], qid=[1], measures="WKT"), r"take WKT\(norm=true\)"),
-        (lambda: fp.evaluate([1], [1], qid=[1], depth=0), "depth must be at least 1"),
+        (lambda: fp.evaluate([1], [2000], qid=[1], measures="WKT"), r"use WKT\(norm=true\)"),
+        (lambda: fp.evaluate([1], [1], qid=[1], depth=0), "depth must be an integer of at least 1"),
     ],
 )
 def test_bad_input_says_what_is_wrong(call, says: str) -> None:

@@ -1,1 +1,1 @@
-"""Measures of rankings: each one a value with a text, computed over ranked lists."""
+"""Measures of rankings: immutable values with a text, computed over ranked lists."""

@@ -1,4 +1,4 @@
-"""Measures of binary relevance.  A label of at least `rel` (default 1) is relevant."""
+"""Measures of binary relevance.  A document is relevant if its label is at least `rel`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.kernels.measures import binary, graded
-from firstpage.measures.measure import ALL, Convention, Measure, RankedLists, cut, ratio
+from firstpage.measures.measure import (
+    ALL,
+    Convention,
+    Measure,
+    RankedLists,
+    kernel_cutoff,
+    ratio,
+)
 from firstpage.types import Floats, Ints
 
 
@@ -16,8 +23,8 @@ from firstpage.types import Floats, Ints
 class _Binary(Measure):
     rel: float | None = None
 
-    def _level(self, how: Convention) -> float:
-        return float(how.rel if self.rel is None else self.rel)
+    def _level(self, convention: Convention) -> float:
+        return float(convention.rel if self.rel is None else self.rel)
 
     def _hits(self, lists: RankedLists, level: float, cutoffs: Ints) -> Floats:
         out = np.empty(len(lists))
@@ -25,181 +32,373 @@ class _Binary(Measure):
         return out
 
 
-def _everywhere(lists: RankedLists, cutoff: int | None) -> Ints:
-    return np.full(len(lists), cut(cutoff), np.int64)
+def _same_cutoff(lists: RankedLists, cutoff: int | None) -> Ints:
+    """Return the cut-off of every query, as kernels take it."""
+    return np.full(len(lists), kernel_cutoff(cutoff), np.int64)
 
 
 @dataclass(frozen=True)
 class P(_Binary):
-    """Precision: the share of relevant documents in the first k places; missing ones count."""
+    """Precision: the fraction of relevant documents among the first k ranks.
+
+    P@k = (number of relevant documents in the first k ranks) / k.  Ranks that a shorter list
+    does not fill count as not relevant.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+    cutoff : int
+        Number of ranks k; required.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="P@2")["P@2"]
+    0.5
+    """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "precision in the first k places"
-    without_cutoff: ClassVar[str] = "P@10; SetP is for whole lists"
+    about: ClassVar[str] = "precision: fraction of relevant documents in the first k ranks"
+    without_cutoff: ClassVar[str] = "P@10; SetP measures the entire list"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
         assert self.cutoff is not None
-        return self._hits(lists, self._level(how), _everywhere(lists, self.cutoff)) / self.cutoff
+        cutoffs = _same_cutoff(lists, self.cutoff)
+        return self._hits(lists, self._level(convention), cutoffs) / self.cutoff
 
 
 @dataclass(frozen=True)
 class Recall(_Binary):
-    """The share of all relevant documents that the first k places hold."""
+    """Recall: the fraction of all relevant documents that are in the first k ranks.
+
+    Recall@k = (relevant documents in the first k ranks) / (judged relevant documents); 0 for a
+    query without relevant documents.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+    cutoff : int, optional
+        Number of ranks k; None takes the entire list.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="Recall@2")
+    >>> result["Recall@2"]
+    0.5
+    """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "share of the relevant documents found"
+    about: ClassVar[str] = "recall: fraction of the relevant documents in the first k ranks"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        level = self._level(how)
-        found = self._hits(lists, level, _everywhere(lists, self.cutoff))
-        return ratio(found, lists.relevant(level))
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        level = self._level(convention)
+        hits = self._hits(lists, level, _same_cutoff(lists, self.cutoff))
+        return ratio(hits, lists.relevant_counts(level))
 
 
 @dataclass(frozen=True)
 class Rprec(_Binary):
-    """Precision in the first R places, R the number of relevant documents."""
+    """R-precision: precision in the first R ranks, R being the number of relevant documents.
+
+    A query without relevant documents has the value 0.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="Rprec")["Rprec"]
+    0.5
+    """
 
     about: ClassVar[str] = "precision at the number of relevant documents"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        relevant = lists.relevant(self._level(how))
-        return ratio(self._hits(lists, self._level(how), relevant.astype(np.int64)), relevant)
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        level = self._level(convention)
+        relevant = lists.relevant_counts(level)
+        return ratio(self._hits(lists, level, relevant.astype(np.int64)), relevant)
 
 
 @dataclass(frozen=True)
 class AP(_Binary):
-    """Average precision: the mean, over relevant documents, of the precision at their place.
+    """Average precision: the mean, over all relevant documents, of the precision at their rank.
 
-    Relevant documents that are not found, or stand below the cut-off, count 0.
+    AP = (1/R) * sum over ranks j of relevant documents of P@j, R being the number of judged
+    relevant documents.  Relevant documents that are not retrieved, or rank below the cut-off,
+    contribute 0; a query without relevant documents has the value 0.  The mean over queries is MAP.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+    cutoff : int, optional
+        Number of ranks that count; None takes the entire list.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="AP")["AP"]
+    0.5
     """
 
     cutoff: int | None = None
     about: ClassVar[str] = "average precision (its mean is MAP)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        level = self._level(how)
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        level = self._level(convention)
         out = np.empty(len(lists))
         binary.average_precision(
-            lists.labels, lists.tie_sizes, lists.offsets, level, cut(self.cutoff),
-            lists.relevant(level), out,
+            lists.labels, lists.tie_sizes, lists.offsets, level, kernel_cutoff(self.cutoff),
+            lists.relevant_counts(level), out,
         )  # fmt: skip
         return out
 
 
 @dataclass(frozen=True)
 class RR(_Binary):
-    """One over the place of the first relevant document; 0 if there is none."""
+    """Reciprocal rank: 1 / rank of the first relevant document, 0 if there is none.
+
+    The mean over queries is MRR.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+    cutoff : int, optional
+        Number of ranks that count; None takes the entire list.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="RR")["RR"]
+    0.5
+    """
 
     cutoff: int | None = None
     about: ClassVar[str] = "reciprocal rank (its mean is MRR)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return self._first(lists, how)[0]
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return self._first_hit(lists, convention)[0]
 
-    def _first(self, lists: RankedLists, how: Convention) -> tuple[Floats, Floats]:
+    def _first_hit(self, lists: RankedLists, convention: Convention) -> tuple[Floats, Floats]:
+        """Return the reciprocal rank and the success of each query."""
         reciprocal, success = np.empty(len(lists)), np.empty(len(lists))
         binary.first_hit(
-            lists.labels, lists.tie_sizes, lists.offsets, self._level(how), cut(self.cutoff),
-            reciprocal, success,
+            lists.labels, lists.tie_sizes, lists.offsets, self._level(convention),
+            kernel_cutoff(self.cutoff), reciprocal, success,
         )  # fmt: skip
         return reciprocal, success
 
 
 @dataclass(frozen=True)
 class Success(RR):
-    """1 if a relevant document stands in the first k places."""
+    """Success: 1 if there is a relevant document in the first k ranks, else 0.
 
-    about: ClassVar[str] = "is there a relevant document in the first k?"
+    With tied scores it is the probability of that under random tie breaking.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+    cutoff : int
+        Number of ranks k; required.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="Success@1")
+    >>> result["Success@1"]
+    0.0
+    """
+
+    about: ClassVar[str] = "1 if there is a relevant document in the first k ranks, else 0"
     without_cutoff: ClassVar[str] = "Success@5"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return self._first(lists, how)[1]
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return self._first_hit(lists, convention)[1]
 
 
 @dataclass(frozen=True)
 class bpref(_Binary):
-    """Relevant documents against judged non-relevant ones above them; unjudged: not there."""
+    """Binary preference: how few judged non-relevant documents rank above relevant ones.
+
+    bpref = (1/R) * sum over retrieved relevant documents of 1 - min(n, R) / min(R, N), with R
+    judged relevant and N judged non-relevant documents, n of which rank above the document.
+    Unjudged documents are ignored.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+
+    References
+    ----------
+    Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="bpref")["bpref"]
+    0.25
+    """
 
     about: ClassVar[str] = "binary preference (Buckley & Voorhees 2004)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        level = self._level(how)
-        relevant = lists.relevant(level)
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        level = self._level(convention)
+        relevant = lists.relevant_counts(level)
         out = np.empty(len(lists))
         binary.bpref(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            level,
-            relevant,
-            lists.judged - relevant,
-            out,
-        )
+            lists.labels, lists.tie_sizes, lists.offsets, level, relevant,
+            lists.judged_counts - relevant, out,
+        )  # fmt: skip
         return out
 
 
 @dataclass(frozen=True)
 class Judged(Measure):
-    """The share of judged documents in the first k places (of those that are there)."""
+    """The fraction of judged documents among those retrieved in the first k ranks.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Number of ranks k; None takes the entire list.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> run, qrels = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "c": 0}}
+    >>> fp.evaluate(run, qrels, measures="Judged@1")["Judged@1"]
+    1.0
+    """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "share of judged documents in the first k"
+    about: ClassVar[str] = "fraction of judged documents in the first k ranks"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
         out = np.empty(len(lists))
-        cutoffs = _everywhere(lists, self.cutoff)
+        cutoffs = _same_cutoff(lists, self.cutoff)
         binary.hits(lists.labels, lists.tie_sizes, lists.offsets, -np.inf, cutoffs, out)
         return ratio(out, np.minimum(lists.lengths, cutoffs).astype(np.float64))
 
 
 @dataclass(frozen=True)
 class RBP(_Binary):
-    """Rank-biased precision: a reader goes on to the next place with chance p."""
+    """Rank-biased precision: a user continues to the next rank with probability p.
+
+    RBP = (1 - p) * sum over ranks j of relevant documents of p^(j - 1).
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+    p : float, default=0.8
+        Persistence: the probability of continuing to the next rank, between 0 and 1.
+    cutoff : int, optional
+        Number of ranks that count; None takes the entire list.
+
+    References
+    ----------
+    Moffat and Zobel, Rank-Biased Precision for Measurement of Retrieval Effectiveness, TOIS 2008.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures="RBP(p=0.5)")
+    >>> result["RBP(p=0.5)"]
+    0.25
+    """
 
     p: float = 0.8
     cutoff: int | None = None
     about: ClassVar[str] = "rank-biased precision (Moffat & Zobel 2008)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
         out = np.empty(len(lists))
         graded.rank_biased_precision(
-            lists.labels, lists.tie_sizes, lists.offsets, self._level(how), float(self.p),
-            cut(self.cutoff), out,
+            lists.labels, lists.tie_sizes, lists.offsets, self._level(convention), float(self.p),
+            kernel_cutoff(self.cutoff), out,
         )  # fmt: skip
         return out
 
 
 @dataclass(frozen=True)
 class SetP(_Binary):
-    """The share of relevant documents in the whole list."""
+    """Set precision: the fraction of relevant documents in the entire list.
 
-    about: ClassVar[str] = "precision of the whole list"
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return self._set(lists, how)[0]
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="SetP")["SetP"]
+    0.5
+    """
 
-    def _set(self, lists: RankedLists, how: Convention) -> tuple[Floats, Floats]:
-        level = self._level(how)
-        found = self._hits(lists, level, np.full(len(lists), ALL, np.int64))
-        return ratio(found, lists.lengths.astype(np.float64)), ratio(found, lists.relevant(level))
+    about: ClassVar[str] = "precision of the entire list"
+
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return self._precision_recall(lists, convention)[0]
+
+    def _precision_recall(
+        self, lists: RankedLists, convention: Convention
+    ) -> tuple[Floats, Floats]:
+        level = self._level(convention)
+        hits = self._hits(lists, level, np.full(len(lists), ALL, np.int64))
+        precision = ratio(hits, lists.lengths.astype(np.float64))
+        return precision, ratio(hits, lists.relevant_counts(level))
 
 
 @dataclass(frozen=True)
 class SetR(SetP):
-    """The share of all relevant documents that the list holds."""
+    """Set recall: the fraction of all relevant documents that the list contains.
 
-    about: ClassVar[str] = "recall of the whole list"
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return self._set(lists, how)[1]
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate({"q": {"a": 1.0}}, {"q": {"a": 1, "b": 1}}, measures="SetR")["SetR"]
+    0.5
+    """
+
+    about: ClassVar[str] = "recall of the entire list"
+
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return self._precision_recall(lists, convention)[1]
 
 
 @dataclass(frozen=True)
 class SetF(SetP):
-    """Harmonic mean of SetP and SetR."""
+    """Set F1: the harmonic mean of SetP and SetR.
 
-    about: ClassVar[str] = "F1 of the whole list"
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        p, r = self._set(lists, how)
-        return ratio(2 * p * r, p + r)
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([4, 3, 2, 1], [0, 0, 0, 1], qid=[1, 1, 1, 1], measures="SetF")
+    >>> result["SetF"]
+    0.4
+    """
+
+    about: ClassVar[str] = "F1 of the entire list"
+
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        precision, recall = self._precision_recall(lists, convention)
+        return ratio(2 * precision * recall, precision + recall)

@@ -1,4 +1,4 @@
-"""compare(): several systems on the same queries, and whether they differ."""
+"""compare(): several systems on the same queries, and tests of their differences."""
 
 from __future__ import annotations
 
@@ -26,13 +26,45 @@ from firstpage.measures.significance import (
 )
 from firstpage.types import Floats
 
-SHOWN = 20  # differences that are printed
+MAX_PRINTED = 20  # differences that are printed
+MAX_TUKEY_ROUNDS = 20_000
 TIE_TOLERANCE = 1e-9  # values of two systems closer than this count as equal
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One system against another on one measure; positive means that `system` has more."""
+    """The difference of two systems in one measure, with its significance.
+
+    Attributes
+    ----------
+    measure : str
+        Text of the measure.
+    system, against : str
+        Names of the two systems.
+    difference : float
+        Mean of `system` minus mean of `against`.
+    low, high : float
+        95 % bootstrap confidence interval of the difference.
+    p : float
+        p-value of the paired test.
+    p_corrected : float
+        p-value, corrected for the number of comparisons in this measure.
+    p_tukey : float
+        p-value of the randomized Tukey HSD test over all systems.
+    effect : float
+        Effect size: mean of the differences per query divided by their standard deviation.
+    wins, ties, losses : int
+        Number of queries on which `system` is better, equal and worse.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> systems = {"a": [2, 1, 2, 1], "b": [1, 2, 2, 1]}
+    >>> comparison = fp.compare(systems, [1, 0, 1, 0], qid=[1, 1, 2, 2], measures="RR")
+    >>> difference = comparison.differences[0]
+    >>> difference.system, difference.against, difference.difference
+    ('b', 'a', -0.25)
+    """
 
     measure: str
     system: str
@@ -49,12 +81,53 @@ class Difference:
     losses: int
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary.
+
+        Returns
+        -------
+        dict
+            Value of each field, by name.
+        """
         return dict(vars(self))
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Systems side by side: means, differences with p-values, queries that differ most."""
+    """The result of `fp.compare`: systems side by side, with tests of their differences.
+
+    Attributes
+    ----------
+    evaluations : tuple of Evaluation
+        One per system, all on the same queries.
+    baseline : str or None
+        The system that all others are compared with; None compares every pair.
+    test : {"randomization", "t", "wilcoxon"}
+        Paired test of significance.
+    correction : {"holm", "bh", "none"}
+        Correction for multiple comparisons.
+    rounds : int
+        Number of random permutations per test.
+    seed : int
+        Seed of the tests and intervals.
+    systems : tuple of str
+        Names of the systems.
+    texts : tuple of str
+        Texts of the measures.
+    queries : Ids
+        Ids of the queries.
+    differences : tuple of Difference
+        Differences between systems, measure by measure.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> systems = {"a": [2, 1, 2, 1], "b": [1, 2, 2, 1]}
+    >>> comparison = fp.compare(systems, [1, 0, 1, 0], qid=[1, 1, 2, 2], measures="RR")
+    >>> comparison.best("RR")
+    'a'
+    >>> comparison.values("RR").tolist()
+    [[1.0, 1.0], [0.5, 1.0]]
+    """
 
     evaluations: tuple[Evaluation, ...]
     baseline: str | None
@@ -65,39 +138,74 @@ class Comparison:
 
     @property
     def systems(self) -> tuple[str, ...]:
+        """Names of the systems."""
         return tuple(e.name for e in self.evaluations)
 
     @property
     def texts(self) -> tuple[str, ...]:
+        """Texts of the measures."""
         return self.evaluations[0].texts
 
     @property
     def queries(self) -> Ids:
+        """Ids of the queries."""
         return self.evaluations[0].queries
 
     def values(self, text: str) -> Floats:
-        """Per-query values of a measure, a row a system."""
+        """Return the values of a measure.
+
+        Parameters
+        ----------
+        text : str
+            Text of the measure, as it was requested.
+
+        Returns
+        -------
+        array of float of shape (n_systems, n_queries)
+            Value of each system for each query.
+        """
         return np.array([e.per_query(text) for e in self.evaluations])
 
     def lower_is_better(self, text: str) -> bool:
+        """Return whether smaller values of a measure are better.
+
+        Parameters
+        ----------
+        text : str
+            Text of the measure, as it was requested.
+
+        Returns
+        -------
+        bool
+            True for losses and distances.
+        """
         return self.evaluations[0].measures[self.texts.index(text)].lower_is_better
 
     def best(self, text: str) -> str:
-        """The system with the best mean."""
+        """Return the system with the best mean.
+
+        Parameters
+        ----------
+        text : str
+            Text of the measure, as it was requested.
+
+        Returns
+        -------
+        str
+            Name of the system.
+        """
         means = self.values(text).mean(axis=1)
-        at = np.argmin(means) if self.lower_is_better(text) else np.argmax(means)
-        return self.systems[int(at)]
+        index = np.argmin(means) if self.lower_is_better(text) else np.argmax(means)
+        return self.systems[int(index)]
 
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
-        """Every system against the baseline, or every pair if there is none; by measure.
+        """Differences of all systems to the baseline, or of all pairs if there is none.
 
-        p-values are corrected within a measure, over all its comparisons.
+        They are ordered by measure.  p-values are corrected within each measure, over all its
+        comparisons.
         """
-        found: list[Difference] = []
-        for text in self.texts:
-            found += self._of_measure(text)
-        return tuple(found)
+        return tuple(d for text in self.texts for d in self._measure_differences(text))
 
     def _pairs(self) -> list[tuple[int, int]]:
         names = self.systems
@@ -106,40 +214,64 @@ class Comparison:
             return [(i, base) for i in range(len(names)) if i != base]
         return [(j, i) for i in range(len(names)) for j in range(i + 1, len(names))]
 
-    def _of_measure(self, text: str) -> list[Difference]:
+    def _measure_differences(self, text: str) -> list[Difference]:
         values = self.values(text)
         pairs = self._pairs()
-        gaps = [values[a] - values[b] for a, b in pairs]
-        p = np.array([p_value(gap, self.test, self.rounds, self.seed) for gap in gaps])
-        raised = adjust_p_values(p, self.correction)
-        tukey = randomized_tukey(values, min(self.rounds, 20_000), self.seed)
-        worse = -1 if self.lower_is_better(text) else 1
-        found = []
-        for at, ((a, b), gap) in enumerate(zip(pairs, gaps, strict=True)):
-            wins, losses = (
-                int((worse * gap > TIE_TOLERANCE).sum()),
-                int((worse * gap < -TIE_TOLERANCE).sum()),
-            )
-            found.append(
+        per_query = [values[a] - values[b] for a, b in pairs]
+        p = np.array([p_value(d, self.test, self.rounds, self.seed) for d in per_query])
+        adjusted = adjust_p_values(p, self.correction)
+        tukey = randomized_tukey(values, min(self.rounds, MAX_TUKEY_ROUNDS), self.seed)
+        sign = -1 if self.lower_is_better(text) else 1
+        differences = []
+        for row, ((a, b), d) in enumerate(zip(pairs, per_query, strict=True)):
+            wins = int((sign * d > TIE_TOLERANCE).sum())
+            losses = int((sign * d < -TIE_TOLERANCE).sum())
+            differences.append(
                 Difference(
-                    text, self.systems[a], self.systems[b], float(gap.mean()),
-                    *mean_intervals(gap[None], self.seed)[0],
-                    float(p[at]), float(raised[at]), float(tukey[a, b]), effect_size(gap),
-                    wins, len(gap) - wins - losses, losses,
+                    text, self.systems[a], self.systems[b], float(d.mean()),
+                    *mean_intervals(d[None], self.seed)[0],
+                    float(p[row]), float(adjusted[row]), float(tukey[a, b]), effect_size(d),
+                    wins, len(d) - wins - losses, losses,
                 )
             )  # fmt: skip
-        return found
+        return differences
 
     def most_different(self, text: str, a: str, b: str, count: int = 5) -> list[tuple[str, float]]:
-        """Queries with the largest |a - b|, as (query, difference)."""
+        """Return the queries on which two systems differ most.
+
+        Parameters
+        ----------
+        text : str
+            Text of the measure, as it was requested.
+        a, b : str
+            Names of the two systems.
+        count : int, default=5
+            Greatest number of queries to return.
+
+        Returns
+        -------
+        list of (str, float)
+            Query and value of `a` minus value of `b`, in descending order of the absolute
+            difference.  Queries with equal values are omitted.
+        """
         names = self.systems
         values = self.values(text)
-        gap = values[names.index(a)] - values[names.index(b)]
-        order = np.argsort(-np.abs(gap), kind="stable")[:count]
-        return [(self.queries[int(q)], float(gap[q])) for q in order if abs(gap[q]) > TIE_TOLERANCE]
+        differences = values[names.index(a)] - values[names.index(b)]
+        order = np.argsort(-np.abs(differences), kind="stable")[:count]
+        return [
+            (self.queries[int(q)], float(differences[q]))
+            for q in order
+            if abs(differences[q]) > TIE_TOLERANCE
+        ]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return means, differences and the most different queries as a dictionary.
+
+        Returns
+        -------
+        dict
+            The content of `firstpage compare --json`.
+        """
         return {
             "systems": {e.name: e.means for e in self.evaluations},
             "queries": len(self.queries),
@@ -154,8 +286,8 @@ class Comparison:
                     "system": d.system,
                     "against": d.against,
                     "queries": [
-                        {"query": q, "difference": gap}
-                        for q, gap in self.most_different(d.measure, d.system, d.against)
+                        {"query": query, "difference": difference}
+                        for query, difference in self.most_different(d.measure, d.system, d.against)
                     ],
                 }
                 for d in self.differences
@@ -163,17 +295,17 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        wide = max(len(name) for name in self.systems)
+        width = max(len(name) for name in self.systems)
         lines = [f"{len(self.queries)} queries"]
         for e in self.evaluations:
             means = "  ".join(f"{text} {e[text]:.4f}" for text in self.texts)
-            lines.append(f"{e.name:<{wide}}  {means}")
+            lines.append(f"{e.name:<{width}}  {means}")
         lines += [
             f"{d.measure}: {d.system} - {d.against} = {d.difference:+.4f}, p = {d.p_corrected:.4f}"
-            for d in self.differences[:SHOWN]
+            for d in self.differences[:MAX_PRINTED]
         ]
-        if len(self.differences) > SHOWN:
-            lines.append(f".. and {len(self.differences) - SHOWN} more, in `differences`")
+        if len(self.differences) > MAX_PRINTED:
+            lines.append(f".. and {len(self.differences) - MAX_PRINTED} more, in `differences`")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -199,37 +331,110 @@ def compare(
     seed: int = 0,
     ci: bool = True,
 ) -> Comparison:
-    """Measure several systems on one truth and test their differences.
+    """Measure several systems on the same judgments and test their differences.
 
-    `systems` maps names to what `evaluate` takes (scores or runs); without a `baseline` every
-    pair is compared.  The other arguments are those of `evaluate`.
+    Systems are compared on the queries that all of them have; a `FirstpageWarning` says so where
+    some lack queries.
+
+    Parameters
+    ----------
+    systems : dict or iterable
+        What `evaluate` takes as a system (scores or runs), by name.  Unnamed systems are named by
+        their run tag, or numbered.
+    truth : array-like of float, Dataset, Truth, Qrels, dict or Shards
+        Labels, one per document, with `qid`; or an object with the judgments; or
+        {query: {document: label}}.
+    qid : array-like, optional
+        Query id of each document; required where scores and labels are plain arrays.
+    docid : array-like, optional
+        Document id of each document; needed for ``ties="docid"``.
+    measures : str, Measure, Utility or iterable of these
+        Measures, such as "NDCG@10".  Default is NDCG@10, AP, P@10 and RR.
+    convention : {"default", "trec", "letor"} or Convention, default="default"
+        How rankings and judgments are interpreted; see docs/conventions.md.
+    baseline : str, optional
+        Name of the system that all others are compared with; None compares every pair.
+    test : {"randomization", "t", "wilcoxon"}, default="randomization"
+        Paired two-sided test: Fisher's randomization test, Student's t-test or Wilcoxon's
+        signed-rank test.
+    correction : {"holm", "bh", "none"}, default="holm"
+        Correction for multiple comparisons within a measure: Holm (family-wise error rate),
+        Benjamini-Hochberg (false discovery rate) or none.
+    rounds : int, default=100_000
+        Number of random permutations per randomization test.
+    k : int, optional
+        Depth of a top-k truth into which graded labels are converted first.
+    ties : {"average", "file", "docid", "shuffle", "worst"}, optional
+        Setting of the convention to replace: order of documents with equal scores.
+    rel : float, optional
+        Setting of the convention to replace: smallest relevant label.
+    queries : {"judged", "run"}, optional
+        Setting of the convention to replace: queries that enter the means.
+    depth : int, optional
+        Setting of the convention to replace: number of documents per query that are read.
+    seed : int, default=0
+        Seed of random tie orders, tests and intervals.
+    ci : bool, default=True
+        Whether to compute 95 % bootstrap confidence intervals of the means.
+
+    Returns
+    -------
+    Comparison
+        Means, differences with p-values, and the queries that differ most.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two systems, the baseline is not one of them, or they share no
+        judged query.
+    MeasureError
+        If a measure, a convention, the test, the correction or `rounds` is invalid.
+
+    References
+    ----------
+    Smucker, Allan and Carterette, A Comparison of Statistical Significance Tests for Information
+    Retrieval Evaluation, CIKM 2007.
+    Carterette, Multiple Testing in Statistical Analysis of Systems-Based Information Retrieval
+    Experiments, TOIS 2012 (randomized Tukey HSD).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> systems = {"a": [2, 1, 2, 1], "b": [1, 2, 2, 1]}
+    >>> fp.compare(systems, [1, 0, 1, 0], qid=[1, 1, 2, 2], measures="RR")
+    2 queries
+    a  RR 1.0000
+    b  RR 0.7500
+    RR: b - a = -0.2500, p = 1.0000
     """
-    named = dict(systems) if isinstance(systems, Mapping) else _named(systems)
+    named = dict(systems) if isinstance(systems, Mapping) else _with_names(systems)
     if len(named) < 2:
         raise DataError("there must be at least two systems to compare.")
     if baseline is not None and baseline not in named:
         raise DataError(f"there is no system {baseline!r}; there are {', '.join(named)}.")
     if test not in get_args(Test):
         raise MeasureError(f"test must be {', '.join(get_args(Test))}; got {test!r}.")
-    adjust_p_values(np.ones(2), correction)  # refuses an unknown one before the work
-    texts = as_list(measures)
-    how = resolve_convention(
+    adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
+    requested = as_list(measures)
+    resolved = resolve_convention(
         convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed
     )
-    found = tuple(
+    evaluations = tuple(
         evaluate(
-            system, truth, qid=qid, docid=docid, measures=texts, convention=how, k=k, ci=ci,
-            name=name,
+            system, truth, qid=qid, docid=docid, measures=requested, convention=resolved, k=k,
+            ci=ci, name=name,
         )
         for name, system in named.items()
     )  # fmt: skip
     if rounds < 1:
-        raise MeasureError(f"rounds must be at least 1, and is {rounds}.")
-    return Comparison(_aligned(found), baseline, test, correction, rounds, how.seed)
+        raise MeasureError(f"rounds must be at least 1; got {rounds}.")
+    return Comparison(
+        _on_common_queries(evaluations), baseline, test, correction, rounds, resolved.seed
+    )
 
 
-def _named(systems: Iterable[Any]) -> dict[str, Any]:
-    """Names for unnamed systems: a run's tag, else a number; repeated ones get a number."""
+def _with_names(systems: Iterable[Any]) -> dict[str, Any]:
+    """Return systems by name: the run's tag, else a number; repeated names get a number."""
     named: dict[str, Any] = {}
     for number, system in enumerate(systems, 1):
         name = getattr(system, "name", "") or f"system {number}"
@@ -239,14 +444,14 @@ def _named(systems: Iterable[Any]) -> dict[str, Any]:
     return named
 
 
-def _aligned(found: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:
-    """On the queries that every evaluation has: they differ where only a run's count."""
-    common = set(found[0].queries)
-    for evaluation in found[1:]:
+def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:
+    """Return the evaluations on the queries that all have; they differ for queries="run"."""
+    common = set(evaluations[0].queries)
+    for evaluation in evaluations[1:]:
         common &= set(evaluation.queries)
     if not common:
         raise DataError("the systems share no judged query.")
-    if any(len(e.queries) > len(common) for e in found):
+    if any(len(e.queries) > len(common) for e in evaluations):
         warnings.warn(
             f"not all systems have all queries; they are compared on the {len(common)} that they "
             "share (queries='judged' counts missing ones as 0).",
@@ -254,14 +459,14 @@ def _aligned(found: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:
             stacklevel=3,
         )
     aligned = []
-    for e in found:
-        keep = np.array([query in common for query in e.queries])
-        if keep.all():
+    for e in evaluations:
+        shared = np.array([query in common for query in e.queries])
+        if shared.all():
             aligned.append(e)
             continue
-        picked = np.flatnonzero(keep)
-        values = np.ascontiguousarray(e.values[:, picked])
-        aligned.append(replace(e, queries=e.queries[picked], values=values, intervals={}))
+        columns = np.flatnonzero(shared)
+        values = np.ascontiguousarray(e.values[:, columns])
+        aligned.append(replace(e, queries=e.queries[columns], values=values, intervals={}))
     order = list(aligned[0].queries)
     assert all(list(e.queries) == order for e in aligned[1:]), "queries are in qrels order"
     return tuple(aligned)

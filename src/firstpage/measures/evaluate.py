@@ -1,4 +1,4 @@
-"""evaluate(): measures of one system, per query and on average."""
+"""evaluate(): measures of one system, per query and averaged."""
 
 from __future__ import annotations
 
@@ -24,43 +24,96 @@ DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Means by measure (`found["NDCG@10"]`), values by query, confidence intervals if asked for.
+    """The result of `fp.evaluate`: means of measures and values per query.
 
-    Keys are the texts by which the measures were asked for.
+    ``evaluation["NDCG@10"]`` is the mean of a measure over the queries.  Keys are the texts that
+    the measures were requested by.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        Texts of the measures, in the order of the request.
+    measures : tuple of Measure
+        The measures.
+    queries : Ids
+        Ids of the queries that were measured.
+    values : array of float of shape (n_measures, n_queries)
+        Value of every measure for every query.
+    convention : Convention
+        The convention that applied.
+    intervals : dict of str to (float, float)
+        95 % bootstrap confidence intervals of the means, by text; empty without ``ci=True``.
+    name : str
+        Name of the system.
+    means : dict of str to float
+        Mean of each measure over the queries, by text.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> evaluation = fp.evaluate([2, 1, 2, 1], [1, 0, 0, 1], qid=[1, 1, 2, 2], measures="RR")
+    >>> evaluation["RR"]
+    0.75
+    >>> evaluation.per_query("RR").tolist()
+    [1.0, 0.5]
     """
 
     texts: tuple[str, ...]
     measures: tuple[Measure, ...]
     queries: Ids
-    values: Floats  # one row a measure, one column a query
+    values: Floats  # one row per measure, one column per query
     convention: Convention
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     name: str = ""
 
     def __getitem__(self, text: str) -> float:
+        """Return the mean of a measure over the queries."""
         return float(self.per_query(text).mean())
 
     def per_query(self, text: str) -> Floats:
-        """The value of every query, in the order of `queries`."""
+        """Return the values of a measure per query.
+
+        Parameters
+        ----------
+        text : str
+            Text of the measure, as it was requested.
+
+        Returns
+        -------
+        array of float
+            One value per query, in the order of `queries`.
+
+        Raises
+        ------
+        KeyError
+            If the measure was not requested.
+        """
         if text not in self.texts:
-            raise KeyError(f"{text!r} was not measured; {', '.join(self.texts)} were")
+            raise KeyError(f"{text!r} was not measured; available: {', '.join(self.texts)}")
         row: Floats = self.values[self.texts.index(text)]
         return row
 
     @property
     def means(self) -> dict[str, float]:
+        """Mean of each measure over the queries, by text."""
         return {text: self[text] for text in self.texts}
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
-        found: dict[str, Any] = {
+        """Return means, number of queries, convention and intervals as a dictionary.
+
+        Returns
+        -------
+        dict
+            The content of `firstpage evaluate --json`.
+        """
+        summary: dict[str, Any] = {
             "measures": self.means,
             "queries": len(self.queries),
             "convention": self.convention.name,
         }
         if self.intervals:
-            found["ci"] = {text: list(bounds) for text, bounds in self.intervals.items()}
-        return found
+            summary["ci"] = {text: list(bounds) for text, bounds in self.intervals.items()}
+        return summary
 
     def __str__(self) -> str:
         width = max(len(text) for text in self.texts)
@@ -93,52 +146,106 @@ def evaluate(
     name: str = "",
     engine: Any = None,
 ) -> Evaluation:
-    """Measure a ranking against the truth.
+    """Measure how well a ranking agrees with relevance judgments.
 
-    system    scores, one a document; or a Run, or {query: {document: score}}; for Shards also a
-              fitted ranker, which scores them
-    truth     labels, one a document, with `qid`; a Dataset; Shards; a Truth; or Qrels, or a
-              dictionary
-    measures  texts such as "NDCG@10", "kERR", "AP(rel=2)", "NDCG(measure.json)@10"; or a Utility
-    k         first turn graded labels into a top-k truth of this depth
-    ci        add 95 % bootstrap intervals of the means
-    engine    for Shards, where to work: "threads", "dask://host:port" or a Dask Client
+    Higher values are better for all measures but TopK01, Perm01 and WKT.  A `FirstpageWarning` per
+    run reports judged queries that the run lacks, queries of the run that are not judged, and the
+    fraction of unjudged documents in the top k (the deepest cut-off, or 10).
 
-    One warning per run names what it and the judgments lack of each other: judged queries that it
-    misses, its queries that are not judged, and the fraction of unjudged documents in the top k
-    (the deepest cut-off, or 10).
+    Parameters
+    ----------
+    system : array-like of float, Run, dict or fitted ranker
+        Scores, one per document of `truth`; a `Run` or {query: {document: score}}, where `truth` is
+        qrels; for `Shards` also a fitted ranker, which scores the documents.
+    truth : array-like of float, Dataset, Truth, Qrels, dict or Shards
+        Labels, one per document, with `qid`; or an object with the judgments; or
+        {query: {document: label}}.
+    qid : array-like, optional
+        Query id of each document; required where `system` and `truth` are plain arrays.
+    docid : array-like, optional
+        Document id of each document; needed for ``ties="docid"``.
+    measures : str, Measure, Utility or iterable of these
+        Measures, such as "NDCG@10", "kERR", "AP(rel=2)" or "NDCG(measure.json)@10".  Default is
+        NDCG@10, AP, P@10 and RR.
+    convention : {"default", "trec", "letor"} or Convention, default="default"
+        How rankings and judgments are interpreted; see docs/conventions.md.
+    k : int, optional
+        Depth of a top-k truth into which graded labels are converted first.
+    ties : {"average", "file", "docid", "shuffle", "worst"}, optional
+        Setting of the convention to replace: order of documents with equal scores.
+    rel : float, optional
+        Setting of the convention to replace: smallest relevant label.
+    queries : {"judged", "run"}, optional
+        Setting of the convention to replace: queries that enter the means.
+    depth : int, optional
+        Setting of the convention to replace: number of documents per query that are read.
+    seed : int, optional
+        Setting of the convention to replace: seed of random tie orders and resampling.
+    ci : bool, default=False
+        Whether to compute 95 % bootstrap confidence intervals of the means.
+    name : str, optional
+        Name of the system, used in warnings and comparisons.
+    engine : str or dask.distributed.Client, optional
+        Where `Shards` are processed: "threads", "dask://host:port" or a client.
 
-    `convention` ("default", "trec", "letor") and the settings after it say what is meant; see
-    docs/conventions.md.  Higher is better for all but TopK01, Perm01 and WKT.
+    Returns
+    -------
+    Evaluation
+        Means, values per query, and confidence intervals on request.
+
+    Raises
+    ------
+    MeasureError
+        If a measure, a convention or a setting is unknown or invalid.
+    DataError
+        If system and truth do not fit each other, share no query, or contain NaN.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> scores, labels, qid = [0.9, 0.1, 0.5], [2, 0, 1], ["q1", "q1", "q1"]
+    >>> fp.evaluate(scores, labels, qid=qid, measures=["NDCG@10", "P@2"])
+    1 queries, convention default
+    NDCG@10  1.0000
+    P@2      1.0000
+    >>> run = {"q1": {"a": 2.0, "b": 1.0}}
+    >>> fp.evaluate(run, {"q1": {"a": 0, "b": 1}}, measures="RR")["RR"]
+    0.5
     """
-    how = resolve_convention(
+    resolved = resolve_convention(
         convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed
     )
-    asked = measures_by_text(measures if measures is not None else [])
-    if not asked:
+    requested = measures_by_text(measures if measures is not None else [])
+    if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
     if isinstance(truth, Shards):
         if qid is not None or docid is not None:
-            raise DataError("Shards have query and document ids of their own.")
-        with working(engine) as place:
-            values, ids = shard_values(system, truth, tuple(asked.values()), how, k, place)
-        return _evaluation(asked, ids, values, how, ci, name)
+            raise DataError("Shards contain query and document ids; omit qid and docid.")
+        with working(engine) as opened:
+            values, ids = shard_values(
+                system, truth, tuple(requested.values()), resolved, k, opened
+            )
+        return _evaluation(requested, ids, values, resolved, ci, name)
     if engine is not None:
         raise DataError("engine goes with Shards (fp.read_shards); the truth is in memory.")
-    depth = (
-        max((getattr(m, "cutoff", None) or 0 for m in asked.values()), default=0) or DEFAULT_DEPTH
-    )
-    lists = make_lists(system, truth, how, qid, docid, k, name, depth)
+    depth = max((getattr(m, "cutoff", None) or 0 for m in requested.values()), default=0)
+    lists = make_lists(system, truth, resolved, qid, docid, k, name, depth or DEFAULT_DEPTH)
     if not len(lists):
         raise DataError("there is no query to measure.")
-    values = np.array([m.values(lists, how) for m in asked.values()])
-    return _evaluation(asked, lists.queries, values, how, ci, name)
+    values = np.array([m.values(lists, resolved) for m in requested.values()])
+    return _evaluation(requested, lists.queries, values, resolved, ci, name)
 
 
 def _evaluation(
-    asked: dict[str, Measure], queries: Ids, values: Floats, how: Convention, ci: bool, name: str
+    requested: dict[str, Measure],
+    queries: Ids,
+    values: Floats,
+    convention: Convention,
+    ci: bool,
+    name: str,
 ) -> Evaluation:
-    intervals = zip(asked, mean_intervals(values, how.seed), strict=True) if ci else ()
+    intervals = zip(requested, mean_intervals(values, convention.seed), strict=True) if ci else ()
     return Evaluation(
-        tuple(asked), tuple(asked.values()), queries, values, how, dict(intervals), name
-    )
+        tuple(requested), tuple(requested.values()), queries, values, convention, dict(intervals),
+        name,
+    )  # fmt: skip

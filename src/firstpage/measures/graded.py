@@ -15,27 +15,27 @@ from firstpage.measures.measure import (
     Convention,
     Measure,
     RankedLists,
-    cut,
+    kernel_cutoff,
     ratio,
 )
 from firstpage.types import Floats, Ints
 
 Gain = str | tuple[float, ...]
-KINDS = {"exp": kernel.EXPONENTIAL, "linear": kernel.LINEAR}
+GAINS = {"exp": kernel.EXPONENTIAL, "linear": kernel.LINEAR}
 DISCOUNTS = ("log2", "letor")
 
 
 def discounts(kind: str, size: int) -> Floats:
-    """The discount of places 1..size: `log2` 1/log2(1+j); `letor` 1, 1, 1/log2(3), .."""
-    place = np.arange(1, size + 1, dtype=np.float64)
+    """Return the discounts of ranks 1..size: 1/log2(1 + rank), or LETOR's 1, 1, 1/log2(3), .."""
+    rank = np.arange(1, size + 1, dtype=np.float64)
     if kind == "letor":
-        return 1.0 / np.log2(np.maximum(place, 2.0))
-    return 1.0 / np.log2(1.0 + place)
+        return 1.0 / np.log2(np.maximum(rank, 2.0))
+    return 1.0 / np.log2(1.0 + rank)
 
 
 @dataclass(frozen=True)
 class _Discounted(Measure):
-    """Shared by the DCG family: which gain, which discount."""
+    """Base of the DCG family: measures with a gain and a discount."""
 
     gain: Gain | None = None
     discount: str | None = None
@@ -44,7 +44,7 @@ class _Discounted(Measure):
         super().__post_init__()
         if isinstance(self.gain, list):
             object.__setattr__(self, "gain", tuple(self.gain))
-        if isinstance(self.gain, str) and self.gain not in KINDS:
+        if isinstance(self.gain, str) and self.gain not in GAINS:
             raise MeasureError(
                 f"the gain of {self.name} must be exp, linear or a list such as [0, 1, 3]; "
                 f"got {self.gain!r}."
@@ -54,110 +54,230 @@ class _Discounted(Measure):
                 f"the discount of {self.name} must be log2 or letor; got {self.discount!r}."
             )
 
-    def _gain(self, lists: RankedLists, how: Convention) -> tuple[int, Floats]:
-        """Kind and table for the kernel; a table must cover every label."""
-        gain = self.gain if self.gain is not None else how.gain
+    def _gain(self, lists: RankedLists, convention: Convention) -> tuple[int, Floats]:
+        """Return kind and table of the gain for the kernel; a table must cover every label."""
+        gain = self.gain if self.gain is not None else convention.gain
         if isinstance(gain, str):
-            return KINDS[gain], np.empty(0)
+            return GAINS[gain], np.empty(0)
         for labels in (lists.pool, lists.labels):
             judged = labels[~np.isnan(labels)]
-            off = judged[(judged != np.floor(judged)) | (judged >= len(gain))]
-            if len(off):
+            invalid = judged[(judged != np.floor(judged)) | (judged >= len(gain))]
+            if len(invalid):
                 raise MeasureError(
                     f"{self} has gains for the labels 0 to {len(gain) - 1}, and the data hold a "
-                    f"label {off[0]:g}."
+                    f"label {invalid[0]:g}."
                 )
         return kernel.TABLE, np.array(gain, np.float64)
 
-    def _discount(self, lists: RankedLists, how: Convention) -> Floats:
+    def _discount(self, lists: RankedLists, convention: Convention) -> Floats:
         longest = max(int(np.diff(o).max(initial=0)) for o in (lists.offsets, lists.pool_offsets))
-        return discounts(self.discount or how.discount, longest)
+        return discounts(self.discount or convention.discount, longest)
 
-    def _dcg(self, lists: RankedLists, how: Convention, top: Floats, cutoff: int) -> Floats:
+    def _dcg(
+        self, lists: RankedLists, convention: Convention, max_labels: Floats, cutoff: int
+    ) -> Floats:
         out = np.empty(len(lists))
-        kind, table = self._gain(lists, how)
+        kind, table = self._gain(lists, convention)
         kernel.dcg(
-            lists.labels, lists.tie_sizes, lists.offsets, top, kind, table,
-            self._discount(lists, how), cutoff, out,
+            lists.labels, lists.tie_sizes, lists.offsets, max_labels, kind, table,
+            self._discount(lists, convention), cutoff, out,
         )  # fmt: skip
         return out
 
-    def _ideal_dcg(self, lists: RankedLists, how: Convention, top: Floats, cutoff: int) -> Floats:
+    def _ideal_dcg(
+        self, lists: RankedLists, convention: Convention, max_labels: Floats, cutoff: int
+    ) -> Floats:
         best, offsets = lists.ideal(cutoff)
         out = np.empty(len(lists))
-        kind, table = self._gain(lists, how)
-        singles = np.ones(len(best), np.int64)
+        kind, table = self._gain(lists, convention)
+        no_ties = np.ones(len(best), np.int64)
         kernel.dcg(
-            best, singles, offsets, top, kind, table, self._discount(lists, how), cutoff, out
-        )
+            best, no_ties, offsets, max_labels, kind, table, self._discount(lists, convention),
+            cutoff, out,
+        )  # fmt: skip
         return out
 
 
 @dataclass(frozen=True)
 class DCG(_Discounted):
-    """Sum over places of gain / log2(1 + place).  Gain 2^label - 1; 0 for labels up to 0."""
+    """Discounted cumulative gain: the sum over ranks of gain times discount.
+
+    DCG@k = sum over ranks j <= k of gain(label_j) * discount(j), by default
+    (2^label_j - 1) / log2(1 + j).  Labels of 0 or less and unjudged documents gain nothing.
+
+    Parameters
+    ----------
+    gain : {"exp", "linear"} or tuple of float, optional
+        Gain of a label: 2^label - 1, the label itself, or a table of gains for the labels 0, 1, ...
+        Default is the convention's ("exp").
+    discount : {"log2", "letor"}, optional
+        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
+        convention's ("log2").
+    cutoff : int, optional
+        Number of ranks k; None takes the entire list.
+
+    Raises
+    ------
+    MeasureError
+        If a table of gains does not cover a label, or exponential gains overflow.
+
+    References
+    ----------
+    Jarvelin and Kekalainen, Cumulated Gain-Based Evaluation of IR Techniques, TOIS 2002.
+    Burges et al., Learning to Rank Using Gradient Descent, ICML 2005 (gain and discount).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([3, 2, 1], [2, 0, 1], qid=[1, 1, 1], measures="DCG@3")
+    >>> result["DCG@3"]
+    3.5
+    """
 
     cutoff: int | None = None
     about: ClassVar[str] = "discounted cumulative gain"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        if (self.gain or how.gain) == "exp" and lists.max_labels.max(initial=0.0) > 1000:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        if (self.gain or convention.gain) == "exp" and lists.max_labels.max(initial=0.0) > 1000:
             raise MeasureError(
-                f"{self} is too large for labels up to {lists.max_labels.max():g}; NDCG is not."
+                f"{self} overflows for labels up to {lists.max_labels.max():g}; use NDCG."
             )
-        return self._dcg(lists, how, np.zeros(len(lists)), cut(self.cutoff))
+        return self._dcg(lists, convention, np.zeros(len(lists)), kernel_cutoff(self.cutoff))
 
 
 @dataclass(frozen=True)
 class NDCG(_Discounted):
-    """DCG divided by the DCG of the ideal order; 0 where nothing has a positive label."""
+    """Normalized DCG: DCG divided by the DCG of the ideal order of the judged documents.
+
+    NDCG@k = DCG@k / ideal DCG@k; 0 for a query without a positive label.
+
+    Parameters
+    ----------
+    gain : {"exp", "linear"} or tuple of float, optional
+        Gain of a label: 2^label - 1, the label itself, or a table of gains for the labels 0, 1, ...
+        Default is the convention's ("exp").
+    discount : {"log2", "letor"}, optional
+        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
+        convention's ("log2").
+    cutoff : int, optional
+        Number of ranks k; None takes the entire list.
+
+    Raises
+    ------
+    MeasureError
+        If a table of gains does not cover a label.
+
+    References
+    ----------
+    Jarvelin and Kekalainen, Cumulated Gain-Based Evaluation of IR Techniques, TOIS 2002.
+    Burges et al., Learning to Rank Using Gradient Descent, ICML 2005 (gain and discount).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([3, 2, 1], [1, 0, 2], qid=[1, 1, 1], measures="NDCG@10")
+    >>> round(result["NDCG@10"], 4)
+    0.6885
+    """
 
     cutoff: int | None = None
     about: ClassVar[str] = "normalized DCG"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        cutoff = cut(self.cutoff)
-        got = self._dcg(lists, how, lists.max_labels, cutoff)
-        value = ratio(got, self._ideal_dcg(lists, how, lists.max_labels, cutoff))
-        if how.strict_cutoff and self.cutoff is not None:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        cutoff = kernel_cutoff(self.cutoff)
+        dcg = self._dcg(lists, convention, lists.max_labels, cutoff)
+        value = ratio(dcg, self._ideal_dcg(lists, convention, lists.max_labels, cutoff))
+        if convention.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
         return value
 
-    def additive_form(self, lists: RankedLists, how: Convention) -> AdditiveForm | None:
-        if how.strict_cutoff:
+    def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
+        if convention.strict_cutoff:
             return None
-        kind, table = self._gain(lists, how)
+        cutoff = kernel_cutoff(self.cutoff)
+        kind, table = self._gain(lists, convention)
         gains = np.empty(len(lists.pool))
         kernel.gains(lists.pool, lists.pool_offsets, lists.max_labels, kind, table, gains)
-        best = self._ideal_dcg(lists, how, lists.max_labels, cut(self.cutoff))
-        shares = ratio(np.ones_like(best), best)
-        gains *= np.repeat(shares, np.diff(lists.pool_offsets))
-        return AdditiveForm(gains, self._discount(lists, how)[: cut(self.cutoff)])
+        ideal = self._ideal_dcg(lists, convention, lists.max_labels, cutoff)
+        scale = ratio(np.ones_like(ideal), ideal)
+        gains *= np.repeat(scale, np.diff(lists.pool_offsets))
+        return AdditiveForm(gains, self._discount(lists, convention)[:cutoff])
 
 
 @dataclass(frozen=True)
 class MeanNDCG(_Discounted):
-    """Mean of NDCG@1 .. NDCG@n over the places of a list, as LETOR's tool prints it."""
+    """The mean of NDCG@1 .. NDCG@n over all n ranks of a list, as the LETOR tool reports it.
+
+    Parameters
+    ----------
+    gain : {"exp", "linear"} or tuple of float, optional
+        Gain of a label: 2^label - 1, the label itself, or a table of gains for the labels 0, 1, ...
+        Default is the convention's ("exp").
+    discount : {"log2", "letor"}, optional
+        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
+        convention's ("log2").
+
+    Raises
+    ------
+    MeasureError
+        If a table of gains does not cover a label.
+
+    References
+    ----------
+    Qin et al., LETOR: A Benchmark Collection for Research on Learning to Rank, Information
+    Retrieval 2010.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([2, 1], [1, 0], qid=[1, 1], measures="MeanNDCG")
+    >>> result["MeanNDCG"]
+    1.0
+    """
 
     about: ClassVar[str] = "mean of NDCG over all cut-offs"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
         best, offsets = lists.ideal(ALL)
         out = np.empty(len(lists))
-        kind, table = self._gain(lists, how)
+        kind, table = self._gain(lists, convention)
         kernel.mean_ndcg(
             lists.labels, lists.tie_sizes, lists.offsets, best, offsets, lists.max_labels, kind,
-            table, self._discount(lists, how), out,
+            table, self._discount(lists, convention), out,
         )  # fmt: skip
         return out
 
 
 @dataclass(frozen=True)
 class ERR(Measure):
-    """Expected reciprocal rank: readers stop at a label r with chance (2^r - 1) / 2^max.
+    """Expected reciprocal rank of the document at which a user stops.
 
-    `max` is the greatest grade of the scale: a number, "data" (the greatest label in the data,
-    the default) or "query" (in the query).
+    A user who reaches a document of label r stops there with probability
+    R(r) = (2^r - 1) / 2^max.  ERR = sum over ranks j of R(label_j) / j times the probability of
+    passing the ranks before j.
+
+    Parameters
+    ----------
+    max : float or {"data", "query"}, optional
+        Greatest label of the scale: a number, the greatest label in the data (the default), or the
+        greatest label in the query.
+    cutoff : int, optional
+        Number of ranks that count; None takes the entire list.
+
+    Raises
+    ------
+    MeasureError
+        If the data have a label above `max`.
+
+    References
+    ----------
+    Chapelle et al., Expected Reciprocal Rank for Graded Relevance, CIKM 2009.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures="ERR")["ERR"]
+    0.25
     """
 
     max: float | str | None = None
@@ -169,35 +289,35 @@ class ERR(Measure):
         if isinstance(self.max, str) and self.max not in ("data", "query"):
             raise MeasureError(f"max of ERR must be a number, data or query; got {self.max!r}.")
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
         if self.max == "query":
-            top = lists.max_labels
+            max_labels = lists.max_labels
         elif self.max is None or isinstance(self.max, str):
-            top = np.full(len(lists), lists.max_labels.max(initial=0.0))
+            max_labels = np.full(len(lists), lists.max_labels.max(initial=0.0))
         else:
-            if lists.max_labels.max(initial=0.0) > self.max:
+            greatest = lists.max_labels.max(initial=0.0)
+            if greatest > self.max:
                 raise MeasureError(
-                    f"{self}: the data have a label {lists.max_labels.max():g}, above "
-                    f"max={self.max:g}."
+                    f"{self}: the data hold a label {greatest:g}, above max={self.max:g}."
                 )
-            top = np.full(len(lists), float(self.max))
-        return err(lists, top, cut(self.cutoff))
+            max_labels = np.full(len(lists), float(self.max))
+        return err(lists, max_labels, kernel_cutoff(self.cutoff))
 
 
-def err(lists: RankedLists, top: Floats, cutoff: int) -> Floats:
-    """ERR with the scale's greatest label given for each query."""
+def err(lists: RankedLists, max_labels: Floats, cutoff: int) -> Floats:
+    """Return the ERR of each query, given the greatest label of its scale."""
     out = np.empty(len(lists))
-    work = np.empty(lists.longest_tie + 2)
-    kernel.err(lists.labels, lists.tie_sizes, lists.offsets, top, cutoff, work, out)
+    workspace = np.empty(lists.longest_tie + 2)
+    kernel.err(lists.labels, lists.tie_sizes, lists.offsets, max_labels, cutoff, workspace, out)
     return out
 
 
 @dataclass(frozen=True)
 class _TopK(Measure):
-    """Shared: the truth must say the order of its top k one by one.
+    """Base of the kappa measures, which need a truth with a strict order of its top k documents.
 
-    `k` None takes the labels as position-aware ones (k, k-1, .. 1, then 0; or a full order
-    n-1 .. 0).  With `k`, the first k places of the order in the labels become the truth.
+    With `k` None the labels are position-aware ones: k, k-1, .. 1, then 0; or n-1 .. 0 for a full
+    order.  Else the first k documents by label become the truth.
     """
 
     k: int | None = None
@@ -207,84 +327,140 @@ class _TopK(Measure):
         if self.k is not None and self.k < 1:
             raise MeasureError(f"k of {self.name} must be at least 1; got {self.k}.")
 
-    def _lists(self, lists: RankedLists) -> RankedLists:
-        """The lists with position-aware labels."""
+    def _position_aware(self, lists: RankedLists) -> RankedLists:
+        """Return the lists with position-aware labels."""
         best, offsets = lists.ideal(ALL)
         self._check(best, offsets, lists)
         if self.k is None:
             return lists
-        place = np.arange(len(best)) - np.repeat(offsets[:-1], np.diff(offsets))
+        position = np.arange(len(best)) - np.repeat(offsets[:-1], np.diff(offsets))
         last = offsets[:-1] + np.minimum(np.diff(offsets), self.k) - 1
-        # A label becomes k minus the number of greater ones in its query's pool.
-        relabel = np.maximum(self.k - place, 0).astype(np.float64)
+        # A label becomes k minus the number of greater labels in its query's pool.
+        relabel = np.maximum(self.k - position, 0).astype(np.float64)
         limit = best[np.maximum(last, 0)] if len(best) else np.empty(0)
         return replace(
             lists,
-            labels=_lookup(lists.labels, lists.offsets, best, offsets, relabel, limit),
-            pool=_lookup(lists.pool, lists.pool_offsets, best, offsets, relabel, limit),
+            labels=_relabeled(lists.labels, lists.offsets, best, offsets, relabel, limit),
+            pool=_relabeled(lists.pool, lists.pool_offsets, best, offsets, relabel, limit),
             _counts={},
             _ideals={},
         )
 
     def _check(self, best: Floats, offsets: Ints, lists: RankedLists) -> None:
-        """Refuse labels with ties where the truth should have an order."""
+        """Raise an error if labels are tied where the truth must have an order."""
         if len(best) < 2:
             return
-        place = np.arange(len(best)) - np.repeat(offsets[:-1], np.diff(offsets))
-        tied = (best[1:] == best[:-1]) & (place[1:] > 0)
-        tied &= best[1:] > 0 if self.k is None else place[1:] <= self.k
+        position = np.arange(len(best)) - np.repeat(offsets[:-1], np.diff(offsets))
+        tied = (best[1:] == best[:-1]) & (position[1:] > 0)
+        tied &= best[1:] > 0 if self.k is None else position[1:] <= self.k
         if tied.any():
             at = int(np.argmax(tied)) + 1
             query = lists.queries[int(np.searchsorted(offsets, at, side="right")) - 1]
             k = self.k or 10
             raise MeasureError(
-                f"{self} needs a truth that orders the top documents one by one; in query "
+                f"{self} needs a truth with a strict order of the top documents; in query "
                 f"{query!r} several have the label {best[at]:g}. Make one from grades with --k {k} "
-                f"(Truth.top_k({k})), or use NDCG{_at(self)} or ERR{_at(self)}."
+                f"(Truth.top_k({k})), or use NDCG{_at_cutoff(self)} or ERR{_at_cutoff(self)}."
             )
 
 
-def _at(measure: Measure) -> str:
+def _at_cutoff(measure: Measure) -> str:
     cutoff = getattr(measure, "cutoff", None)
     return "" if cutoff is None else f"@{cutoff}"
 
 
-def _lookup(
+def _relabeled(
     labels: Floats, offsets: Ints, best: Floats, best_offsets: Ints, relabel: Floats, limit: Floats
 ) -> Floats:
-    """New labels of documents by the place that their old label has in the ideal order."""
+    """Return new labels of documents, by the position of their old label in the ideal order."""
     out = labels.copy()
     for q in range(len(offsets) - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        b_lo, b_hi = best_offsets[q], best_offsets[q + 1]
-        if b_hi == b_lo:
+        best_lo, best_hi = best_offsets[q], best_offsets[q + 1]
+        if best_hi == best_lo:
             continue
-        here = labels[lo:hi]
-        place = np.searchsorted(-best[b_lo:b_hi], -here, side="left")
-        place = np.minimum(place, b_hi - b_lo - 1)
-        new = np.where(here >= limit[q], relabel[b_lo:b_hi][place], 0.0)
-        out[lo:hi] = np.where(np.isnan(here), np.nan, new)
+        old = labels[lo:hi]
+        position = np.searchsorted(-best[best_lo:best_hi], -old, side="left")
+        position = np.minimum(position, best_hi - best_lo - 1)
+        new = np.where(old >= limit[q], relabel[best_lo:best_hi][position], 0.0)
+        out[lo:hi] = np.where(np.isnan(old), np.nan, new)
     return out
 
 
 @dataclass(frozen=True)
 class kNDCG(_TopK):
-    """NDCG on position-aware labels: the first of the truth has label k, the k-th 1."""
+    """Kappa-NDCG: NDCG on position-aware labels, for truths that order their top k documents.
+
+    The first document of the truth has the label k, the second k - 1, the k-th 1, all others 0;
+    gains are exponential.
+
+    Parameters
+    ----------
+    k : int, optional
+        Depth of the truth: the first k documents by label are ordered.  None takes the labels
+        as position-aware ones.
+    cutoff : int, optional
+        Number of ranks that count; None takes the entire list.
+
+    Raises
+    ------
+    MeasureError
+        If documents of the top k have equal labels.
+
+    References
+    ----------
+    Niu et al., Top-k Learning to Rank: Labeling, Ranking and Evaluation, SIGIR 2012, eq. 2.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([3, 2, 1], [2, 1, 0], qid=[1, 1, 1], measures="kNDCG@2")
+    >>> result["kNDCG@2"]
+    1.0
+    """
 
     cutoff: int | None = None
     about: ClassVar[str] = "kappa-NDCG, for top-k truths (Niu et al. 2012, eq. 2)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return NDCG(gain="exp", cutoff=self.cutoff).values(self._lists(lists), how)
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        ndcg = NDCG(gain="exp", cutoff=self.cutoff)
+        return ndcg.values(self._position_aware(lists), convention)
 
 
 @dataclass(frozen=True)
 class kERR(_TopK):
-    """ERR on position-aware labels, the greatest label being k (discount 1/place)."""
+    """Kappa-ERR: ERR on position-aware labels, for truths that order their top k documents.
+
+    Labels are as in kNDCG; the greatest label of the scale is k, the discount is 1/rank.
+
+    Parameters
+    ----------
+    k : int, optional
+        Depth of the truth: the first k documents by label are ordered.  None takes the labels
+        as position-aware ones.
+    cutoff : int, optional
+        Number of ranks that count; None takes the entire list.
+
+    Raises
+    ------
+    MeasureError
+        If documents of the top k have equal labels.
+
+    References
+    ----------
+    Niu et al., Top-k Learning to Rank: Labeling, Ranking and Evaluation, SIGIR 2012, eq. 3.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([2, 1], [1, 0], qid=[1, 1], measures="kERR")
+    >>> result["kERR"]
+    0.5
+    """
 
     cutoff: int | None = None
     about: ClassVar[str] = "kappa-ERR, for top-k truths (Niu et al. 2012, eq. 3)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        changed = self._lists(lists)
-        return err(changed, changed.max_labels, cut(self.cutoff))
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        relabeled = self._position_aware(lists)
+        return err(relabeled, relabeled.max_labels, kernel_cutoff(self.cutoff))

@@ -1,4 +1,4 @@
-"""From what users hold (arrays, runs, qrels, datasets, dictionaries) to ranked lists."""
+"""Conversion of user input (arrays, runs, qrels, datasets, dictionaries) to ranked lists."""
 
 from __future__ import annotations
 
@@ -21,16 +21,24 @@ from firstpage.kernels.measures.binary import hits
 from firstpage.measures.measure import Convention, RankedLists, rank_lists
 from firstpage.types import Floats, Ints
 
-SHOWN = 5  # queries that a warning names
-DEFAULT_DEPTH = 10  # documents per query that are looked at, where no measure has a cut-off
+MAX_LISTED = 5  # queries that a warning names
+DEFAULT_DEPTH = 10  # documents per query that are checked, where no measure has a cut-off
 
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """Queries that only one side has.
+    """Queries that only the run or only the judgments have.
 
-    missing   judged, and not in the run; of so many `judged`
-    unjudged  in the run, and not judged; of so many `retrieved`
+    Attributes
+    ----------
+    missing : Ids or list of str
+        Judged queries that are not in the run.
+    judged : int
+        Number of judged queries.
+    unjudged : Ids or list of str
+        Queries of the run that are not judged.
+    retrieved : int
+        Number of queries in the run.
     """
 
     missing: Ids | list[str]
@@ -39,45 +47,44 @@ class Coverage:
     retrieved: int
 
 
-def _warned(
-    joined: tuple[RankedLists, Coverage], how: Convention, name: str, depth: int
-) -> RankedLists:
+def _warn_of_gaps(
+    lists: RankedLists, coverage: Coverage, convention: Convention, name: str, depth: int
+) -> None:
     """Warn, in one line, of queries and documents that the run or the judgments lack."""
-    (lists, found), gaps = joined, []
-    if found.missing:
-        fate = "count 0" if how.queries == "judged" else "are left out of the means"
+    gaps = []
+    if coverage.missing:
+        effect = "count 0" if convention.queries == "judged" else "are left out of the means"
         gaps.append(
-            f"{len(found.missing)} of {found.judged} judged queries are not in the run and {fate}: "
-            f"{some_of(found.missing)}"
+            f"{len(coverage.missing)} of {coverage.judged} judged queries are not in the run and "
+            f"{effect}: {first_ids(coverage.missing)}"
         )
-    if found.unjudged:
+    if coverage.unjudged:
         gaps.append(
-            f"{len(found.unjudged)} of its {found.retrieved} queries are not judged and are left "
-            f"out: {some_of(found.unjudged)}"
+            f"{len(coverage.unjudged)} of its {coverage.retrieved} queries are not judged and are "
+            f"left out: {first_ids(coverage.unjudged)}"
         )
-    if share := unjudged_fraction(lists, depth):
-        shown = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+    if fraction := unjudged_fraction(lists, depth):
+        shown = f"{fraction:.1%}" if fraction >= 0.001 else "less than 0.1%"
         gaps.append(f"{shown} of the documents in the top {depth} are unjudged")
     if gaps:
         warnings.warn(f"{name}: {'; '.join(gaps)}.", FirstpageWarning, stacklevel=4)
-    return lists
 
 
 def unjudged_fraction(lists: RankedLists, depth: int) -> float:
-    """Return the fraction of documents in the first `depth` of all queries without a judgment."""
-    shown = np.minimum(lists.lengths, depth)
-    total = int(shown.sum())
+    """Return the fraction of unjudged documents in the first `depth` ranks of all queries."""
+    cutoffs = np.minimum(lists.lengths, depth)
+    total = int(cutoffs.sum())
     if lists.pool_rows is None or not total:
         return 0.0
     judged = np.empty(len(lists))
-    hits(lists.labels, lists.tie_sizes, lists.offsets, -np.inf, shown, judged)
+    hits(lists.labels, lists.tie_sizes, lists.offsets, -np.inf, cutoffs, judged)
     return max(0.0, 1.0 - float(judged.sum()) / total)
 
 
-def some_of(queries: Ids | list[str]) -> str:
-    """The first few ids."""
-    return ", ".join(queries[i] for i in range(min(SHOWN, len(queries)))) + (
-        ", .." * (len(queries) > SHOWN)
+def first_ids(queries: Ids | list[str]) -> str:
+    """Return the first few ids as text."""
+    return ", ".join(queries[i] for i in range(min(MAX_LISTED, len(queries)))) + (
+        ", .." * (len(queries) > MAX_LISTED)
     )
 
 
@@ -87,22 +94,24 @@ Nested = Mapping[str, Mapping[str, float]]
 def make_lists(
     system: Any,
     truth: Any,
-    how: Convention,
+    convention: Convention,
     qid: Any = None,
     docid: Any = None,
     k: int | None = None,
     name: str = "",
     depth: int = DEFAULT_DEPTH,
 ) -> RankedLists:
-    """Rank what `system` says against `truth`.
+    """Rank the documents of a system and join them with the truth.
 
-    Scores with labels (arrays, a Dataset or a Truth), or a run with qrels (objects or
-    dictionaries).  `k` first turns the labels into a top-k truth, by the convention's seed.  What
-    a run and judgments lack of each other is warned of, under the run's `name`; documents are
-    looked at down to `depth`.
+    Either scores with labels (arrays, a Dataset or a Truth), or a run with qrels (objects or
+    dictionaries).  `k` first converts the labels to a top-k truth, with the convention's seed.  A
+    warning, under the run's `name`, reports queries and documents that the run or the judgments
+    lack; documents are checked down to `depth`.
     """
     if isinstance(truth, Mapping) and isinstance(system, Mapping) and _are_plain(system, truth):
-        return _warned(from_dicts(system, truth, how, k), how, name or "the run", depth)
+        lists, coverage = from_dicts(system, truth, convention, k)
+        _warn_of_gaps(lists, coverage, convention, name or "the run", depth)
+        return lists
     if isinstance(truth, Mapping):
         truth = Qrels.from_dict(truth)
     if isinstance(truth, Column):
@@ -113,7 +122,9 @@ def make_lists(
                 f"{type(system).__name__}. Plain scores go with labels and qid."
             )
         label = name or run.source or run.name or "the run"
-        return _warned(from_run(run, truth, how, k), how, label, depth)
+        lists, coverage = from_run(run, truth, convention, k)
+        _warn_of_gaps(lists, coverage, convention, label, depth)
+        return lists
     if isinstance(system, (Mapping, Column)):
         raise DataError("a run goes with judgments (qrels), not with an array of labels.")
     order = None
@@ -135,85 +146,87 @@ def make_lists(
     if order is not None:
         scores, labels = scores[order], labels[order]
         ids = None if ids is None else ids[order]
-    checked = Truth(labels, offsets, queries)  # refuses missing and infinite labels
+    checked = Truth(labels, offsets, queries)  # rejects missing and infinite labels
     if k is not None:
-        checked = checked.top_k(k, how.seed)
-    return rank_lists(scores, checked.labels, offsets, queries, how, ids)
+        checked = checked.top_k(k, convention.seed)
+    return rank_lists(scores, checked.labels, offsets, queries, convention, ids)
 
 
-def _column(values: Any, what: str) -> Floats:
+def _column(values: Any, name: str) -> Floats:
+    """Return values as a vector of float64; `name` is used in errors."""
     try:
         array = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{what} must be numbers ({error}).") from error
+        raise DataError(f"{name} must be numbers ({error}).") from error
     if array.ndim == 2 and 1 in array.shape:
         array = array.ravel()
     if array.ndim != 1:
-        raise DataError(f"{what} must be one number a document; the shape is {array.shape}.")
+        raise DataError(f"{name} must be one number per document; the shape is {array.shape}.")
     return np.ascontiguousarray(array)
 
 
 def from_run(
-    run: Column, qrels: Column, how: Convention, k: int | None = None
+    run: Column, qrels: Column, convention: Convention, k: int | None = None
 ) -> tuple[RankedLists, Coverage]:
-    """Join a run with judgments by query and document; and say what they lack of each other."""
+    """Join a run with judgments by query and document; return the lists and their coverage."""
     partner = partners(run.queries, qrels.queries)
     if not (partner >= 0).any():
         raise DataError(
             f"{run.source or 'the run'} and {qrels.source or 'the judgments'} share no query: "
-            f"the run has {some_of(run.queries)}, the judgments have {some_of(qrels.queries)}."
+            f"the run has {first_ids(run.queries)}, the judgments have {first_ids(qrels.queries)}."
         )
-    found = join_documents(run, qrels, partner)
+    judged_rows = join_documents(run, qrels, partner)
     in_run = np.full(len(qrels.queries), -1, np.int64)
     in_run[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
     missing = np.flatnonzero(in_run < 0)
-    gaps = Coverage(
+    coverage = Coverage(
         qrels.queries[missing], len(in_run), run.queries[np.flatnonzero(partner < 0)], len(partner)
     )
-    queries = np.arange(len(in_run)) if how.queries == "judged" else np.flatnonzero(in_run >= 0)
-    picked = in_run[queries]
-    offsets, rows = _pick_rows(run.offsets, picked)
-    pool_offsets, pool_rows = _pick_rows(qrels.offsets, queries)
+    measured = (
+        np.arange(len(in_run)) if convention.queries == "judged" else np.flatnonzero(in_run >= 0)
+    )
+    offsets, rows = _select_queries(run.offsets, in_run[measured])
+    pool_offsets, pool_rows = _select_queries(qrels.offsets, measured)
     new_row = np.full(len(qrels.values) + 1, -1, np.int64)
     new_row[pool_rows] = np.arange(len(pool_rows))
     lists = _joined(
         (run.values[rows], offsets, run.docids[rows]),
-        (qrels.values[pool_rows], pool_offsets, qrels.queries[queries]),
-        new_row[found[rows]], how, k,
+        (qrels.values[pool_rows], pool_offsets, qrels.queries[measured]),
+        new_row[judged_rows[rows]], convention, k,
     )  # fmt: skip
-    return lists, gaps
+    return lists, coverage
 
 
 def from_dicts(
-    run: Nested, qrels: Nested, how: Convention, k: int | None = None
+    run: Nested, qrels: Nested, convention: Convention, k: int | None = None
 ) -> tuple[RankedLists, Coverage]:
-    """The same for {query: {document: number}}: Python's own dictionaries make the join."""
-    queries = [q for q in qrels if how.queries == "judged" or q in run]
+    """Join {query: {document: number}} dictionaries; return the lists and their coverage."""
+    queries = [q for q in qrels if convention.queries == "judged" or q in run]
     scores: list[float] = []
     pool: list[float] = []
-    origin: list[int] = []
+    pool_rows: list[int] = []
     for query in queries:
-        judged, got = qrels[query], run.get(query, {})
+        judged, retrieved = qrels[query], run.get(query, {})
         row = dict(zip(judged, range(len(pool), len(pool) + len(judged)), strict=True))
-        origin += map(row.get, got, repeat(-1))
-        scores += got.values()
+        pool_rows += map(row.get, retrieved, repeat(-1))
+        scores += retrieved.values()
         pool += judged.values()
-    found = [run.get(query, {}) for query in queries]
-    names = [doc for docs in found for doc in docs] if how.ties == "docid" else None
+    documents = [run.get(query, {}) for query in queries]
+    names = [doc for docs in documents for doc in docs] if convention.ties == "docid" else None
     offsets, pool_offsets = (
-        offsets_from_lengths(map(len, docs)) for docs in (found, [qrels[q] for q in queries])
+        offsets_from_lengths(map(len, docs)) for docs in (documents, [qrels[q] for q in queries])
     )
     lists = _joined(
         (_column(scores, "scores"), offsets, names),
         (_column(pool, "grades"), pool_offsets, Ids.of(queries)),
-        np.array(origin, np.int64), how, k,
+        np.array(pool_rows, np.int64), convention, k,
     )  # fmt: skip
     missing = [query for query in qrels if query not in run]
     return lists, Coverage(missing, len(qrels), [q for q in run if q not in qrels], len(run))
 
 
 def _are_plain(run: Any, qrels: Any) -> bool:
-    """Whether two dictionaries share a query and have strings for keys throughout."""
+    """Return whether two dictionaries share a query and have strings for all keys."""
     return any(q in run for q in qrels) and all(
         isinstance(docs, Mapping) and {type(query), *map(type, docs)} <= {str}
         for table in (run, qrels)
@@ -222,30 +235,38 @@ def _are_plain(run: Any, qrels: Any) -> bool:
 
 
 def _joined(
-    run: tuple[Floats, Ints, Any], pool: tuple[Floats, Ints, Ids], origin: Ints, how: Convention,
+    run: tuple[Floats, Ints, Any],
+    pool: tuple[Floats, Ints, Ids],
+    pool_rows: Ints,
+    convention: Convention,
     k: int | None,
-) -> RankedLists:  # fmt: skip
-    """Lists from scores, offsets and document ids; judged labels, offsets and queries; and each
-    document's row among the judged, -1 where it is unjudged."""
+) -> RankedLists:
+    """Rank a run that was joined with judgments.
+
+    `run` holds scores, offsets and document ids; `pool` judged labels, offsets and queries;
+    `pool_rows` the row of each ranked document in the pool, -1 where it is unjudged.
+    """
     scores, offsets, docids = run
     labels, pool_offsets, queries = pool
     truth = Truth(labels, pool_offsets, queries)
-    labels = truth.labels if k is None else truth.top_k(k, how.seed).labels
-    if how.negative_unjudged and (labels < 0).any():
-        kept = labels >= 0
-        new_row = np.where(kept, np.cumsum(kept) - 1, -1)
-        origin = np.append(new_row, -1)[origin]
-        pool_offsets = offsets_from_lengths(kept)[pool_offsets].astype(np.int64)
-        labels = labels[kept]
+    labels = truth.labels if k is None else truth.top_k(k, convention.seed).labels
+    if convention.negative_unjudged and (labels < 0).any():
+        judged = labels >= 0
+        new_row = np.where(judged, np.cumsum(judged) - 1, -1)
+        pool_rows = np.append(new_row, -1)[pool_rows]
+        pool_offsets = offsets_from_lengths(judged)[pool_offsets].astype(np.int64)
+        labels = labels[judged]
     ids = None if docids is None else Ids.of(docids)
-    ranked = np.append(labels, np.nan)[origin]  # -1 takes the NaN
-    return rank_lists(scores, ranked, offsets, queries, how, ids, (labels, pool_offsets, origin))
+    run_labels = np.append(labels, np.nan)[pool_rows]  # row -1 selects the NaN
+    return rank_lists(
+        scores, run_labels, offsets, queries, convention, ids, (labels, pool_offsets, pool_rows)
+    )
 
 
-def _pick_rows(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:
-    """New offsets and old row numbers of some queries; -1 is a query without rows."""
-    there = np.maximum(queries, 0)
-    lengths = np.where(queries >= 0, offsets[there + 1] - offsets[there], 0)
+def _select_queries(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:
+    """Return new offsets and old row numbers of selected queries; -1 is a query without rows."""
+    existing = np.maximum(queries, 0)
+    lengths = np.where(queries >= 0, offsets[existing + 1] - offsets[existing], 0)
     starts = np.cumsum(lengths) - lengths
-    rows = np.arange(lengths.sum()) + np.repeat(offsets[there] - starts, lengths)
+    rows = np.arange(lengths.sum()) + np.repeat(offsets[existing] - starts, lengths)
     return offsets_from_lengths(lengths), rows

@@ -1,4 +1,4 @@
-"""DCG and NDCG of a measure file: weights that were learned, or written by hand."""
+"""DCG and NDCG of a measure file: with weights that were learned, or written by hand."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from firstpage.types import Floats, Ints
 
 @dataclass(frozen=True)
 class _Learned(Measure):
-    """Shared by both: what a document of each grade is worth at each place.
+    """Base of LearnedDCG and LearnedNDCG: the weight of each grade at each rank.
 
-    Worth is counted from the worst grade on: that one, documents without a judgment, labels below
-    it and places that a list does not have are worth nothing.
+    Weights are relative to the lowest grade: that grade, labels below it, unjudged documents and
+    ranks beyond the end of a list have weight 0.
     """
 
     utility: Utility = field(compare=False)
     source: Source = field(default_factory=Source)
     cutoff: int | None = None
-    table: Floats = field(init=False, repr=False, compare=False)  # a row a place that counts
-    mark: str = field(init=False, repr=False)  # of the whole table: files may change
-    known: dict[bytes, float] = field(init=False, repr=False, compare=False)  # ideals so far
+    table: Floats = field(init=False, repr=False, compare=False)  # one row per rank that counts
+    digest: str = field(init=False, repr=False)  # of the full table: files may change
+    ideal_cache: dict[bytes, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        places = self.utility.places
-        if self.cutoff is not None and self.cutoff > places:
-            what = self.source.file or "this utility"
+        ranks = self.utility.places
+        if self.cutoff is not None and self.cutoff > ranks:
+            origin = self.source.file or "this utility"
             raise MeasureError(
-                f"the cut-off of {self.name} is {self.cutoff}, and {what} has weights of {places} "
-                f"places; choose one from 1 to {places}."
+                f"the cut-off of {self.name} is {self.cutoff}, and {origin} has weights of {ranks} "
+                f"ranks; choose one from 1 to {ranks}."
             )
         weights = self.utility.table(self._form)
         table = np.ascontiguousarray(weights - weights[:, :1])
         digest = hashlib.sha256(table.tobytes() + repr(self.utility.grades).encode())
-        object.__setattr__(self, "table", table[: self.cutoff or places])
-        object.__setattr__(self, "mark", digest.hexdigest())
-        object.__setattr__(self, "known", {})
+        object.__setattr__(self, "table", table[: self.cutoff or ranks])
+        object.__setattr__(self, "digest", digest.hexdigest())
+        object.__setattr__(self, "ideal_cache", {})
 
     @property
     def _form(self) -> Form:
@@ -52,12 +52,13 @@ class _Learned(Measure):
 
     @property
     def name(self) -> str:
+        """Name of the measure, as in its text: DCG or NDCG."""
         return type(self).__name__.removeprefix("Learned")
 
     def __str__(self) -> str:
         inside = str(self.source)
-        if not self.source.file:  # two utilities must not have one text
-            inside = ", ".join(filter(None, [f"learned {self.mark[:8]}", inside]))
+        if not self.source.file:  # different utilities must have different texts
+            inside = ", ".join(filter(None, [f"learned {self.digest[:8]}", inside]))
         return f"{self.name}({inside})" + ("" if self.cutoff is None else f"@{self.cutoff}")
 
     @property
@@ -65,12 +66,17 @@ class _Learned(Measure):
         return np.array(self.utility.grades, np.float64)
 
     def _dcg(self, lists: RankedLists) -> Floats:
-        out, room = np.empty(len(lists)), np.empty(self.table.shape[1])
-        table_dcg(lists.labels, lists.tie_sizes, lists.offsets, self._grades, self.table, room, out)
+        out, workspace = np.empty(len(lists)), np.empty(self.table.shape[1])
+        table_dcg(
+            lists.labels, lists.tie_sizes, lists.offsets, self._grades, self.table, workspace, out
+        )
         return out
 
-    def _counts(self, lists: RankedLists) -> Ints:
-        """Judged documents of each grade, a row a query; a label that is no grade is refused."""
+    def _grade_counts(self, lists: RankedLists) -> Ints:
+        """Return the number of judged documents of each grade, one row per query.
+
+        A label that is not a grade raises an error.
+        """
         counts = np.empty((len(lists), self.table.shape[1]), np.int64)
         bad = count_grades(lists.pool, lists.pool_offsets, self._grades, counts)
         if bad >= 0:
@@ -81,112 +87,204 @@ class _Learned(Measure):
         return counts
 
     def _ideal_dcg(self, lists: RankedLists) -> Floats:
-        """Of the best order of each query's judged documents."""
-        return self.ideal(self._counts(lists))
+        """Return the DCG of the ideal order of each query's judged documents."""
+        return self.ideal(self._grade_counts(lists))
 
     def ideal(self, counts: Ints) -> Floats:
-        """The value of the best order of so many documents of each grade, a row a query."""
-        counts = _that_matter(counts, self.table)
-        first, which = _kinds(counts, len(self.table))
-        return np.array([self._best(kind) for kind in counts[first]], np.float64)[which]
+        """Compute the ideal value of documents, given how many there are of each grade.
 
-    def _best(self, counts: Ints) -> float:
-        """Of documents of which there are so many of each grade; every kind is solved once."""
+        Parameters
+        ----------
+        counts : array of int of shape (n_queries, n_grades)
+            Number of documents of each grade.
+
+        Returns
+        -------
+        array of float
+            The value of the best order, one per query.
+        """
+        counts = _relevant_to_ideal(counts, self.table)
+        first, inverse = _unique_rows(counts, len(self.table))
+        return np.array([self._ideal_value(row) for row in counts[first]], np.float64)[inverse]
+
+    def _ideal_value(self, counts: Ints) -> float:
+        """Return the value of the best order of so many documents of each grade, cached."""
         key = counts.tobytes()
-        if key not in self.known:
+        if key not in self.ideal_cache:
             columns = np.repeat(np.arange(len(counts)), counts)
-            solve = self._sorted if self._form == "gains" else self._assigned
-            self.known[key] = solve(columns)
-        return self.known[key]
+            solve = self._by_sorting if self._form == "gains" else self._by_assignment
+            self.ideal_cache[key] = solve(columns)
+        return self.ideal_cache[key]
 
-    def _gains(self) -> Floats:
-        found: Floats = self.utility.gains - self.utility.gains[0]
-        return found
+    def _relative_gains(self) -> Floats:
+        gains: Floats = self.utility.gains - self.utility.gains[0]
+        return gains
 
-    def _sorted(self, columns: Ints) -> float:
-        """Greater gains at greater discounts, wherever these stand; no place is no discount."""
+    def _by_sorting(self, columns: Ints) -> float:
+        """Assign the greatest gains to the greatest discounts; ranks beyond the table have 0."""
         discounts = np.zeros(len(columns))
-        taken = self.utility.discounts[: len(self.table)][: len(columns)]
-        discounts[: len(taken)] = taken
-        return float(np.sort(self._gains()[columns]) @ np.sort(discounts))
+        available = self.utility.discounts[: len(self.table)][: len(columns)]
+        discounts[: len(available)] = available
+        return float(np.sort(self._relative_gains()[columns]) @ np.sort(discounts))
 
-    def _assigned(self, columns: Ints) -> float:
-        """One document a place, for the greatest sum."""
+    def _by_assignment(self, columns: Ints) -> float:
+        """Assign one document to each rank so that the summed weight is greatest."""
         from scipy.optimize import linear_sum_assignment  # slow to load, and seldom needed
 
-        worth = self.table[: len(columns)][:, columns]
-        places, documents = linear_sum_assignment(worth, maximize=True)
-        return float(worth[places, documents].sum())
+        weights = self.table[: len(columns)][:, columns]
+        ranks, documents = linear_sum_assignment(weights, maximize=True)
+        return float(weights[ranks, documents].sum())
 
-    def _additive(self, lists: RankedLists, shares: Floats) -> AdditiveForm | None:
+    def _scaled_form(self, lists: RankedLists, scale: Floats) -> AdditiveForm | None:
+        """Return gains, multiplied by each query's scale, and discounts; None for weights."""
         if self._form != "gains":
             return None
-        self._counts(lists)  # refuses labels that are no grades
-        at = np.searchsorted(self._grades, lists.pool, side="right") - 1
-        gains = self._gains()[np.maximum(at, 0)]
-        gains *= np.repeat(shares, np.diff(lists.pool_offsets))
+        self._grade_counts(lists)  # raises an error for labels that are not grades
+        grade = np.searchsorted(self._grades, lists.pool, side="right") - 1
+        gains = self._relative_gains()[np.maximum(grade, 0)]
+        gains *= np.repeat(scale, np.diff(lists.pool_offsets))
         return AdditiveForm(gains, np.array(self.utility.discounts[: len(self.table)]))
 
 
-def _that_matter(counts: Ints, table: Floats) -> Ints:
-    """Numbers of documents, without those that no best order shows.
+def _relevant_to_ideal(counts: Ints, table: Floats) -> Ints:
+    """Return the counts of documents without those that no ideal order shows.
 
-    Where a better grade is never worth less, the best documents take all places; else no more of a
-    grade can be shown than there are places.
+    Where a better grade never has a smaller weight, the best documents fill all ranks; else at most
+    as many documents of a grade can be shown as there are ranks.
     """
-    places = len(table)
+    ranks = len(table)
     if (np.diff(table, axis=1) < 0).any():
-        return np.minimum(counts, places)
-    above = np.minimum(np.cumsum(counts[:, ::-1], axis=1), places)
-    found: Ints = np.diff(above, axis=1, prepend=0)[:, ::-1]
-    return np.ascontiguousarray(found)
+        return np.minimum(counts, ranks)
+    cumulative = np.minimum(np.cumsum(counts[:, ::-1], axis=1), ranks)
+    shown: Ints = np.diff(cumulative, axis=1, prepend=0)[:, ::-1]
+    return np.ascontiguousarray(shown)
 
 
-def _kinds(counts: Ints, most: int) -> tuple[Ints, Ints]:
-    """The first row of each kind, and the kind of each row; no count is above `most`."""
+def _unique_rows(counts: Ints, max_count: int) -> tuple[Ints, Ints]:
+    """Return the first row of each distinct kind, and the kind of every row."""
     levels = counts.shape[1]
-    if (most + 1) ** levels < 2**62:  # a row as one number sorts faster
-        keys = counts @ (most + 1) ** np.arange(levels)
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    if (max_count + 1) ** levels < 2**62:  # rows encoded as one integer sort faster
+        keys = counts @ (max_count + 1) ** np.arange(levels)
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     else:
-        _, first, which = np.unique(counts, axis=0, return_index=True, return_inverse=True)
-    return first, which.ravel()
+        _, first, inverse = np.unique(counts, axis=0, return_index=True, return_inverse=True)
+    return first, inverse.ravel()
 
 
 @dataclass(frozen=True)
 class LearnedDCG(_Learned):
-    """Sum over places of what the file says that the grade there is worth."""
+    """DCG with the gains and discounts, or the weights, of a measure file or Utility.
+
+    DCG@k = sum over ranks j <= k of w(j, grade_j) - w(j, lowest grade), where w is the table of
+    weights (`form="weights"`) or discount(j) * gain(grade) (`form="gains"`).  The lowest grade,
+    labels below it and unjudged documents have weight 0.  `fp.measure("DCG(file.json)@10")` and
+    `fp.measure(utility)` return it.
+
+    Parameters
+    ----------
+    utility : Utility
+        Gains, discounts and weights of the grades.
+    source : Source, optional
+        File, form and segment that the utility was read from; they are part of the text.
+    cutoff : int, optional
+        Number of ranks k; None takes all ranks of the utility.
+
+    Attributes
+    ----------
+    table : array of float of shape (n_ranks, n_grades)
+        Weight of each grade at each rank that counts, relative to the lowest grade.
+    digest : str
+        SHA-256 of the full table; measures with the same digest, source and cut-off are equal.
+    ideal_cache : dict
+        Ideal values computed so far, by counts of grades.
+
+    Raises
+    ------
+    MeasureError
+        If the cut-off exceeds the ranks of the utility, or a label is not one of its grades.
+
+    References
+    ----------
+    Zhou et al., Learning the Gain Values and Discount Factors of Discounted Cumulative Gains, 2013.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> utility = fp.Utility.of(gains=[0, 1, 3], discounts=[1.0, 0.5])
+    >>> measure = fp.measure("DCG", of=utility)
+    >>> result = fp.evaluate([2, 1], [1, 2], qid=[1, 1], measures=measure)
+    >>> round(result[str(measure)], 4)
+    0.8333
+    """
 
     about: ClassVar[str] = "DCG with the gains and discounts, or the weights, of a measure file"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        self._counts(lists)  # a label that is no grade is told, whether found or not
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        self._grade_counts(lists)  # raises an error for labels that are not grades, ranked or not
         return self._dcg(lists)
 
-    def additive_form(self, lists: RankedLists, how: Convention) -> AdditiveForm | None:
-        return self._additive(lists, np.ones(len(lists)))
+    def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
+        return self._scaled_form(lists, np.ones(len(lists)))
 
 
 @dataclass(frozen=True)
 class LearnedNDCG(_Learned):
-    """The same divided by that of the best order of the judged documents; 0 where that is 0.
+    """NDCG with the gains and discounts, or the weights, of a measure file or Utility.
 
-    The best order is the true maximum, also where discounts rise from one place to the next.
+    LearnedDCG divided by its value for the best order of the judged documents; 0 where that is 0.
+    The best order is the true maximum, also where discounts increase from one rank to the next.
+    `fp.measure("NDCG(file.json)@10")` and `fp.measure("NDCG@10", of=utility)` return it.
+
+    Parameters
+    ----------
+    utility : Utility
+        Gains, discounts and weights of the grades.
+    source : Source, optional
+        File, form and segment that the utility was read from; they are part of the text.
+    cutoff : int, optional
+        Number of ranks k; None takes all ranks of the utility.
+
+    Attributes
+    ----------
+    table : array of float of shape (n_ranks, n_grades)
+        Weight of each grade at each rank that counts, relative to the lowest grade.
+    digest : str
+        SHA-256 of the full table; measures with the same digest, source and cut-off are equal.
+    ideal_cache : dict
+        Ideal values computed so far, by counts of grades.
+
+    Raises
+    ------
+    MeasureError
+        If the cut-off exceeds the ranks of the utility, or a label is not one of its grades.
+
+    References
+    ----------
+    Zhou et al., Learning the Gain Values and Discount Factors of Discounted Cumulative Gains, 2013.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> utility = fp.Utility.of(gains=[0, 1, 3], discounts=[1.0, 0.5])
+    >>> measure = fp.measure("NDCG", of=utility)
+    >>> result = fp.evaluate([2, 1], [1, 2], qid=[1, 1], measures=measure)
+    >>> round(result[str(measure)], 4)
+    0.7143
     """
 
     about: ClassVar[str] = "NDCG with the gains and discounts, or the weights, of a measure file"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
         value = ratio(self._dcg(lists), self._ideal_dcg(lists))
-        if how.strict_cutoff and self.cutoff is not None:
+        if convention.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
         return value
 
-    def additive_form(self, lists: RankedLists, how: Convention) -> AdditiveForm | None:
-        if how.strict_cutoff or self._form != "gains":
+    def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
+        if convention.strict_cutoff or self._form != "gains":
             return None
-        best = self._ideal_dcg(lists)
-        return self._additive(lists, ratio(np.ones_like(best), best))
+        ideal = self._ideal_dcg(lists)
+        return self._scaled_form(lists, ratio(np.ones_like(ideal), ideal))
 
 
 LEARNED: dict[str, type[LearnedDCG] | type[LearnedNDCG]] = {"DCG": LearnedDCG, "NDCG": LearnedNDCG}

@@ -1,9 +1,10 @@
-"""What measures rest on: conventions, ranked lists, and the base of all measures.
+"""The foundations of all measures: conventions, ranked lists, and the base class `Measure`.
 
-A convention says what different tools mean by the same measure; docs/conventions.md has a table of
-them, made from here.  Ranked lists hold, for each query, the labels of the ranked documents in
-ranked order, where scores tie, and the labels of all judged documents (the pool), ranked or not.  A
-measure is a frozen value with parameters, a text, and one number per query.
+A convention fixes what tools define differently under the same measure name;
+docs/conventions.md has a table of them, generated from this module.  Ranked lists hold, per query,
+the labels of the ranked documents in ranked order, the runs of tied scores, and the labels of all
+judged documents (the pool), ranked or not.  A measure is an immutable value with parameters and a
+canonical text; it computes one number per query.
 """
 
 from __future__ import annotations
@@ -35,20 +36,55 @@ Queries = Literal["judged", "run"]
 
 @dataclass(frozen=True)
 class Convention:
-    """How rankings and truth are read.
+    """How rankings and judgments are interpreted when measures are computed.
 
-    ties     "average": the exact expectation over all orders of documents with equal scores;
-             "file": as they stand; "docid": by name, downward; "shuffle": at random by
-             `seed`; "worst": the least relevant first.
-    gain     of DCG and NDCG where the measure does not name one: "exp" or "linear".
-    discount "log2": 1/log2(1+place); "letor": 1, 1, 1/log2(3), 1/log2(4), ..
-    rel      labels from this on count as relevant in binary measures.
-    queries  "judged": every query with judgments counts, 0 where the run misses it;
-             "run": only queries that the run has.
-    depth    documents beyond this place of a run do not exist.  None: all do.
-    single   scores are rounded to float32 before they are compared, as trec_eval does.
-    strict_cutoff  NDCG@k of a list shorter than k is 0.
-    negative_unjudged  judgments below 0 count as none at all (matters to bpref and Judged).
+    Tools define measures of the same name differently.  A convention fixes these definitions;
+    "default", "trec" (trec_eval) and "letor" (the LETOR evaluation tool) are predefined.
+
+    Parameters
+    ----------
+    name : str, default="default"
+        Name of the convention, shown in results.
+    ties : {"average", "file", "docid", "shuffle", "worst"}, default="average"
+        Order of documents with equal scores.  "average" takes the exact expectation over all
+        orders of the tied documents; "file" keeps the order of the input; "docid" sorts by document
+        id, descending; "shuffle" is random, determined by `seed`; "worst" puts the least relevant
+        document first.
+    gain : {"exp", "linear"}, default="exp"
+        Gain of DCG and NDCG where the measure sets none: 2^label - 1, or the label.
+    discount : {"log2", "letor"}, default="log2"
+        Discount of DCG and NDCG where the measure sets none: 1 / log2(1 + rank), or
+        1, 1, 1 / log2(3), 1 / log2(4), ...
+    rel : float, default=1.0
+        Smallest label that counts as relevant in measures of binary relevance.
+    queries : {"judged", "run"}, default="judged"
+        Queries that enter the means.  "judged": every query with judgments, with value 0 where
+        the run lacks it; "run": only judged queries that the run contains.
+    depth : int, optional
+        Number of documents per query that are read from a run.  None reads all.
+    single : bool, default=False
+        Whether scores are rounded to float32 before they are compared, as trec_eval does.
+    strict_cutoff : bool, default=False
+        Whether NDCG@k of a list with fewer than k documents is 0.
+    negative_unjudged : bool, default=False
+        Whether judgments below 0 count as unjudged; this affects bpref and Judged.
+    seed : int, default=0
+        Seed of random tie orders and of bootstrap and randomization tests; any integer.
+
+    Raises
+    ------
+    MeasureError
+        If a setting has an unknown or invalid value.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> strict = fp.Convention("strict", ties="worst", rel=2)
+    >>> evaluation = fp.evaluate(
+    ...     [1.0, 1.0], [0, 2], qid=["q", "q"], measures="RR", convention=strict
+    ... )
+    >>> evaluation["RR"]
+    0.5
     """
 
     name: str = "default"
@@ -72,10 +108,10 @@ class Convention:
                 raise MeasureError(f"{name} must be one of {', '.join(options)}; got {value!r}.")
         depth = self.depth
         if depth is not None and (not isinstance(depth, (int, np.integer)) or depth < 1):
-            raise MeasureError(f"depth must be at least 1 and whole, and is {depth}.")
+            raise MeasureError(f"depth must be an integer of at least 1; got {depth}.")
         if not np.isfinite(self.rel):
-            raise MeasureError(f"rel must be a finite number, and is {self.rel}.")
-        object.__setattr__(self, "seed", int(self.seed) % 2**63)  # any whole number will do
+            raise MeasureError(f"rel must be a finite number; got {self.rel}.")
+        object.__setattr__(self, "seed", int(self.seed) % 2**63)  # any integer is accepted
 
 
 CONVENTIONS = {
@@ -95,30 +131,49 @@ CONVENTIONS = {
 }
 
 
-def resolve_convention(which: str | Convention = "default", **changes: Any) -> Convention:
-    """A named convention, with single settings changed; None leaves a setting as it is."""
-    if isinstance(which, Convention):
-        found = which
-    elif which in CONVENTIONS:
-        found = CONVENTIONS[which]
+def resolve_convention(convention: str | Convention = "default", **changes: Any) -> Convention:
+    """Return a convention, by name or as it is, with the settings in `changes` replaced.
+
+    A change of None leaves the setting as it is.
+    """
+    if isinstance(convention, Convention):
+        base = convention
+    elif convention in CONVENTIONS:
+        base = CONVENTIONS[convention]
     else:
-        near = get_close_matches(which, CONVENTIONS, 1, 0.4)
+        near = get_close_matches(convention, CONVENTIONS, 1, 0.4)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise MeasureError(
-            f"there is no convention {which!r}; there are {', '.join(CONVENTIONS)}.{hint}"
+            f"there is no convention {convention!r}; there are {', '.join(CONVENTIONS)}.{hint}"
         )
-    return replace(found, **{name: v for name, v in changes.items() if v is not None})
+    return replace(base, **{name: value for name, value in changes.items() if value is not None})
 
 
-ALL = np.iinfo(np.int64).max // 4  # a cut-off that cuts nothing
-MAX_PARTIAL_SORT = 64  # up to this depth the best labels are picked, beyond it all are sorted
+ALL = np.iinfo(np.int64).max // 4  # a cut-off that includes every document
+MAX_PARTIAL_SORT = 64  # up to this depth the top labels are selected; beyond, all are sorted
 
 
 @dataclass(frozen=True, eq=False)
 class RankedLists:
-    """Queries with their ranked documents.  `labels` is NaN where a document is unjudged.
+    """The ranked documents of each query, with the judged documents to compare them with.
 
-    `block` has, at the first place of every run of equal scores, its length.
+    Attributes
+    ----------
+    queries : Ids
+        Query ids.
+    offsets : array of int
+        Query q has the ranked documents offsets[q]:offsets[q + 1].
+    labels : array of float
+        Labels in ranked order; NaN for unjudged documents.
+    tie_sizes : array of int
+        At the first document of each run of equal scores, the length of that run.
+    longest_tie : int
+        The length of the longest run of equal scores.
+    pool_offsets, pool : arrays
+        Offsets and labels of the judged documents of each query.
+    pool_rows : array of int, optional
+        The row of each ranked document in the pool, -1 for unjudged ones.  None: the ranked
+        documents are exactly the pool.
     """
 
     queries: Ids
@@ -128,7 +183,7 @@ class RankedLists:
     longest_tie: int
     pool_offsets: Ints
     pool: Floats
-    pool_rows: Ints | None  # each ranked document's row in the pool, -1: unjudged; None: all are it
+    pool_rows: Ints | None
     _counts: dict[float, Floats] = field(default_factory=dict, repr=False)
     _ideals: dict[int, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
@@ -137,10 +192,11 @@ class RankedLists:
 
     @cached_property
     def lengths(self) -> Ints:
+        """The number of ranked documents per query."""
         return np.diff(self.offsets)
 
-    def relevant(self, level: float) -> Floats:
-        """Number of judged documents of at least this label, a query."""
+    def relevant_counts(self, level: float) -> Floats:
+        """Return the number of judged documents with a label of at least `level`, per query."""
         if level not in self._counts:
             out = np.empty(len(self))
             count_relevant(self.pool, self.pool_offsets, level, out)
@@ -148,59 +204,62 @@ class RankedLists:
         return self._counts[level]
 
     @property
-    def judged(self) -> Floats:
-        """Number of judged documents, a query."""
+    def judged_counts(self) -> Floats:
+        """The number of judged documents per query."""
         return np.diff(self.pool_offsets).astype(np.float64)
 
     @cached_property
     def max_labels(self) -> Floats:
-        """The greatest label of each query's pool; 0 where there is none above."""
+        """The greatest label of each query's pool, at least 0."""
         labels, offsets = self.ideal(1)
-        top = np.zeros(len(self))
-        top[np.diff(offsets) > 0] = labels
-        return np.maximum(top, 0.0)
+        maxima = np.zeros(len(self))
+        maxima[np.diff(offsets) > 0] = labels
+        return np.maximum(maxima, 0.0)
 
     def ideal(self, depth: int) -> tuple[Floats, Ints]:
-        """The pool's labels downward, the first `depth` of each query; and their offsets."""
+        """Return the first `depth` labels of each pool in descending order, and their offsets."""
         depth = depth if depth <= MAX_PARTIAL_SORT else ALL
         if depth not in self._ideals:
-            self._ideals[depth] = self._best(depth)
+            self._ideals[depth] = self._sorted_pool(depth)
         return self._ideals[depth]
 
-    def _best(self, depth: int) -> tuple[Floats, Ints]:
+    def _sorted_pool(self, depth: int) -> tuple[Floats, Ints]:
         if depth == ALL:
             _, best = ranked(self.pool, self.pool_offsets)
             return best, self.pool_offsets
-        room = np.minimum(np.diff(self.pool_offsets), depth)
-        offsets = offsets_from_lengths(room)
+        offsets = offsets_from_lengths(np.minimum(np.diff(self.pool_offsets), depth))
         best = np.empty(int(offsets[-1]))
         top_labels(self.pool, self.pool_offsets, offsets, best)
         return best, offsets
 
     @cached_property
     def judged_only(self) -> RankedLists:
-        """The judged documents alone, those that were not retrieved in one tie at the end."""
+        """The same lists without unjudged documents.
+
+        Judged documents that were not retrieved form one tie at the end of the list.
+        """
         if self.pool_rows is None:
             return self
-        kept = np.flatnonzero(self.pool_rows >= 0)
-        lost = np.ones(len(self.pool), bool)
-        lost[self.pool_rows[kept]] = False
+        retrieved = np.flatnonzero(self.pool_rows >= 0)
+        missing = np.ones(len(self.pool), bool)
+        missing[self.pool_rows[retrieved]] = False
         tie = np.empty(len(self.labels), np.int64)
         number_ties(self.tie_sizes, self.offsets, tie)
-        every = np.arange(len(self))
-        owner = np.concatenate(
+        numbers = np.arange(len(self))
+        query = np.concatenate(
             [
-                np.repeat(every, self.lengths)[kept],
-                np.repeat(every, np.diff(self.pool_offsets))[lost],
+                np.repeat(numbers, self.lengths)[retrieved],
+                np.repeat(numbers, np.diff(self.pool_offsets))[missing],
             ]
         )
-        labels = np.concatenate([self.labels[kept], self.pool[lost]])
-        keys = -np.concatenate([tie[kept], np.full(int(lost.sum()), len(tie))]).astype(np.float64)
-        order = np.argsort(owner, kind="stable")
-        block = np.ones(len(labels), np.int64)
-        longest = tie_blocks(keys[order], self.pool_offsets, block)
+        labels = np.concatenate([self.labels[retrieved], self.pool[missing]])
+        last = np.full(int(missing.sum()), len(tie))
+        keys = -np.concatenate([tie[retrieved], last]).astype(np.float64)
+        order = np.argsort(query, kind="stable")
+        tie_sizes = np.ones(len(labels), np.int64)
+        longest = tie_blocks(keys[order], self.pool_offsets, tie_sizes)
         return RankedLists(
-            self.queries, self.pool_offsets, labels[order], block, longest,
+            self.queries, self.pool_offsets, labels[order], tie_sizes, longest,
             self.pool_offsets, self.pool, None,
         )  # fmt: skip
 
@@ -210,69 +269,69 @@ def rank_lists(
     labels: Floats,
     offsets: Ints,
     queries: Ids,
-    how: Convention,
+    convention: Convention,
     docids: Ids | None = None,
     pool: tuple[Floats, Ints, Ints] | None = None,
 ) -> RankedLists:
-    """Order every query's documents by score, ties by the convention.
+    """Return the documents of each query in descending order of score, ties by the convention.
 
-    `labels` may be NaN for unjudged documents; then `pool` holds all judged labels, their
-    offsets, and for each document its row among them (-1: unjudged).
+    `labels` may be NaN for unjudged documents; then `pool` holds all judged labels, their offsets,
+    and the row of each document among them (-1: unjudged).
     """
     _check_scores(scores, offsets, queries)
-    if how.single:
+    if convention.single:
         with np.errstate(over="ignore"):
             scores = scores.astype(np.float32).astype(np.float64)
-    if how.ties in ("average", "file") and how.depth is None and pool is None:
-        return _rank_labels(scores, labels, offsets, queries, how)
+    if convention.ties in ("average", "file") and convention.depth is None and pool is None:
+        return _rank_labels(scores, labels, offsets, queries, convention)
     order, keys = ranked(scores, offsets)
-    if how.ties == "docid":
+    if convention.ties == "docid":
         if docids is None:
             raise MeasureError(
                 "ties by document id need document ids, and these lists have none. "
                 "Choose another rule with ties= (--ties), such as average or file."
             )
-        spare = np.empty(len(order), np.int64)
-        order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, spare)
-    elif how.ties == "shuffle":
-        order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, how.seed))
-    elif how.ties == "worst":
+        workspace = np.empty(len(order), np.int64)
+        order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, workspace)
+    elif convention.ties == "shuffle":
+        order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, convention.seed))
+    elif convention.ties == "worst":
         order_ties_by_key(keys, offsets, order, np.nan_to_num(labels, nan=-np.inf))
-    pool_labels, pool_offsets, origin = (labels, offsets, None) if pool is None else pool
-    if how.depth is not None:
-        order, keys, offsets = _cut(order, keys, offsets, queries, how)
-        origin = order if origin is None else origin[order]
-    elif origin is not None:
-        origin = origin[order]
-    block, longest = np.ones(len(keys), np.int64), 1
-    if how.ties == "average":
-        longest = tie_blocks(keys, offsets, block)
+    pool_labels, pool_offsets, pool_rows = (labels, offsets, None) if pool is None else pool
+    if convention.depth is not None:
+        order, keys, offsets = _truncate(order, keys, offsets, queries, convention)
+        pool_rows = order if pool_rows is None else pool_rows[order]
+    elif pool_rows is not None:
+        pool_rows = pool_rows[order]
+    tie_sizes, longest = np.ones(len(keys), np.int64), 1
+    if convention.ties == "average":
+        longest = tie_blocks(keys, offsets, tie_sizes)
     return RankedLists(
-        queries, offsets, labels[order], block, longest, pool_offsets, pool_labels, origin
+        queries, offsets, labels[order], tie_sizes, longest, pool_offsets, pool_labels, pool_rows
     )
 
 
 def _rank_labels(
-    scores: Floats, labels: Floats, offsets: Ints, queries: Ids, how: Convention
+    scores: Floats, labels: Floats, offsets: Ints, queries: Ids, convention: Convention
 ) -> RankedLists:
-    """The usual case, where nobody asks which document stands where: labels are enough."""
-    found, block, longest = ranked_labels(scores, labels, offsets)
-    if how.ties == "file":
-        block[:], longest = 1, 1
-    return RankedLists(queries, offsets, found, block, longest, offsets, labels, None)
+    """Rank lists for which labels are enough: no document identity, depth or pool is needed."""
+    ordered, tie_sizes, longest = ranked_labels(scores, labels, offsets)
+    if convention.ties == "file":
+        tie_sizes[:], longest = 1, 1
+    return RankedLists(queries, offsets, ordered, tie_sizes, longest, offsets, labels, None)
 
 
-def _cut(
-    order: Ints, keys: Floats, offsets: Ints, queries: Ids, how: Convention
+def _truncate(
+    order: Ints, keys: Floats, offsets: Ints, queries: Ids, convention: Convention
 ) -> tuple[Ints, Floats, Ints]:
-    """The first `depth` documents.  A tie across that place is cut at random, by the seed."""
-    assert how.depth is not None
-    if how.ties == "average":
-        order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, how.seed))
-    place = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
-    keep = place < how.depth
-    lengths = np.minimum(np.diff(offsets), how.depth)
-    return order[keep], keys[keep], offsets_from_lengths(lengths)
+    """Return the first `depth` documents; a tie across that depth is broken at random, by seed."""
+    assert convention.depth is not None
+    if convention.ties == "average":
+        order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, convention.seed))
+    position = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
+    selected = position < convention.depth
+    lengths = np.minimum(np.diff(offsets), convention.depth)
+    return order[selected], keys[selected], offsets_from_lengths(lengths)
 
 
 def _check_scores(scores: Floats, offsets: Ints, queries: Ids) -> None:
@@ -288,39 +347,63 @@ def _check_scores(scores: Floats, offsets: Ints, queries: Ids) -> None:
 
 @dataclass(frozen=True, eq=False)
 class AdditiveForm:
-    """A measure as the sum over places of a document's gain times the place's discount."""
+    """A measure as the sum over ranks of the document's gain times the discount of its rank."""
 
-    gains: Floats  # one a judged document
-    discount: Floats  # of the places that count
+    gains: Floats  # one per judged document
+    discount: Floats  # one per rank that counts
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Base of all measures.  `str(measure)` is its canonical text, which `measure()` parses.
+    """Base class of all measures.
 
-    Subclasses declare parameters as fields; one called `cutoff` is written `@10`.
+    A measure is an immutable value: measures with equal parameters are equal and have the same
+    hash.  `str(measure)` is its canonical text, which `fp.measure` parses.  A subclass declares its
+    parameters as dataclass fields and implements `values`; a field named `cutoff` is written after
+    the name, as in NDCG@10.  Set it with `@`: ``fp.measure("NDCG") @ 10``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the measure, as in its text.
+    about : str
+        One-line description (class attribute).
+    lower_is_better : bool
+        Whether smaller values are better (class attribute).
+    without_cutoff : str
+        Set where a cut-off is required: an example for the error message (class attribute).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> measure = fp.measure("ndcg(gain=linear)@10")
+    >>> isinstance(measure, fp.Measure)
+    True
+    >>> str(measure @ 5)
+    'NDCG(gain=linear)@5'
     """
 
-    about: ClassVar[str] = ""  # one line, for the manual
+    about: ClassVar[str] = ""
     lower_is_better: ClassVar[bool] = False
-    without_cutoff: ClassVar[str] = ""  # what to do instead, where there must be a cut-off
+    without_cutoff: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
+        """Name of the measure, as in its text."""
         return type(self).__name__
 
     def __str__(self) -> str:
-        given = [
+        parameters = [
             f"{f.name}={_text(getattr(self, f.name))}"
             for f in fields(self)
             if f.name != "cutoff" and getattr(self, f.name) != f.default
         ]
         cutoff = getattr(self, "cutoff", None)
-        inside = f"({', '.join(given)})" if given else ""
+        inside = f"({', '.join(parameters)})" if parameters else ""
         return self.name + inside + (f"@{cutoff}" if cutoff is not None else "")
 
     def __matmul__(self, cutoff: int) -> Self:
-        """`NDCG() @ 10`."""
+        """Return the same measure with a cut-off: `NDCG() @ 10`."""
         if "cutoff" not in {f.name for f in fields(self)}:
             raise MeasureError(f"{self.name} takes no cut-off.")
         changes: dict[str, Any] = {"cutoff": cutoff}
@@ -341,23 +424,50 @@ class Measure:
         if cutoff is not None and (not isinstance(cutoff, (int, np.integer)) or cutoff < 1):
             raise MeasureError(f"the cut-off of {self.name} must be at least 1; got {cutoff!r}.")
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        """One number a query."""
-        raise AssertionError(f"{self.name} has no values")  # every subclass has its own
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        """Compute the measure.
 
-    def additive_form(self, lists: RankedLists, how: Convention) -> AdditiveForm | None:
-        """Gains and discounts, where the measure adds them up; else None."""
+        Parameters
+        ----------
+        lists : RankedLists
+            The ranked documents of each query.
+        convention : Convention
+            Settings that the measure itself does not fix.
+
+        Returns
+        -------
+        array of float
+            One value per query.
+        """
+        raise AssertionError(f"{self.name} has no values")  # every subclass overrides this
+
+    def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
+        """Return the gains and discounts of the measure, if it is a sum over ranks.
+
+        Parameters
+        ----------
+        lists : RankedLists
+            The ranked documents of each query.
+        convention : Convention
+            Settings that the measure itself does not fix.
+
+        Returns
+        -------
+        AdditiveForm or None
+            Gains per judged document and discounts per rank; None where the measure is not a sum
+            of gain times discount.
+        """
         return None
 
 
-def cut(cutoff: int | None) -> int:
-    """A cut-off as kernels take it."""
+def kernel_cutoff(cutoff: int | None) -> int:
+    """Return a cut-off as kernels take it: an integer, `ALL` for None."""
     return ALL if cutoff is None else min(int(cutoff), ALL)
 
 
-def ratio(above: Floats, below: Floats) -> Floats:
-    """above / below, and 0 where below is 0."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+def ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Return numerator / denominator, and 0 where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 
 
 def _text(value: object) -> str:

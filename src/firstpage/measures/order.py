@@ -1,7 +1,7 @@
-"""Measures of order: what a ranking does to the preferences in the truth.
+"""Measures of order: how well a ranking agrees with the preferences in the truth.
 
-They look at judged documents only; judged ones that were not retrieved stand in one tie
-at the end.  Documents of equal label have no order that could be wrong.
+They consider judged documents only; judged documents that were not retrieved form one tie at the
+end of the list.  Documents of equal label have no preferred order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures import order as kernel
 from firstpage.measures.graded import discounts
-from firstpage.measures.measure import ALL, Convention, Measure, RankedLists, cut, ratio
+from firstpage.measures.measure import (
+    ALL,
+    Convention,
+    Measure,
+    RankedLists,
+    kernel_cutoff,
+    ratio,
+)
 from firstpage.types import Floats
 
 
 def _concordance(lists: RankedLists) -> tuple[Floats, ...]:
-    """Pairs of each query: right, wrong, tied in score, tied in label, all."""
+    """Return pairs per query: concordant, discordant, tied in score, tied in label, all."""
     lists = lists.judged_only
     labels, n = lists.labels.copy(), lists.lengths.astype(np.float64)
     out = np.empty(4 * len(lists))
@@ -30,35 +37,81 @@ def _concordance(lists: RankedLists) -> tuple[Floats, ...]:
 
 @dataclass(frozen=True)
 class Tau(Measure):
-    """Kendall's tau-b between scores and labels; 0 where either is constant."""
+    """Kendall's tau-b between scores and labels.
 
-    about: ClassVar[str] = "Kendall's tau (tau-b: ties corrected)"
+    tau-b = (C - D) / sqrt((n0 - n1) * (n0 - n2)), with C concordant and D discordant pairs among
+    all n0, n1 of them tied in score and n2 tied in label; 0 where either is constant.
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        right, wrong, tied_scores, tied_labels, pairs = _concordance(lists)
-        size = np.sqrt((pairs - tied_scores) * (pairs - tied_labels))
-        return ratio(right - wrong, size)
+    References
+    ----------
+    Kendall, The Treatment of Ties in Ranking Problems, Biometrika 1945.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([3, 2, 1], [2, 1, 0], qid=[1, 1, 1], measures="Tau")["Tau"]
+    1.0
+    """
+
+    about: ClassVar[str] = "Kendall's tau (tau-b: corrected for ties)"
+
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        concordant, discordant, tied_scores, tied_labels, pairs = _concordance(lists)
+        norm = np.sqrt((pairs - tied_scores) * (pairs - tied_labels))
+        return ratio(concordant - discordant, norm)
 
 
 @dataclass(frozen=True)
 class PairAccuracy(Measure):
-    """The share of preferences that the ranking keeps; a tied score keeps half of one."""
+    """Pairwise accuracy: the fraction of preferences that the ranking agrees with.
 
-    about: ClassVar[str] = "share of preferences in the right order"
+    A preference is a pair of documents with different labels; a pair with tied scores counts 1/2.
+    A query without preferences has the value 0.
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        right, wrong, _, tied_labels, every = _concordance(lists)
-        pairs = every - tied_labels
-        return ratio(right + (pairs - right - wrong) / 2, pairs)
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([3, 2, 2, 2], [0, 1, 1, 0], qid=[1] * 4, measures="PairAccuracy")
+    >>> result["PairAccuracy"]
+    0.25
+    """
+
+    about: ClassVar[str] = "fraction of preferences in the correct order"
+
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        concordant, discordant, _, tied_labels, all_pairs = _concordance(lists)
+        pairs = all_pairs - tied_labels
+        return ratio(concordant + (pairs - concordant - discordant) / 2, pairs)
 
 
 @dataclass(frozen=True)
 class WKT(Measure):
-    """Weighted Kendall's tau distance: worse documents above each of the true first k places.
+    """Weighted Kendall's tau distance: worse documents ranked above each of the true top k.
 
-    Sum over true places j of (2^label - 1) / log2(1 + j) times the number of documents of a
-    lower label that are ranked above.  With `norm` it is divided by its weights' sum, so that
-    1 - NDCG@k <= WKT(norm=true)@k.
+    WKT@k = sum over true ranks j <= k of (2^label_j - 1) / log2(1 + j) times the number of
+    documents of a lower label that rank above document j.  Lower is better.
+
+    Parameters
+    ----------
+    norm : bool, default=False
+        Whether to divide by the sum of the weights, so that 1 - NDCG@k <= WKT(norm=true)@k.
+    cutoff : int, optional
+        Number of true ranks k; None takes all.
+
+    Raises
+    ------
+    MeasureError
+        If the value overflows, for labels above 1000 without `norm`.
+
+    References
+    ----------
+    Lan et al., Is Top-k Sufficient for Ranking?, CIKM 2013, eq. 12.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures="WKT")["WKT"]
+    1.0
     """
 
     norm: bool = False
@@ -66,53 +119,82 @@ class WKT(Measure):
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "weighted Kendall's tau distance (Lan et al. 2013, eq. 12)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
         judged = lists.judged_only
         value, total = np.empty(len(judged)), np.empty(len(judged))
         best, _ = judged.ideal(ALL)
-        place_discount = discounts(how.discount, int(judged.lengths.max(initial=0)))
+        rank_discounts = discounts(convention.discount, int(judged.lengths.max(initial=0)))
         kernel.weighted_kendall(
             judged.labels, judged.tie_sizes, judged.offsets, best, judged.max_labels,
-            place_discount, cut(self.cutoff), value, total,
+            rank_discounts, kernel_cutoff(self.cutoff), value, total,
         )  # fmt: skip
         if self.norm:
             return ratio(value, total)
         if judged.max_labels.max(initial=0.0) > 1000:
             raise MeasureError(
-                f"{self} is too large for labels up to {judged.max_labels.max():g}; "
-                "take WKT(norm=true), which is the same divided by its greatest weights."
+                f"{self} overflows for labels up to {judged.max_labels.max():g}; use "
+                "WKT(norm=true), which divides by the sum of the weights."
             )
         return value * np.exp2(judged.max_labels)
 
 
 @dataclass(frozen=True)
 class TopK01(Measure):
-    """The top-k true loss: 0 if the first k places are exactly right, else 1.
+    """Top-k true loss: 0 if the first k ranks are exactly those of the truth, else 1.
 
-    With tied scores, the chance of an error.
+    With tied scores it is the probability of an error under random tie breaking.  Lower is better.
+
+    Parameters
+    ----------
+    cutoff : int
+        Number of ranks k; required.
+
+    References
+    ----------
+    Xia et al., Statistical Consistency of Top-k Ranking, NIPS 2009, eq. 5.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([3, 2, 1], [2, 0, 1], qid=[1, 1, 1], measures="TopK01@1")
+    >>> result["TopK01@1"]
+    0.0
     """
 
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "top-k true loss (Xia et al. 2009, eq. 5)"
-    without_cutoff: ClassVar[str] = "TopK01@3; Perm01 takes all"
+    without_cutoff: ClassVar[str] = "TopK01@3; Perm01 takes all ranks"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return _wrong_places(lists, cut(self.cutoff))
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return _mismatch_probability(lists, kernel_cutoff(self.cutoff))
 
 
 @dataclass(frozen=True)
 class Perm01(Measure):
-    """Permutation 0-1 loss: 0 if the whole order is right, else 1."""
+    """Permutation 0-1 loss: 0 if the entire order is that of the truth, else 1.
+
+    With tied scores it is the probability of an error under random tie breaking.  Lower is better.
+
+    References
+    ----------
+    Xia et al., Statistical Consistency of Top-k Ranking, NIPS 2009, eq. 2.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([3, 2, 1], [2, 0, 1], qid=[1, 1, 1], measures="Perm01")["Perm01"]
+    1.0
+    """
 
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "permutation 0-1 loss (Xia et al. 2009, eq. 2)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return _wrong_places(lists, ALL)
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return _mismatch_probability(lists, ALL)
 
 
-def _wrong_places(lists: RankedLists, cutoff: int) -> Floats:
+def _mismatch_probability(lists: RankedLists, cutoff: int) -> Floats:
     judged = lists.judged_only
     out = np.empty(len(judged))
     best, _ = judged.ideal(ALL)
@@ -126,44 +208,105 @@ def _wrong_places(lists: RankedLists, cutoff: int) -> Floats:
 class _Preferences(Measure):
     cutoff: int | None = None
 
-    def _share(self, lists: RankedLists, weight: Floats) -> Floats:
+    def _precision(self, lists: RankedLists, weight: Floats) -> Floats:
+        """Return the weighted fraction of the decided preferences that are correct."""
         judged = lists.judged_only
-        right, both = np.empty(len(judged)), np.empty(len(judged))
+        correct, decided = np.empty(len(judged)), np.empty(len(judged))
         kernel.preferences(
-            judged.labels, judged.tie_sizes, judged.offsets, weight, cut(self.cutoff), right, both
-        )
-        return ratio(right, both)
+            judged.labels, judged.tie_sizes, judged.offsets, weight, kernel_cutoff(self.cutoff),
+            correct, decided,
+        )  # fmt: skip
+        return ratio(correct, decided)
 
 
 @dataclass(frozen=True)
 class ppref(_Preferences):
-    """Precision of preferences: kept ones among those that the first k places decide.
+    """Precision of preferences: the fraction of correct ones among those the top k decides.
 
-    A pair is decided if one of the two stands there.  With tied scores, expected kept over
-    expected decided.
+    A preference is a pair of documents with different labels.  It is decided if at least one of the
+    two is in the first k ranks.  With tied scores, the expected number of correct preferences is
+    divided by the expected number of decided ones.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Number of ranks k; None takes the entire list.
+
+    References
+    ----------
+    Carterette and Bennett, Evaluation Measures for Preference Judgments, SIGIR 2008.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([3, 2, 1], [1, 0, 2], qid=[1, 1, 1], measures="ppref@1")["ppref@1"]
+    0.5
     """
 
     about: ClassVar[str] = "precision of preferences (Carterette & Bennett 2008)"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return self._share(lists, np.ones(int(lists.judged_only.lengths.max(initial=0))))
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return self._precision(lists, np.ones(int(lists.judged_only.lengths.max(initial=0))))
 
 
 @dataclass(frozen=True)
 class nwppref(_Preferences):
-    """ppref with each pair weighing 1 / log2(1 + place of its upper document), normalized."""
+    """Normalized weighted precision of preferences.
+
+    As ppref, with the weight 1 / log2(1 + rank of the upper document) per pair, normalized by the
+    weights of all decided pairs.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Number of ranks k; None takes the entire list.
+
+    References
+    ----------
+    Carterette and Bennett, Evaluation Measures for Preference Judgments, SIGIR 2008.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([3, 2, 1], [1, 0, 2], qid=[1, 1, 1], measures="nwppref@1")
+    >>> result["nwppref@1"]
+    0.5
+    """
 
     about: ClassVar[str] = "normalized weighted precision of preferences"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        return self._share(lists, discounts("log2", int(lists.judged_only.lengths.max(initial=0))))
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        longest = int(lists.judged_only.lengths.max(initial=0))
+        return self._precision(lists, discounts("log2", longest))
 
 
 @dataclass(frozen=True)
 class RBO(Measure):
-    """Rank-biased overlap with the ideal order of the relevant documents, 1 for the ideal.
+    """Rank-biased overlap with the ideal order of the relevant documents; 1 for the ideal order.
 
-    Ties in the truth count in favor of the ranking: Clarke et al.'s compatibility (2020).
+    RBO = sum over depths d of p^(d-1) * A_d, divided by its value for the ideal order; A_d is the
+    fraction of the first d documents that are in the ideal first d.  Ties in the truth are resolved
+    in favor of the ranking, as in compatibility.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+    p : float, default=0.9
+        Persistence: the weight of each depth relative to the one before, between 0 and 1.
+    cutoff : int, optional
+        Number of ranks that count; None takes the entire list.
+
+    References
+    ----------
+    Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings, TOIS 2010.
+    Clarke, Vtyurina and Smucker, Offline Evaluation without Gain, ICTIR 2020 (compatibility).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.evaluate([3, 2, 1], [2, 1, 0], qid=[1, 1, 1], measures="RBO")["RBO"]
+    1.0
     """
 
     rel: float | None = None
@@ -171,16 +314,17 @@ class RBO(Measure):
     cutoff: int | None = None
     about: ClassVar[str] = "rank-biased overlap with the ideal order"
 
-    def values(self, lists: RankedLists, how: Convention) -> Floats:
-        level = how.rel if self.rel is None else self.rel
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        level = convention.rel if self.rel is None else self.rel
         best, offsets = lists.ideal(ALL)
-        kept = best >= level
-        counts = offsets_from_lengths(kept)[offsets]
+        relevant = best >= level
+        relevant_offsets = offsets_from_lengths(relevant)[offsets]
         size = int(lists.lengths.max(initial=0)) + 2
-        logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
+        log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
         out = np.empty(len(lists))
         kernel.rank_biased_overlap(
-            lists.labels, lists.tie_sizes, lists.offsets, best[kept], counts.astype(np.int64),
-            float(self.p), cut(self.cutoff), logs, out,
+            lists.labels, lists.tie_sizes, lists.offsets, best[relevant],
+            relevant_offsets.astype(np.int64), float(self.p), kernel_cutoff(self.cutoff),
+            log_factorials, out,
         )  # fmt: skip
         return out

@@ -1,4 +1,4 @@
-"""Measures over shards: each query's values where its shard is, and nothing else travels."""
+"""Measures over shards: values are computed where each shard is, and only values are sent back."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from firstpage.measures.inputs import make_lists
 from firstpage.measures.measure import Convention, Measure
 from firstpage.types import Floats
 
-QUERIES = 1000  # scored at a time, so that scaling needs little memory
+BATCH_QUERIES = 1000  # queries scored at a time, so that feature scaling needs little memory
 
 
 class StoredShard:
-    """A shard as it was written."""
+    """An open shard, with the data as they were written."""
 
     nbytes = 0
 
@@ -40,7 +40,7 @@ class StoredShard:
 
 @dataclass(frozen=True, eq=False)
 class StoredTask:
-    """Opens a shard as it was written; `shards` has this one alone."""
+    """A task that opens a stored shard; `shards` contains only this one."""
 
     shards: Shards
 
@@ -49,14 +49,14 @@ class StoredTask:
 
 
 class Predictor(Protocol):
-    """What predicts a Dataset by so many threads."""
+    """A model that scores a Dataset with a number of threads."""
 
     def predict(self, data: Dataset, threads: int | None = None) -> Floats: ...
 
 
 @dataclass(frozen=True, eq=False)
 class ExternalModel:
-    """Anything that predicts, as a model of ours does."""
+    """Adapter of any object with a `predict` method."""
 
     model: Any
 
@@ -65,68 +65,72 @@ class ExternalModel:
 
 
 def predict_shard(shard: StoredShard, model: Predictor) -> Floats:
-    """Return one score per document, some queries at a time."""
+    """Return one score per document of a shard, predicted in batches of queries."""
     data = shard.data
-    blocks = range(0, len(data), QUERIES)
-    found = [model.predict(data[lo : lo + QUERIES], shard.threads) for lo in blocks]
-    return np.concatenate([np.empty(0), *found])
+    starts = range(0, len(data), BATCH_QUERIES)
+    batches = [model.predict(data[lo : lo + BATCH_QUERIES], shard.threads) for lo in starts]
+    return np.concatenate([np.empty(0), *batches])
 
 
 def predict_shards(model: Predictor, shards: Shards, engine: Engine) -> Floats:
     """Return one score per document, shard after shard."""
-    with closing(_stored(shards, engine)) as job:
+    with closing(_open_job(shards, engine)) as job:
         return job.concat(predict_shard, model)
 
 
-def _stored(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
+def _open_job(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
     return engine.job([StoredTask(shards.alone(n)) for n in range(len(shards))])
 
 
 @dataclass(frozen=True, eq=False)
 class MeasureRequest:
-    """What to measure.
-
-    model   None: scores come with the call
-    """
+    """Measures to compute on each shard; `model` None means that scores come with the call."""
 
     model: Predictor | None
     measures: tuple[Measure, ...]
-    how: Convention
+    convention: Convention
     k: int | None
 
 
 def measure_shard(
     shard: StoredShard, request: MeasureRequest, scores: Floats
 ) -> tuple[Floats, Ids]:
-    """Return one row per measure, and the queries; scores only where there is no model."""
+    """Return the values of a shard, one row per measure, and its queries.
+
+    `scores` are used only where the request has no model.
+    """
     if request.model is not None:
         scores = predict_shard(shard, request.model)
-    lists = make_lists(scores, shard.data, request.how, None, None, request.k)
-    values = np.array([m.values(lists, request.how) for m in request.measures])
+    lists = make_lists(scores, shard.data, request.convention, None, None, request.k)
+    values = np.array([m.values(lists, request.convention) for m in request.measures])
     return values, shard.data.queries.compact()
 
 
 def shard_values(
-    system: Any, shards: Shards, measures: tuple[Measure, ...], how: Convention, k: int | None,
+    system: Any,
+    shards: Shards,
+    measures: tuple[Measure, ...],
+    convention: Convention,
+    k: int | None,
     engine: Engine,
-) -> tuple[Floats, Ids]:  # fmt: skip
-    """One row a measure and one column a query; and the queries."""
+) -> tuple[Floats, Ids]:
+    """Return the values of all shards, one row per measure and one column per query; and ids."""
     model: Predictor | None = ExternalModel(system) if hasattr(system, "predict") else None
     if hasattr(system, "stage_for"):  # matched with the shards' features once, for all of them
         model = system.stage_for(shards)
-    own = [np.empty(0)] * len(shards) if model is not None else list(_cut(system, shards))
-    with closing(_stored(shards, engine)) as job:
-        answers = job.map_own(measure_shard, own, MeasureRequest(model, measures, how, k))
-    queries = reduce(Ids.chained, [ids for _, ids in answers])
-    return np.concatenate([values for values, _ in answers], axis=1), queries
+    scores = [np.empty(0)] * len(shards) if model is not None else list(_split(system, shards))
+    with closing(_open_job(shards, engine)) as job:
+        results = job.map_own(measure_shard, scores, MeasureRequest(model, measures, convention, k))
+    queries = reduce(Ids.chained, [ids for _, ids in results])
+    return np.concatenate([values for values, _ in results], axis=1), queries
 
 
-def _cut(scores: Any, shards: Shards) -> Iterator[Floats]:
-    """One score a document, shard after shard, as the shards need them."""
-    given = np.asarray(scores, np.float64)
-    if given.ndim != 1 or len(given) != shards.n_docs:
-        raise DataError(f"there are {given.size} scores for {shards.n_docs} documents.")
+def _split(scores: Any, shards: Shards) -> Iterator[Floats]:
+    """Yield the scores of each shard from one score per document."""
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1 or len(values) != shards.n_docs:
+        raise DataError(f"there are {values.size} scores for {shards.n_docs} documents.")
     lo = 0
     for shard in shards.shards:
-        yield given[lo : lo + shard.rows]
+        yield values[lo : lo + shard.rows]
         lo += shard.rows

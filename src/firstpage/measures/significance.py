@@ -1,4 +1,4 @@
-"""Is a difference more than chance?  Intervals by the bootstrap over queries, and paired tests."""
+"""Statistical significance: bootstrap confidence intervals over queries, and paired tests."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from firstpage.kernels.measures.resampling import (
 )
 from firstpage.types import Array, Floats
 
-CONFIDENCE_LEVEL = 0.95  # of confidence intervals
-ROUNDS = 10_000  # of resampling means
-AT_ONCE = 1_000_000  # resampling weights held in memory
-EXACT_UP_TO = 20  # queries; beyond, sign patterns are sampled
+CONFIDENCE_LEVEL = 0.95
+BOOTSTRAP_ROUNDS = 10_000
+MAX_WEIGHTS = 1_000_000  # resampling weights in memory at a time
+MAX_EXACT_QUERIES = 20  # with more queries, sign patterns are sampled
 Test = Literal["randomization", "t", "wilcoxon"]
 Correction = Literal["holm", "bh", "none"]
 
 
 def percentile_interval(values: Array, level: float = CONFIDENCE_LEVEL) -> Array:
-    """Return (lower, upper): the ends of the middle `level` of values, by column."""
+    """Return (lower, upper): the bounds of the central `level` of the values, per column."""
     return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
 
 
@@ -37,29 +37,29 @@ def bootstrap(
 ) -> tuple[float, float]:  # fmt: skip
     """Return the percentile interval of a statistic over queries drawn with replacement.
 
-    `statistic` takes weights (rounds x queries: how often each query was drawn) and returns a
-    value per round.  Rounds without a value (NaN) do not count; NaN where none has one.
+    `statistic` takes weights (rounds x queries: how often each query was drawn) and returns one
+    value per round.  Rounds whose value is NaN are ignored; the interval is NaN if all are.
     """
     rng = np.random.default_rng(seed)
-    equal, step = np.full(queries, 1 / queries), max(1, AT_ONCE // queries)
-    sizes = [min(step, rounds - at) for at in range(0, rounds, step)]
+    equal, step = np.full(queries, 1 / queries), max(1, MAX_WEIGHTS // queries)
+    sizes = [min(step, rounds - start) for start in range(0, rounds, step)]
     draws = (rng.multinomial(queries, equal, size).astype(np.float64) for size in sizes)
     values = np.concatenate([statistic(weights) for weights in draws])
-    known = values[~np.isnan(values)]
-    low, high = percentile_interval(known, level) if len(known) else (math.nan, math.nan)
+    defined = values[~np.isnan(values)]
+    low, high = percentile_interval(defined, level) if len(defined) else (math.nan, math.nan)
     return float(low), float(high)
 
 
 def mean_intervals(values: Floats, seed: int) -> list[tuple[float, float]]:
-    """Return the bootstrap interval of the mean of each row, over its columns, the queries."""
-    means = np.empty((ROUNDS, len(values)))
-    picks = np.empty(values.shape[1], np.int64)
-    bootstrap_means(np.ascontiguousarray(values), seed, picks, means)
+    """Return the bootstrap interval of the mean of each row; columns are queries."""
+    means = np.empty((BOOTSTRAP_ROUNDS, len(values)))
+    sample = np.empty(values.shape[1], np.int64)
+    bootstrap_means(np.ascontiguousarray(values), seed, sample, means)
     return [(float(low), float(high)) for low, high in percentile_interval(means).T]
 
 
 def paired_t(differences: Floats) -> float:
-    """Two-sided p of Student's paired t test; 1 where all queries are equal."""
+    """Return the two-sided p-value of Student's paired t-test; 1 if all differences are 0."""
     from scipy.stats import ttest_1samp
 
     if len(differences) < 2 or not differences.any():
@@ -70,7 +70,7 @@ def paired_t(differences: Floats) -> float:
 
 
 def wilcoxon(differences: Floats) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test; equal queries are left out."""
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; zero differences are omitted."""
     from scipy.stats import wilcoxon as signed_rank
 
     if not differences.any():
@@ -79,23 +79,24 @@ def wilcoxon(differences: Floats) -> float:
 
 
 def randomization(differences: Floats, rounds: int = 100_000, seed: int = 0) -> float:
-    """Two-sided p of Fisher's randomization test: the sign of every difference is chance.
+    """Return the two-sided p-value of Fisher's randomization test of paired differences.
 
-    All sign patterns are tried for few queries (equal ones do not count); else `rounds`
-    random ones, where the observed pattern counts as one more.
+    Under the null hypothesis the sign of each difference is random.  All sign patterns are
+    enumerated for up to MAX_EXACT_QUERIES nonzero differences; else `rounds` patterns are sampled,
+    and the observed one counts as one more.
     """
-    moved = differences[differences != 0]
-    if not len(moved):
+    nonzero = differences[differences != 0]
+    if not len(nonzero):
         return 1.0
-    # What sums to the same must not differ by rounding.
-    limit = abs(float(moved.sum())) - 1e-9 * float(np.abs(moved).sum())
-    if len(moved) <= EXACT_UP_TO:
-        return float(flip_all_signs(moved, limit) / 2 ** (len(moved) - 1))
-    return (flip_signs(moved, rounds, seed, limit) + 1) / (rounds + 1)
+    # A tolerance, so that rounding does not separate equal sums.
+    limit = abs(float(nonzero.sum())) - 1e-9 * float(np.abs(nonzero).sum())
+    if len(nonzero) <= MAX_EXACT_QUERIES:
+        return float(flip_all_signs(nonzero, limit) / 2 ** (len(nonzero) - 1))
+    return (flip_signs(nonzero, rounds, seed, limit) + 1) / (rounds + 1)
 
 
 def p_value(differences: Floats, test: Test, rounds: int, seed: int) -> float:
-    """p of the named test; the last two matter to randomization only."""
+    """Return the p-value of the named test; `rounds` and `seed` are for randomization only."""
     if test == "t":
         return paired_t(differences)
     if test == "wilcoxon":
@@ -104,47 +105,48 @@ def p_value(differences: Floats, test: Test, rounds: int, seed: int) -> float:
 
 
 def randomized_tukey(values: Floats, rounds: int = 20_000, seed: int = 0) -> Floats:
-    """p of every pair of systems, holding the error of all comparisons together.
+    """Return the p-values of all pairs of systems by the randomized Tukey HSD test.
 
-    `values` has a row a system.  The chance of a difference is judged by the largest one
-    between any two systems when each query's values are dealt out at random (Carterette 2012).
+    `values` has one row per system.  The difference of a pair is compared with the distribution of
+    the largest difference between any two systems when each query's values are permuted among the
+    systems; this controls the family-wise error rate (Carterette 2012).
     """
     systems, queries = values.shape
     ranges = np.empty(rounds)
     tukey_ranges(np.ascontiguousarray(values.T).reshape(-1), systems, rounds, seed, ranges)
     sums = values.sum(axis=1)
     ranges.sort()
-    gaps = np.abs(sums[:, None] - sums[None, :])
-    slack = 1e-9 * max(1.0, float(np.abs(values).sum()) / max(queries, 1))
-    reached = rounds - np.searchsorted(ranges, gaps - slack, side="left")
-    found: Floats = (reached + 1.0) / (rounds + 1.0)
-    np.fill_diagonal(found, 1.0)
-    return found
+    differences = np.abs(sums[:, None] - sums[None, :])
+    tolerance = 1e-9 * max(1.0, float(np.abs(values).sum()) / max(queries, 1))
+    reached = rounds - np.searchsorted(ranges, differences - tolerance, side="left")
+    p: Floats = (reached + 1.0) / (rounds + 1.0)
+    np.fill_diagonal(p, 1.0)
+    return p
 
 
-def adjust_p_values(p: Floats, how: Correction) -> Floats:
-    """p-values of a family of tests, made larger for their number.
+def adjust_p_values(p: Floats, correction: Correction) -> Floats:
+    """Return the p-values of a family of tests, corrected for multiple comparisons.
 
-    "holm" holds the chance of any false finding, "bh" (Benjamini-Hochberg) their share.
+    "holm" controls the family-wise error rate, "bh" (Benjamini-Hochberg) the false discovery rate.
     """
     p = np.array(p, np.float64)
-    if how == "none" or len(p) < 2:
+    if correction == "none" or len(p) < 2:
         return p
-    if how == "bh":
+    if correction == "bh":
         from scipy.stats import false_discovery_control
 
         return np.asarray(false_discovery_control(p))
-    if how != "holm":
-        raise MeasureError(f"correction must be holm, bh or none; got {how!r}.")
+    if correction != "holm":
+        raise MeasureError(f"correction must be holm, bh or none; got {correction!r}.")
     order = np.argsort(p, kind="stable")
-    raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    p[order] = np.minimum(raised, 1.0)
+    adjusted = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    p[order] = np.minimum(adjusted, 1.0)
     return p
 
 
 def effect_size(differences: Floats) -> float:
-    """Cohen's d of paired differences: mean over standard deviation."""
-    spread = differences.std(ddof=1) if len(differences) > 1 else 0.0
-    if spread == 0:
+    """Return Cohen's d of paired differences: their mean divided by their standard deviation."""
+    deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
+    if deviation == 0:
         return 0.0 if not differences.any() else float(np.copysign(np.inf, differences.mean()))
-    return float(differences.mean() / spread)
+    return float(differences.mean() / deviation)
