@@ -1,8 +1,8 @@
 """Compiled kernels: flat arrays and offsets in, numbers out.
 
-Nothing here checks its input or knows a file, a measure or a user; callers do.  Kernels
-are plain Python functions, compiled by Numba once per machine and then loaded without it
-(`compiler`).  All of them run over *groups*: query q owns the slice offsets[q]:offsets[q+1].
+Kernels do not validate their input; callers do.  They are plain Python functions, compiled by
+Numba once per machine and then loaded without it (`compiler`).  All of them run over groups:
+query q has the rows offsets[q]:offsets[q + 1].
 """
 
 from __future__ import annotations

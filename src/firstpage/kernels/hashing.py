@@ -1,6 +1,6 @@
-"""Hashes of identifiers and joins by them, and random words: all by one 64-bit mixer.
+"""Hashes of identifiers, joins by identifier, and random words, all based on one 64-bit mixer.
 
-The random words are SplitMix64's, the same on every machine and in every version.
+The random words are those of SplitMix64: the same on every machine and in every version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ S27, S30, S31, S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 @subroutine
 def mix(state: np.uint64) -> np.uint64:
-    """The output that belongs to `state`; the next state is `state + STEP`."""
+    """Return the output of SplitMix64 for `state`; the next state is `state + STEP`."""
     z = state
     z = (z ^ (z >> S30)) * MIX1
     z = (z ^ (z >> S27)) * MIX2
@@ -27,13 +27,13 @@ def mix(state: np.uint64) -> np.uint64:
 
 @subroutine
 def bounded(word: np.uint64, n: int) -> int:
-    """A number in 0..n-1 (n < 2^31) from a random word, with a bias under 2^-32."""
+    """Return an integer in 0..n-1 (n < 2^31) from a random word, with a bias below 2^-32."""
     return np.int64(((word >> S32) * np.uint64(n)) >> S32)
 
 
 @kernel
 def random_words(seeds: Words, offsets: Ints, out: Words) -> None:
-    """Fill each group of `out` from its own seed, whatever the other groups are."""
+    """Fill each group of `out` from its own seed, independently of the other groups."""
     for q in range(offsets.size - 1):
         state = seeds[q]
         for i in range(offsets[q], offsets[q + 1]):
@@ -41,7 +41,7 @@ def random_words(seeds: Words, offsets: Ints, out: Words) -> None:
             out[i] = mix(state)
 
 
-# --- identifiers as byte ranges: hash them, copy them, look them up in each other
+# --- identifiers as byte ranges: hashing, copying, joining
 
 
 PRIME = np.uint64(0x100000001B3)
@@ -50,7 +50,7 @@ BASIS = np.uint64(0xCBF29CE484222325)
 
 @subroutine
 def hash_bytes(data: Bytes, start: int, end: int) -> np.uint64:
-    """FNV-1a, finished by a mixer so that its low bits are good for a table."""
+    """Return the FNV-1a hash, mixed so that its low bits are suitable for a hash table."""
     h = BASIS
     for i in range(start, end):
         h = (h ^ np.uint64(data[i])) * PRIME
@@ -59,13 +59,14 @@ def hash_bytes(data: Bytes, start: int, end: int) -> np.uint64:
 
 @kernel
 def hash_ids(data: Bytes, starts: Ints, ends: Ints, out: Words) -> None:
+    """Write the hash of every byte range to `out`."""
     for i in range(starts.size):
         out[i] = hash_bytes(data, starts[i], ends[i])
 
 
 @kernel
 def gather_bytes(data: Bytes, starts: Ints, ends: Ints, out: Bytes) -> None:
-    """Copy the byte ranges one after the other."""
+    """Copy the byte ranges to `out`, one after the other."""
     at = 0
     for i in range(starts.size):
         for j in range(starts[i], ends[i]):
@@ -84,10 +85,10 @@ def equal_ranges(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_e
 
 
 @subroutine
-def enter_right(
+def insert_right(
     data: Bytes, starts: Ints, ends: Ints, hashes: Words, lo: int, hi: int, table: Ints, size: int
 ) -> int:
-    """Put identifiers lo..hi into an empty table; returns one that is there already, or -1."""
+    """Insert identifiers lo..hi into an empty hash table; return the first duplicate, or -1."""
     for i in range(lo, hi):
         slot = np.int64(hashes[i] & np.uint64(size - 1))
         while table[slot] != -1:
@@ -115,14 +116,15 @@ def join_ids(
     to_offsets: Ints,
     partner: Ints,
     table: Ints,
-    found: Ints,
+    matches: Ints,
 ) -> int:
-    """For each identifier its equal in the partner query's list, or -1, into `found`.
+    """Write the index of the equal identifier in the partner query, or -1, to `matches`.
 
-    Query q on the left is looked up in query partner[q] on the right (-1: none).  Returns -1,
-    or the number of a left identifier that stands twice in its query; a repeated right one
-    is returned as -2 - number.  `table` is a power of two at least twice as long as any two
-    lists together, filled with -1.  Right identifiers stand in it as i, left ones as -2 - i.
+    Query q on the left is looked up in query partner[q] on the right (-1: none).  Returns -1, or
+    the index of a left identifier that occurs twice in its query; a duplicate right one is
+    returned as -2 - index.  The length of `table` is a power of two, at least twice that of any two
+    lists together, and it is filled with -1.  It stores right identifiers as i, left ones as
+    -2 - i.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
@@ -132,11 +134,13 @@ def join_ids(
         size = 16
         while size < 2 * (hi - lo + right_hi - right_lo):
             size *= 2
-        twice = enter_right(to_data, to_starts, to_ends, to_hashes, right_lo, right_hi, table, size)
-        if twice >= 0:
-            return -2 - twice
+        repeated = insert_right(
+            to_data, to_starts, to_ends, to_hashes, right_lo, right_hi, table, size
+        )
+        if repeated >= 0:
+            return -2 - repeated
         for i in range(lo, hi):
-            found[i] = -1
+            matches[i] = -1
             slot = np.int64(hashes[i] & np.uint64(size - 1))
             while table[slot] != -1:
                 other = table[slot]
@@ -144,14 +148,14 @@ def join_ids(
                     if to_hashes[other] == hashes[i] and equal_ranges(
                         data, starts[i], ends[i], to_data, to_starts[other], to_ends[other]
                     ):
-                        found[i] = other
+                        matches[i] = other
                         break
                 elif hashes[-2 - other] == hashes[i] and equal_ranges(
                     data, starts[i], ends[i], data, starts[-2 - other], ends[-2 - other]
                 ):
                     return i
                 slot = (slot + 1) & (size - 1)
-            table[slot] = -2 - i  # so that a second one of this name meets it
+            table[slot] = -2 - i  # so that a duplicate is found
         for slot in range(size):
             table[slot] = -1
     return -1

@@ -1,4 +1,4 @@
-"""Scores of documents: linear, stumps, forests."""
+"""Scores of documents by linear models, stumps and forests, and their gradients."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import numpy as np
 from firstpage.kernels.compiler.decorators import kernel, subroutine, vector_kernel
 from firstpage.types import Array, Bytes, Floats, Ints
 
-# --- linear: scores and their pull-back, X w and X' g, over the rows of some queries.
+# --- linear models: scores X w and the vector-Jacobian product X' g, over the rows of some queries.
 #
-# Products are taken in the type of the features, as vectors of the CPU like them, and kept short:
-# a row for the scores, CHUNK rows for the pull-back, whose sums are then added up in float64.
-# Rows that fit into the CPU's cache are read from memory once for both.
+# Products are computed in the data type of the features, for SIMD, and summed over short ranges
+# only: one row for scores, CHUNK rows for the vector-Jacobian product; these partial sums are then
+# accumulated in float64.  Rows that fit into the CPU cache are read from memory once for both.
 
 
-CHUNK = 64  # rows whose products are summed before float64 takes over
+CHUNK = 64  # rows whose products are summed in the data type of the features
 
 
 @vector_kernel
 def dense_scores(X: Array, w: Array, out: Floats) -> None:
-    """out = X w; `w` is of the type of X.  Four rows share each weight that is fetched."""
+    """Compute out = X w; `w` has the data type of X.  Four rows share each load of a weight."""
     n, d = X.shape
     zero = w.dtype.type(0)
-    whole = n - n % 4
-    for i in range(0, whole, 4):
+    unrolled = n - n % 4
+    for i in range(0, unrolled, 4):
         s0, s1, s2, s3 = zero, zero, zero, zero
         for j in range(d):
             s0 += X[i, j] * w[j]
@@ -31,7 +31,7 @@ def dense_scores(X: Array, w: Array, out: Floats) -> None:
             s2 += X[i + 2, j] * w[j]
             s3 += X[i + 3, j] * w[j]
         out[i], out[i + 1], out[i + 2], out[i + 3] = s0, s1, s2, s3
-    for i in range(whole, n):
+    for i in range(unrolled, n):
         s0 = zero
         for j in range(d):
             s0 += X[i, j] * w[j]
@@ -40,7 +40,7 @@ def dense_scores(X: Array, w: Array, out: Floats) -> None:
 
 @vector_kernel
 def float64_scores(X: Array, w: Floats, out: Floats) -> None:
-    """out = X w in float64, each row by itself."""
+    """Compute out = X w in float64, row by row."""
     for i in range(X.shape[0]):
         total = 0.0
         for j in range(X.shape[1]):
@@ -49,32 +49,34 @@ def float64_scores(X: Array, w: Floats, out: Floats) -> None:
 
 
 @vector_kernel
-def dense_vjp(X: Array, g: Floats, part: Array, out: Floats) -> None:
-    """out = X' g; `part` is workspace of the type of X, one number a feature."""
+def dense_vjp(X: Array, g: Floats, partial: Array, out: Floats) -> None:
+    """Compute out = X' g; `partial` is workspace of the data type of X, one number per feature."""
     n, d = X.shape
-    kind = part.dtype.type
+    dtype = partial.dtype.type
     for j in range(d):
         out[j] = 0.0
     for start in range(0, n, CHUNK):
         end = min(start + CHUNK, n)
-        whole = end - (end - start) % 4
+        unrolled = end - (end - start) % 4
         for j in range(d):
-            part[j] = kind(0)
-        for i in range(start, whole, 4):
-            g0, g1, g2, g3 = kind(g[i]), kind(g[i + 1]), kind(g[i + 2]), kind(g[i + 3])
+            partial[j] = dtype(0)
+        for i in range(start, unrolled, 4):
+            g0, g1, g2, g3 = dtype(g[i]), dtype(g[i + 1]), dtype(g[i + 2]), dtype(g[i + 3])
             for j in range(d):
-                part[j] += (g0 * X[i, j] + g1 * X[i + 1, j]) + (g2 * X[i + 2, j] + g3 * X[i + 3, j])
-        for i in range(whole, end):
-            g0 = kind(g[i])
+                partial[j] += (g0 * X[i, j] + g1 * X[i + 1, j]) + (
+                    g2 * X[i + 2, j] + g3 * X[i + 3, j]
+                )
+        for i in range(unrolled, end):
+            g0 = dtype(g[i])
             for j in range(d):
-                part[j] += g0 * X[i, j]
+                partial[j] += g0 * X[i, j]
         for j in range(d):
-            out[j] += part[j]
+            out[j] += partial[j]
 
 
 @vector_kernel
 def sparse_scores(data: Array, indices: Array, indptr: Array, w: Floats, out: Floats) -> None:
-    """out = X w for rows in CSR form; `indptr` points into the whole of `data`."""
+    """Compute out = X w for rows in CSR form; `indptr` holds positions in `data`."""
     for i in range(out.size):
         total = 0.0
         for at in range(indptr[i], indptr[i + 1]):
@@ -84,7 +86,7 @@ def sparse_scores(data: Array, indices: Array, indptr: Array, w: Floats, out: Fl
 
 @vector_kernel
 def sparse_vjp(data: Array, indices: Array, indptr: Array, g: Floats, out: Floats) -> None:
-    """out = X' g for rows in CSR form."""
+    """Compute out = X' g for rows in CSR form."""
     for j in range(out.size):
         out[j] = 0.0
     for i in range(g.size):
@@ -94,7 +96,7 @@ def sparse_vjp(data: Array, indices: Array, indptr: Array, g: Floats, out: Float
 
 @vector_kernel
 def zero_if_finite(values: Array) -> float:
-    """The sum of 0 * value: 0, or NaN where a value is missing or infinite."""
+    """Return the sum of 0 * value: 0 if all values are finite, else NaN."""
     total = values.dtype.type(0)
     for i in range(values.size):
         total += values[i] * values.dtype.type(0)
@@ -103,9 +105,9 @@ def zero_if_finite(values: Array) -> float:
 
 @vector_kernel
 def center_rows(X: Array, weight: Floats, offsets: Ints, mean: Floats, out: Array) -> None:
-    """out = X, the mean of each query off its rows: what comparisons inside it can see.
+    """Compute out = sqrt(weight) * (X - weighted mean of the query's rows).
 
-    Times the root of the weights, so that out' out sums by weight.
+    out' out is then the weighted scatter matrix within queries.
     """
     d = X.shape[1]
     for q in range(offsets.size - 1):
@@ -125,16 +127,16 @@ def center_rows(X: Array, weight: Floats, offsets: Ints, mean: Floats, out: Arra
                 out[i, j] = root * (X[i, j] - mean[j])
 
 
-# --- stumps: 1 where a feature is above a threshold: bins, edges, measures, scores.
+# --- stumps: 1 where a feature is above a threshold; bins, edges, DCG, scores.
 #
-# Features have the thresholds firsts[f]:firsts[f+1], rising; a stump's number is its threshold's.
-# A document's bin is the number of thresholds below its value, so stump t of a feature is 1 where
-# the bin is above t.  `bins` has one row a feature, one byte a document.
+# Feature f has the thresholds firsts[f]:firsts[f + 1], ascending; a stump has the index of its
+# threshold.  The bin of a document is the number of thresholds below its value, so stump t of a
+# feature is 1 where the bin is above t.  `bins` has one row per feature, one byte per document.
 
 
 @subroutine
 def count_below(thresholds: Floats, lo: int, hi: int, x: float) -> int:
-    """How many of thresholds[lo:hi] are below x, by halving without branches."""
+    """Return the number of thresholds[lo:hi] below x, by branchless binary search."""
     at, size = lo, hi - lo
     while size > 0:
         half = (size + 1) >> 1
@@ -145,15 +147,15 @@ def count_below(thresholds: Floats, lo: int, hi: int, x: float) -> int:
 
 @kernel
 def bin_columns(columns: Array, start: int, firsts: Ints, thresholds: Floats, bins: Bytes) -> None:
-    """The bins of documents from `start` on; one row of `columns`, as of `bins`, a feature.
+    """Write the bins of the documents from `start` on; `columns` has one row per feature.
 
-    Four documents side by side: each step of a search waits for the one before it.
+    Four searches run interleaved, since each step of a search depends on the one before.
     """
     for f in range(columns.shape[0]):
         lo, hi = firsts[f], firsts[f + 1]
         n = columns.shape[1]
-        fours = n - n % 4
-        for i in range(0, fours, 4):
+        unrolled = n - n % 4
+        for i in range(0, unrolled, 4):
             x, y = columns[f, i], columns[f, i + 1]
             z, w = columns[f, i + 2], columns[f, i + 3]
             a, b, c, d, size = lo, lo, lo, lo, hi - lo
@@ -168,36 +170,36 @@ def bin_columns(columns: Array, start: int, firsts: Ints, thresholds: Floats, bi
             bins[f, start + i + 1] = b - lo
             bins[f, start + i + 2] = c - lo
             bins[f, start + i + 3] = d - lo
-        for i in range(fours, n):
+        for i in range(unrolled, n):
             bins[f, start + i] = count_below(thresholds, lo, hi, columns[f, i])
 
 
 @kernel
 def bin_sums(bins: Bytes, values: Floats, out: Floats) -> None:
-    """The sum of `values` over the documents of every bin of every feature.
+    """Write the sum of `values` over the documents of every bin of every feature.
 
-    Four features side by side: a sum in one need not wait for the last one in another.
+    Four features are interleaved, so that their additions do not depend on each other.
     """
     for f in range(out.shape[0]):
         for b in range(out.shape[1]):
             out[f, b] = 0.0
     n = values.size
-    fours = bins.shape[0] - bins.shape[0] % 4
-    for f in range(0, fours, 4):
+    unrolled = bins.shape[0] - bins.shape[0] % 4
+    for f in range(0, unrolled, 4):
         for d in range(n):
             v = values[d]
             out[f, bins[f, d]] += v
             out[f + 1, bins[f + 1, d]] += v
             out[f + 2, bins[f + 2, d]] += v
             out[f + 3, bins[f + 3, d]] += v
-    for f in range(fours, bins.shape[0]):
+    for f in range(unrolled, bins.shape[0]):
         for d in range(n):
             out[f, bins[f, d]] += values[d]
 
 
 @kernel
 def stump_edges(sums: Floats, firsts: Ints, out: Floats) -> None:
-    """The sum over the documents of each stump, from the sums of bins."""
+    """Write the sum over the documents of each stump, from the sums per bin."""
     for f in range(firsts.size - 1):
         count = firsts[f + 1] - firsts[f]
         total = 0.0
@@ -207,10 +209,10 @@ def stump_edges(sums: Floats, firsts: Ints, out: Floats) -> None:
 
 
 @kernel
-def add_stump(bins: Bytes, least: int, step: float, scores: Floats) -> None:
-    """Add a step to the scores of the documents whose bin is above `least`."""
+def add_stump(bins: Bytes, threshold: int, step: float, scores: Floats) -> None:
+    """Add `step` to the scores of the documents whose bin is above `threshold`."""
     for d in range(scores.size):
-        scores[d] += step if bins[d] > least else 0.0
+        scores[d] += step if bins[d] > threshold else 0.0
 
 
 @kernel
@@ -222,7 +224,7 @@ def add_scaled(column: Array, low: float, factor: float, scores: Floats) -> None
 
 @vector_kernel
 def row_products(rows: Array, vector: Floats, out: Floats) -> None:
-    """The product of every row with a vector, added up in float64 whatever the rows' type."""
+    """Write the product of every row with a vector, accumulated in float64."""
     for i in range(rows.shape[0]):
         total = 0.0
         for j in range(rows.shape[1]):
@@ -240,45 +242,49 @@ def stump_dcg(
     bins: Bytes,
     gains: Floats,
     offsets: Ints,
-    reach: Floats,
+    cumulative_discount: Floats,
     counts: Ints,
     sums: Floats,
-    rising: Array,
-    falling: Array,
+    positive: Array,
+    negative: Array,
 ) -> None:
-    """What lists score by the stumps of one feature: sums of gain * discount, ties shared.
+    """Write the expected DCG of lists that are ranked by the stumps of one feature.
 
-    A stump splits a list into two ties, so each block has its mean gain at each of its places.
-    reach[p] is the sum of the first p discounts.  One row a stump, one column a query: `rising`
-    where the stump's documents stand above the others, `falling` where below them.
+    A stump splits a list into two ties; the expected gain at each rank of a tie is its mean gain.
+    cumulative_discount[r] is the sum of the first r discounts.  Rows are stumps, columns are
+    queries: `positive` ranks the stump's documents above the others, `negative` below them.
     """
-    stumps = rising.shape[0]
+    stumps = positive.shape[0]
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         for b in range(stumps + 1):
             counts[b] = 0
             sums[b] = 0.0
-        whole = 0.0
+        total = 0.0
         for d in range(lo, hi):
             counts[bins[d]] += 1
             sums[bins[d]] += gains[d]
-            whole += gains[d]
-        n, above, held = hi - lo, 0, 0.0
+            total += gains[d]
+        n, above, gain_above = hi - lo, 0, 0.0
         for t in range(stumps - 1, -1, -1):
             above += counts[t + 1]
-            held += sums[t + 1]
-            high, low = mean_or_zero(held, above), mean_or_zero(whole - held, n - above)
-            up, down = reach[above], reach[n - above]
-            rising[t, q] = high * up + low * (reach[n] - up)
-            falling[t, q] = low * down + high * (reach[n] - down)
+            gain_above += sums[t + 1]
+            high, low = mean_or_zero(gain_above, above), mean_or_zero(total - gain_above, n - above)
+            discount_above, discount_below = (
+                cumulative_discount[above],
+                cumulative_discount[n - above],
+            )
+            positive[t, q] = high * discount_above + low * (cumulative_discount[n] - discount_above)
+            negative[t, q] = low * discount_below + high * (cumulative_discount[n] - discount_below)
 
 
 @kernel
 def step_scores(X: Array, columns: Ints, firsts: Ints, thresholds: Floats, levels: Floats,
                 out: Floats) -> None:  # fmt: skip
-    """The sum over columns of a step function: level b of a column where b thresholds are below.
+    """Write the sum over columns of a step function of the column.
 
-    A column has one level more than thresholds, so those of column c begin at firsts[c] + c.
+    The function has level b where b thresholds are below the value.  A column has one level more
+    than thresholds, so the levels of column c begin at firsts[c] + c.
     """
     for i in range(X.shape[0]):
         total = 0.0
@@ -290,15 +296,15 @@ def step_scores(X: Array, columns: Ints, firsts: Ints, thresholds: Floats, level
 
 @vector_kernel
 def feature_edges(columns: Array, low: Floats, values: Floats, out: Floats) -> None:
-    """The sum over documents of value * (feature - low); one row a feature."""
+    """Write the sum over documents of value * (feature - low), one per feature."""
     for f in range(columns.shape[0]):
-        total, least = 0.0, low[f]
+        total, minimum = 0.0, low[f]
         for d in range(values.size):
-            total += values[d] * (columns[f, d] - least)
+            total += values[d] * (columns[f, d] - minimum)
         out[f] = total
 
 
-# --- forests: scores of grown trees, all of them laid out one after the other.
+# --- forests: scores of trees whose nodes are stored one tree after the other.
 
 
 @kernel
@@ -306,17 +312,17 @@ def forest_scores(
     X: Array, feature: Ints, threshold: Floats, child: Ints, value: Array, roots: Ints,
     depths: Ints, out: Array,
 ) -> None:  # fmt: skip
-    """Adds every tree's leaf to `out`, tree after tree.
+    """Add the leaf value of every tree to `out`, tree after tree.
 
-    Node i sends x <= threshold[i] to child[2 i], the rest to child[2 i + 1]; leaves lead to
-    themselves, so that every row takes as many steps as its tree is deep, without a branch.  Four
-    rows side by side: each step waits for the one before it.
+    Node i sends x <= threshold[i] to child[2 i], other rows to child[2 i + 1].  A leaf is its own
+    child, so that every row takes as many steps as the tree is deep, without a branch.  Four rows
+    are interleaved, since each step depends on the one before.
     """
     n = X.shape[0]
-    fours = n - n % 4
+    unrolled = n - n % 4
     for t in range(len(roots)):
         root, depth = roots[t], depths[t]
-        for i in range(0, fours, 4):
+        for i in range(0, unrolled, 4):
             a, b, c, d = root, root, root, root
             for _ in range(depth):
                 a = child[2 * a + np.int64(X[i, feature[a]] > threshold[a])]
@@ -327,7 +333,7 @@ def forest_scores(
             out[i + 1] += value[b]
             out[i + 2] += value[c]
             out[i + 3] += value[d]
-        for i in range(fours, n):
+        for i in range(unrolled, n):
             a = root
             for _ in range(depth):
                 a = child[2 * a + np.int64(X[i, feature[a]] > threshold[a])]

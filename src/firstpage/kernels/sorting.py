@@ -1,10 +1,10 @@
-"""Order documents inside their queries by score: stable, exact, and without branches.
+"""Sort the documents of each query by score: stable, exact, and without branches.
 
-Sorting is most of the time of an evaluation.  Moving scores and document numbers side by side
-costs twice, and branches on random scores cannot be predicted.  So a score's leading bits, in
-an order that unsigned numbers share, and the document's number in the bits that remain make one
-word; such words are all different and are merged without branches.  What the cut bits would
-have said is mended afterwards, where leading bits are alike.
+Sorting dominates the time of an evaluation.  Moving scores and document indices separately costs
+twice, and branches on random scores cannot be predicted.  Therefore the leading bits of a score,
+mapped so that they compare as unsigned integers, and the index of the document in the remaining
+bits form one word; these words are distinct and are merged without branches.  Documents whose
+leading bits are equal are sorted by their full scores afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ZERO, ONE, SIGN, S63 = np.uint64(0), np.uint64(1), np.uint64(1 << 63), np.uint64
 
 @subroutine
 def pack(bits: Words, lo: int, size: int, mask: np.uint64, words: Words) -> None:
-    """Words that sort as the scores do; among equal ones the first document is greatest."""
+    """Write words that sort like the scores; among equal scores the first document is greatest."""
     for i in range(size):
         u = bits[lo + i]
         u = ZERO if u == SIGN else u  # -0.0 is 0.0
@@ -29,33 +29,33 @@ def pack(bits: Words, lo: int, size: int, mask: np.uint64, words: Words) -> None
 
 
 @subroutine
-def place_run(words: Words, start: int, out: Words) -> None:
-    """Sort RUN words by counting, for each, the greater ones: fixed loops, no branch."""
+def sort_run(words: Words, start: int, out: Words) -> None:
+    """Sort RUN words by counting, for each, the greater ones: fixed loops without branches."""
     for i in range(RUN):
-        mine = words[start + i]
-        place = 0
+        word = words[start + i]
+        rank = 0
         for j in range(RUN):
-            place += words[start + j] > mine
-        out[start + place] = mine
+            rank += words[start + j] > word
+        out[start + rank] = word
 
 
 @subroutine
-def insert_run(words: Words, start: int, end: int, out: Words) -> None:
-    """The same for a shorter run, by insertion."""
+def sort_short_run(words: Words, start: int, end: int, out: Words) -> None:
+    """Sort a shorter run by insertion."""
     for i in range(start, end):
-        mine = words[i]
+        word = words[i]
         j = i - 1
-        while j >= start and out[j] < mine:
+        while j >= start and out[j] < word:
             out[j + 1] = out[j]
             j -= 1
-        out[j + 1] = mine
+        out[j + 1] = word
 
 
 @subroutine
-def merge_twins(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
-    """Merge two neighboring runs of one length, from both ends at once.
+def merge_equal(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
+    """Merge two neighboring runs of equal length, from both ends at once.
 
-    Neither end can run out of its half, so nothing is checked; the choices are selections.
+    Neither end can exhaust a run, so no bounds are checked; choices compile to selections.
     """
     a, b, x, y = np.uint64(lo), np.uint64(mid), np.uint64(mid - 1), np.uint64(hi - 1)
     front, back = np.uint64(lo), np.uint64(hi - 1)
@@ -74,6 +74,7 @@ def merge_twins(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
 
 @subroutine
 def merge_any(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
+    """Merge two neighboring runs of any lengths."""
     a, b = lo, mid
     for at in range(lo, hi):
         if a < mid and (b >= hi or words[a] > words[b]):
@@ -86,22 +87,23 @@ def merge_any(words: Words, lo: int, mid: int, hi: int, out: Words) -> None:
 
 @subroutine
 def merge_pass(words: Words, size: int, width: int, out: Words) -> None:
-    left: int = np.int64(0)  # a bare 0 would have the parts compiled once more, for constants
+    """Merge all pairs of neighboring runs of length `width`."""
+    left: int = np.int64(0)  # a literal 0 would compile the subroutines again, for constants
     while left < size:
         mid = min(left + width, size)
         right = min(mid + width, size)
         if right - left == 2 * width:
-            merge_twins(words, left, mid, right, out)
+            merge_equal(words, left, mid, right, out)
         else:
             merge_any(words, left, mid, right, out)
         left = right
 
 
 @subroutine
-def merge_items(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> None:
-    """Mend the order of items[lo:hi], alike in their leading bits, by their whole scores.
+def merge_items(scores: Floats, items: Ints, lo: int, hi: int, workspace: Ints) -> None:
+    """Sort items[lo:hi], whose leading bits are equal, by their full scores.
 
-    A stable merge sort: there may be many of them.
+    A stable merge sort, since there may be many of them.
     """
     width = 1
     while width < hi - lo:
@@ -111,14 +113,14 @@ def merge_items(scores: Floats, items: Ints, lo: int, hi: int, spare: Ints) -> N
             a, b = left, mid
             for out in range(left, right):
                 if a < mid and (b >= right or scores[items[a]] >= scores[items[b]]):
-                    spare[out] = items[a]
+                    workspace[out] = items[a]
                     a += 1
                 else:
-                    spare[out] = items[b]
+                    workspace[out] = items[b]
                     b += 1
             left = right
         for at in range(lo, hi):
-            items[at] = spare[at]
+            items[at] = workspace[at]
         width *= 2
 
 
@@ -130,12 +132,12 @@ def sort_down(
     hi: int,
     items: Ints,
     words: Words,
-    spare_words: Words,
-    spare: Ints,
+    word_workspace: Words,
+    workspace: Ints,
 ) -> int:
-    """Row numbers of scores[lo:hi], greatest first and stable, into items[:hi - lo].
+    """Write the rows of scores[lo:hi], in descending order and stable, to items[:hi - lo].
 
-    `bits` are the same scores, read as words.  Returns 1 if two scores may be equal, else 0.
+    `bits` are the same scores, viewed as words.  Returns 1 if two scores may be equal, else 0.
     """
     size = hi - lo
     mask = ONE
@@ -146,31 +148,31 @@ def sort_down(
     while width < size:
         passes += 1
         width *= 2
-    here, there = words, spare_words
-    if passes % 2 == 0:  # so that the last pass, or the runs, end in `words`
-        here, there = spare_words, words
-    pack(bits, lo, size, mask, here)
-    whole = size - size % RUN
-    for start in range(0, whole, RUN):
-        place_run(here, start, there)
-    insert_run(here, whole, size, there)
+    source, target = words, word_workspace
+    if passes % 2 == 0:  # so that the result ends up in `words`
+        source, target = word_workspace, words
+    pack(bits, lo, size, mask, source)
+    full = size - size % RUN
+    for start in range(0, full, RUN):
+        sort_run(source, start, target)
+    sort_short_run(source, full, size, target)
     width = np.int64(RUN)
     for _ in range(passes):
-        here, there = there, here
-        merge_pass(here, size, width, there)
+        source, target = target, source
+        merge_pass(source, size, width, target)
         width *= 2
-    alike, first = 0, np.int64(0)
+    may_tie, first = 0, np.int64(0)
     for i in range(size):
         items[i] = lo + np.int64(mask - (words[i] & mask))
         if (words[i] ^ words[first]) & ~mask != ZERO:
             if i - first > 1:
-                merge_items(scores, items, first, i, spare)
+                merge_items(scores, items, first, i, workspace)
             first = i
         elif i > first:
-            alike = 1
+            may_tie = 1
     if size - first > 1:
-        merge_items(scores, items, first, size, spare)
-    return alike
+        merge_items(scores, items, first, size, workspace)
+    return may_tie
 
 
 @kernel
@@ -179,19 +181,19 @@ def rank(
     bits: Words,
     offsets: Ints,
     words: Words,
-    spare_words: Words,
-    spare: Ints,
+    word_workspace: Words,
+    workspace: Ints,
     order: Ints,
     keys: Floats,
 ) -> None:
-    """Write each query's documents into `order`, best score first, ties in file order.
+    """Write each query's documents to `order`, in descending order of score, ties in file order.
 
-    `bits` are the scores as words; `words`, `spare_words` and `spare` have room for the longest
-    query.  `keys` receives the scores in order.
+    `bits` are the scores as words; `words`, `word_workspace` and `workspace` are as long as the
+    longest query.  `keys` receives the scores in order.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        sort_down(scores, bits, lo, hi, order[lo:hi], words, spare_words, spare)
+        sort_down(scores, bits, lo, hi, order[lo:hi], words, word_workspace, workspace)
         for i in range(lo, hi):
             keys[i] = scores[order[i]]
 
@@ -204,23 +206,23 @@ def rank_labels(
     offsets: Ints,
     items: Ints,
     words: Words,
-    spare_words: Words,
-    spare: Ints,
+    word_workspace: Words,
+    workspace: Ints,
     ranked: Floats,
     block: Ints,
 ) -> int:
-    """The labels in the order of the scores, and the lengths of ties; returns the longest.
+    """Write the labels in the order of the scores, and the sizes of ties; return the longest.
 
-    What `rank` and `tie_blocks` do, without writing down who stands where.
+    This does what `rank` and `tie_blocks` do, without storing the order.
     """
     longest = 1
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        alike = sort_down(scores, bits, lo, hi, items, words, spare_words, spare)
+        may_tie = sort_down(scores, bits, lo, hi, items, words, word_workspace, workspace)
         for i in range(hi - lo):
             ranked[lo + i] = labels[items[i]]
             block[lo + i] = 1
-        if alike:
+        if may_tie:
             start = 0
             for i in range(1, hi - lo + 1):
                 if i == hi - lo or scores[items[i]] != scores[items[start]]:
@@ -235,7 +237,7 @@ def rank_labels(
 
 @subroutine
 def tie_end(keys: Floats, start: int, end: int) -> int:
-    """One past the run of equal keys that begins at `start`."""
+    """Return the end of the run of equal keys that begins at `start`."""
     at = start + 1
     while at < end and keys[at] == keys[start]:
         at += 1
@@ -244,7 +246,7 @@ def tie_end(keys: Floats, start: int, end: int) -> int:
 
 @kernel
 def tie_blocks(keys: Floats, offsets: Ints, block: Ints) -> int:
-    """Write at the first place of every run of equal keys its length; returns the longest."""
+    """Write the length of every run of equal keys at its first position; return the longest."""
     longest = 1
     for q in range(offsets.size - 1):
         i, hi = offsets[q], offsets[q + 1]
@@ -258,7 +260,7 @@ def tie_blocks(keys: Floats, offsets: Ints, block: Ints) -> int:
 
 @kernel
 def number_ties(block: Ints, offsets: Ints, out: Ints) -> None:
-    """Give the documents of each tie one number, rising along the ranking."""
+    """Write the number of the tie that each document belongs to, ascending along the ranking."""
     for q in range(offsets.size - 1):
         i, hi = offsets[q], offsets[q + 1]
         while i < hi:
@@ -269,6 +271,7 @@ def number_ties(block: Ints, offsets: Ints, out: Ints) -> None:
 
 @subroutine
 def heap_sift(order: Ints, key: Floats, lo: int, at: int, size: int) -> None:
+    """Sift the item at `at` down the heap order[lo:lo + size]."""
     while 2 * at + 1 < size:
         child = 2 * at + 1
         if child + 1 < size and key[order[lo + child + 1]] > key[order[lo + child]]:
@@ -281,7 +284,7 @@ def heap_sift(order: Ints, key: Floats, lo: int, at: int, size: int) -> None:
 
 @kernel
 def order_ties_by_key(keys: Floats, offsets: Ints, order: Ints, tie_key: Floats) -> None:
-    """Reorder documents of equal score by `tie_key`, smallest first (heap sort, in place)."""
+    """Reorder documents of equal score by `tie_key`, ascending (heap sort, in place)."""
     for q in range(offsets.size - 1):
         i, hi = offsets[q], offsets[q + 1]
         while i < hi:
@@ -297,7 +300,7 @@ def order_ties_by_key(keys: Floats, offsets: Ints, order: Ints, tie_key: Floats)
 
 @subroutine
 def id_before(data: Bytes, starts: Ints, ends: Ints, a: int, b: int) -> bool:
-    """True if identifier a comes before b, byte by byte, the shorter first."""
+    """Return whether identifier a comes before b, in the order of bytes, the shorter first."""
     size_a, size_b = ends[a] - starts[a], ends[b] - starts[b]
     for i in range(min(size_a, size_b)):
         x, y = data[starts[a] + i], data[starts[b] + i]
@@ -308,9 +311,9 @@ def id_before(data: Bytes, starts: Ints, ends: Ints, a: int, b: int) -> bool:
 
 @kernel
 def order_ties_by_id(
-    keys: Floats, offsets: Ints, order: Ints, data: Bytes, starts: Ints, ends: Ints, spare: Ints
+    keys: Floats, offsets: Ints, order: Ints, data: Bytes, starts: Ints, ends: Ints, workspace: Ints
 ) -> None:
-    """Reorder documents of equal score by identifier, greatest first, as trec_eval does."""
+    """Reorder documents of equal score by identifier, descending, as trec_eval does."""
     for q in range(offsets.size - 1):
         i, hi = offsets[q], offsets[q + 1]
         while i < hi:
@@ -326,35 +329,35 @@ def order_ties_by_id(
                         if first and b < right:
                             first = not id_before(data, starts, ends, order[a], order[b])
                         if first:
-                            spare[out] = order[a]
+                            workspace[out] = order[a]
                             a += 1
                         else:
-                            spare[out] = order[b]
+                            workspace[out] = order[b]
                             b += 1
                     left = right
                 for at in range(i, j):
-                    order[at] = spare[at]
+                    order[at] = workspace[at]
                 width *= 2
             i = j
 
 
 @kernel
 def top_labels(labels: Floats, offsets: Ints, best_offsets: Ints, best: Floats) -> None:
-    """Each query's greatest labels, downward: as many as `best_offsets` leaves room for.
+    """Write each query's greatest labels in descending order, as many as `best_offsets` allows.
 
-    Insertion into a short sorted list: most labels are no better than its last one.
+    Labels are inserted into a short sorted list; most are no greater than its last one.
     """
     for q in range(offsets.size - 1):
-        start, room = best_offsets[q], best_offsets[q + 1] - best_offsets[q]
-        held, least = 0, -np.inf
+        start, capacity = best_offsets[q], best_offsets[q + 1] - best_offsets[q]
+        size, minimum = 0, -np.inf
         for i in range(offsets[q], offsets[q + 1]):
             label = labels[i]
-            if label <= least and held == room:
+            if label <= minimum and size == capacity:
                 continue
-            j = start + min(held, room - 1) - 1
+            j = start + min(size, capacity - 1) - 1
             while j >= start and best[j] < label:
                 best[j + 1] = best[j]
                 j -= 1
             best[j + 1] = label
-            held = min(held + 1, room)
-            least = best[start + held - 1]
+            size = min(size + 1, capacity)
+            minimum = best[start + size - 1]

@@ -180,8 +180,8 @@ class _Hinge(_Weighed):
         under = np.repeat(lengths, found.sizes) - found.end
         each = (self.upper > 0) * found.widths * under
         pairs = found.per_query(each.astype(np.float64))
-        sorts = np.where(found.sizes <= FEW, hinge.SWEPT, hinge.MERGED)
-        ways: Ints = np.where(pairs > MANY * lengths, sorts, hinge.ONE_BY_ONE).astype(np.int64)
+        sorts = np.where(found.sizes <= FEW, hinge.SWEEP, hinge.MERGE)
+        ways: Ints = np.where(pairs > MANY * lengths, sorts, hinge.ENUMERATE).astype(np.int64)
         return ways
 
     def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:

@@ -99,7 +99,7 @@ def test_a_damaged_or_cut_cache_file_is_made_again(cache: Path, monkeypatch) -> 
         out = np.zeros(1)
         add_tripled(np.ones(1), out)
         assert out[0] == 3
-        assert object_cache.load(file) is not None
+        assert object_cache.read_object_file(file) is not None
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, monkeypatch) -> None:

@@ -141,8 +141,8 @@ def check_doubled(warning: str) -> None:
 
 
 def test_a_version_never_checked_is_not_linked(fresh: pytest.MonkeyPatch) -> None:
-    fresh.setitem(object_cache.CHECKED, "numba", ((0, 1), (0, 2)))
-    check_doubled(r"numba \d+\.\d+\S* was never checked")
+    fresh.setitem(object_cache.TESTED_VERSIONS, "numba", ((0, 1), (0, 2)))
+    check_doubled(r"numba \d+\.\d+\S* is not a tested version")
 
 
 def test_code_with_other_arguments_is_not_called(fresh: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_a_cache_that_numba_cannot_write_costs_compiling_only(fresh: pytest.Monk
 def test_the_versions_checked_are_those_that_the_package_asks_for() -> None:
     file = Path(__file__).parents[3] / "pyproject.toml"
     asked = "\n".join(tomllib.loads(file.read_text())["project"]["dependencies"])
-    for package, (first, end) in object_cache.CHECKED.items():
+    for package, (first, end) in object_cache.TESTED_VERSIONS.items():
         bounds = re.search(rf"^{package}>=(\S+),<(\S+)$", asked, re.M)
         assert bounds is not None
         assert bounds.groups() == (".".join(map(str, first)), ".".join(map(str, end)))

@@ -1,15 +1,15 @@
 """Compile a Python function once per machine; afterwards run it without loading Numba.
 
-Importing Numba and starting its compiler takes longer than a whole small
-`firstpage evaluate` should.  So a kernel is compiled by Numba the first time it is called with
-given array types, its machine code is stored in the cache folder, and every later process
-links that code through llvmlite alone, in milliseconds.  Small jobs for which there is no
-machine code yet are interpreted: their answer is there before a compiler would have started.
-Where machine code cannot be linked, plain Numba takes over (`functions.Plain`).
+Importing Numba and starting its compiler takes longer than a small `firstpage evaluate` should.
+Therefore a kernel is compiled by Numba the first time it is called with given argument types, its
+machine code is stored in the cache folder, and every later process links that code through llvmlite
+alone, in milliseconds.  Small inputs for which there is no machine code yet are interpreted, which
+is faster than starting the compiler.  Where machine code cannot be linked, kernels run as ordinary
+Numba functions (`functions.NumbaFunction`).
 
-Rules for the functions marked `@kernel` (called from Python) and `@part` (called from
-kernels): arguments are C-ordered arrays, ints and floats; they allocate nothing (the caller
-brings workspace), raise nothing (they return a code), and use global numbers only.
+Rules for functions marked `@kernel` (called from Python) and `@subroutine` (called from kernels):
+arguments are C-ordered arrays, ints and floats; functions allocate nothing (the caller passes
+workspace), raise nothing (they return a code), and use only numbers as globals.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ import numpy as np
 from firstpage.kernels.compiler import object_cache
 from firstpage.kernels.compiler.functions import NumbaFunction, P, R, Subroutine
 
-MAX_INTERPRETED = 60_000  # array elements that a kernel may go through before it is worth compiling
+MAX_INTERPRETED = 60_000  # array elements that a kernel interprets before it is compiled
 _lock = threading.RLock()
 
 
 class Kernel(Subroutine[P, R]):
-    """A compiled function, one machine-code version per combination of argument types.
+    """A compiled function, with one machine-code version per combination of argument types.
 
-    `kernel.python(...)` runs the uncompiled original, for tests and for reading along.
+    `kernel.python(...)` runs the uncompiled function, for tests and debugging.
     """
 
-    def __init__(self, function: Callable[P, R], heavy: bool = False) -> None:
+    def __init__(self, function: Callable[P, R], always_compile: bool = False) -> None:
         super().__init__(function)
-        self.heavy = heavy
+        self.always_compile = always_compile
         self._versions: dict[tuple[str, ...], object_cache.LinkedFunction | NumbaFunction] = {}
         self._interpreted = 0
 
@@ -46,39 +46,39 @@ class Kernel(Subroutine[P, R]):
         run = self._versions.get(types)
         if run is None:
             with _lock:
-                code = self._stored(types)
-                if code is None and self._is_light(args):
+                code = self._load_cached(types)
+                if code is None and self._is_small(args):
                     return self._interpret(args)
                 run = self._link(types, code)
         result: R = run(*args)
         return result
 
     def bind(self, *args: Any) -> Callable[[], object]:
-        """The call with these very arrays, to be made again and again.  Always compiled.
+        """Return a function that calls the compiled kernel with these arrays.
 
-        What the arrays hold may change between calls: a solver that goes over the same data
-        hundreds of times pays once for handing them over.
+        The contents of the arrays may change between calls.  A solver that processes the same data
+        hundreds of times pays once for passing them.
         """
         types = tuple([_type_of(a) for a in args])
         with _lock:
-            run = self._versions.get(types) or self._link(types, self._stored(types))
+            run = self._versions.get(types) or self._link(types, self._load_cached(types))
         return run.bind(args)
 
-    def _stored(self, types: tuple[str, ...]) -> object_cache.ObjectCode | None:
-        return object_cache.linking.attempt(lambda: object_cache.from_cache(self, types))
+    def _load_cached(self, types: tuple[str, ...]) -> object_cache.ObjectCode | None:
+        return object_cache.linking.attempt(lambda: object_cache.load_cached(self, types))
 
     def _link(
         self, types: tuple[str, ...], code: object_cache.ObjectCode | None
     ) -> object_cache.LinkedFunction | NumbaFunction:
         run = object_cache.linking.attempt(
-            lambda: object_cache.linked(code or object_cache.compiled(self, types), types)
+            lambda: object_cache.link(code or object_cache.compile_kernel(self, types), types)
         )
         self._versions[types] = run or NumbaFunction(self, types)
         return self._versions[types]
 
-    def _is_light(self, args: tuple[Any, ...]) -> bool:
-        """Whether interpreting is still cheaper than compiling, as far as one can know."""
-        if self.heavy:
+    def _is_small(self, args: tuple[Any, ...]) -> bool:
+        """Return whether interpreting is still cheaper than compiling, by the elements seen."""
+        if self.always_compile:
             return False
         self._interpreted += sum(a.size for a in args if isinstance(a, np.ndarray))
         return self._interpreted <= MAX_INTERPRETED
@@ -94,8 +94,8 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
 
 
 def compiled_kernel(function: Callable[P, R]) -> Kernel[P, R]:
-    """A kernel whose work its arrays do not show, such as resampling: never interpreted."""
-    return Kernel(function, heavy=True)
+    """Mark a kernel that is never interpreted: its work exceeds the size of its arrays."""
+    return Kernel(function, always_compile=True)
 
 
 def subroutine(function: Callable[P, R]) -> Subroutine[P, R]:
@@ -104,27 +104,28 @@ def subroutine(function: Callable[P, R]) -> Subroutine[P, R]:
 
 
 def vector_kernel(function: Callable[P, R]) -> Kernel[P, R]:
-    """A kernel whose sums may be taken in the order that the CPU's vectors like best.
+    """Mark a kernel whose sums may be reordered by the compiler, for SIMD.
 
-    The order is fixed when it is compiled, so results repeat to the last bit on one machine.  It is
-    never interpreted, which would take them in another one: a small job here and a large one there
-    must agree.
+    The order is fixed at compile time, so results are reproducible to the last bit on one machine.
+    Such a kernel is never interpreted, since that would sum in another order: small and large
+    inputs must agree.
     """
-    made: Kernel[P, R] = Kernel(function, heavy=True)
-    made.fastmath = frozenset({"reassoc", "contract"})
-    return made
+    vectorized: Kernel[P, R] = Kernel(function, always_compile=True)
+    vectorized.fastmath = frozenset({"reassoc", "contract"})
+    return vectorized
 
 
 @cache
-def _names(dtype: np.dtype[Any], ndim: int) -> str:
+def _array_type(dtype: np.dtype[Any], ndim: int) -> str:
+    """Return the type name of an array, such as `float64:1`."""
     return f"{dtype.name}:{ndim}"
 
 
 def _type_of(value: object) -> str:
-    """`float64:1` for a vector, `int` and `float` for numbers."""
+    """Return the type name of an argument: `float64:1` for a vector, `int` or `float`."""
     if isinstance(value, np.ndarray):
         assert value.flags.c_contiguous, "kernels take C-ordered arrays"
-        return _names(value.dtype, value.ndim)
+        return _array_type(value.dtype, value.ndim)
     if isinstance(value, (int, np.integer)):
         return "int"
     assert isinstance(value, (float, np.floating)), f"a kernel cannot take {type(value)}"

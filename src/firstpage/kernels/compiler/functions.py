@@ -1,7 +1,7 @@
-"""Functions that kernels are made of, what their machine code depends on, and Numba's view of them.
+"""Subroutines of kernels, fingerprints of their code, and their compilation by Numba.
 
 Numba is imported here, in one function, and only when there is something to compile.  Where its
-machine code cannot be linked, a kernel is called through Numba itself (`Plain`).
+machine code cannot be linked, a kernel is called through Numba itself (`NumbaFunction`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ R = TypeVar("R")
 
 
 class Subroutine(Generic[P, R]):
-    """A function that kernels may call.  From Python it runs as plain Python."""
+    """A function that kernels may call.  Called from Python, it runs as plain Python."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.python = function
         self.name = function.__name__
-        self.fastmath: frozenset[str] = frozenset()  # what LLVM may do to floating point
+        self.fastmath: frozenset[str] = frozenset()  # LLVM fast-math flags
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -32,7 +32,7 @@ class Subroutine(Generic[P, R]):
 
 
 def fingerprint(kernel: Subroutine[Any, Any], *also: object) -> str:
-    """Return a digest of a kernel, of every part and constant that it uses, and of `also`."""
+    """Return a digest of a kernel, of every subroutine and constant that it uses, and of `also`."""
     digest = hashlib.sha256(repr(also).encode())
     for function in _reachable(kernel):
         digest.update(repr((sorted(function.fastmath), list(_content(function.python)))).encode())
@@ -40,18 +40,19 @@ def fingerprint(kernel: Subroutine[Any, Any], *also: object) -> str:
 
 
 def _reachable(start: Subroutine[Any, Any]) -> list[Subroutine[Any, Any]]:
-    """The kernel and every part that it calls, in a fixed order."""
+    """Return the kernel and every subroutine that it calls, in a fixed order."""
     reached: list[Subroutine[Any, Any]] = []
-    open_ = [start]
-    while open_:
-        here = open_.pop()
-        if here not in reached:
-            reached.append(here)
-            open_ += [v for _, v in _globals_used(here.python) if isinstance(v, Subroutine)]
+    pending = [start]
+    while pending:
+        current = pending.pop()
+        if current not in reached:
+            reached.append(current)
+            pending += [v for _, v in _globals_used(current.python) if isinstance(v, Subroutine)]
     return reached
 
 
 def _globals_used(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the name and value of every global that a function uses."""
     scope = function.__globals__
     for name in function.__code__.co_names:
         if name in scope:
@@ -59,7 +60,7 @@ def _globals_used(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _content(function: Callable[..., Any]) -> Iterator[object]:
-    """What a function says, without where it stands."""
+    """Yield the code and constants of a function, without its location."""
     code: CodeType = function.__code__
     yield (code.co_name, code.co_code, code.co_consts, code.co_names, code.co_varnames)
     for name, value in _globals_used(function):
@@ -67,16 +68,16 @@ def _content(function: Callable[..., Any]) -> Iterator[object]:
             yield name, repr(value)
 
 
-_jitted_parts: dict[tuple[Subroutine[Any, Any], str], Any] = {}
+_jitted_subroutines: dict[tuple[Subroutine[Any, Any], str], Any] = {}
 
 
 def jitted(
     function: Subroutine[Any, Any], *, name: str | None = None, cache: bool = False, **options: Any
 ) -> Any:
-    """Return the function for Numba, with every part that it names replaced by its compiled form.
+    """Return the function compiled by Numba, including every subroutine that it calls.
 
-    `name` is what Numba calls it, and `cache` whether Numba stores it: of the function itself,
-    not of its parts.
+    `name` is the name that Numba stores it by, and `cache` whether Numba stores it; both apply to
+    the function itself, not to its subroutines.
     """
     import numba
 
@@ -84,11 +85,11 @@ def jitted(
     for used, value in _globals_used(function.python):
         if isinstance(value, Subroutine):
             key = (value, repr(options))
-            if key not in _jitted_parts:
-                _jitted_parts[key] = jitted(value, **options)
-            scope[used] = _jitted_parts[key]
+            if key not in _jitted_subroutines:
+                _jitted_subroutines[key] = jitted(value, **options)
+            scope[used] = _jitted_subroutines[key]
     plain = FunctionType(function.python.__code__, scope, function.name)
-    plain.__qualname__ = name or function.name  # by which Numba stores it
+    plain.__qualname__ = name or function.name  # the key of Numba's cache
     return numba.njit(cache=cache, fastmath=set(function.fastmath), **options)(plain)
 
 
@@ -96,17 +97,17 @@ def jitted(
 
 
 class NumbaFunction:
-    """A kernel as an ordinary Numba function, called with arrays and numbers of given types."""
+    """A kernel as an ordinary Numba function, called with arguments of given types."""
 
     def __init__(self, kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> None:
-        self._function = _cached(kernel)
+        self._function = _dispatcher(kernel)
         self._converters = [_converter(name) for name in types]
 
     def __call__(self, *args: Any) -> Any:
         return self._function(*self._converted(args))
 
     def bind(self, args: tuple[Any, ...]) -> Callable[[], Any]:
-        """Return the call with these very arrays."""
+        """Return a function that calls the kernel with these arrays."""
         return functools.partial(self._function, *self._converted(args))
 
     def _converted(self, args: tuple[Any, ...]) -> list[Any]:
@@ -114,10 +115,10 @@ class NumbaFunction:
 
 
 @functools.cache
-def _cached(kernel: Subroutine[Any, Any]) -> Any:
-    """The dispatcher of a kernel; a folder that cannot be written costs compiling anew."""
+def _dispatcher(kernel: Subroutine[Any, Any]) -> Any:
+    """Return the dispatcher of a kernel; without a writable folder it is compiled every time."""
     options = {"error_model": "numpy", "nogil": True}
-    # Numba's cache knows a function by its name and its own code alone, not by what it calls.
+    # Numba's cache identifies a function by its name and code, not by the functions it calls.
     name = f"{kernel.name}_{fingerprint(kernel)}"
     try:
         return jitted(kernel, name=name, cache=True, **options)
@@ -132,14 +133,17 @@ def _converter(type_name: str) -> Callable[[Any], Any]:
 
 
 class _Memory:
-    """The memory of an array, without its mark that it must not be written."""
+    """The memory of an array, without its read-only flag."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._owner = array
-        described = array.__array_interface__
-        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
 
 
 def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same memory: Numba compiles anew for read-only arrays, which kernels only read anyway."""
+    """Return a writable view of an array; Numba would compile again for read-only arrays.
+
+    Kernels do not write to arrays that callers pass as read-only.
+    """
     return array if array.flags.writeable else np.asarray(_Memory(array))

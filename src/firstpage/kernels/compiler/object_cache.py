@@ -1,7 +1,7 @@
 """Machine code of kernels: compile it, store it in the cache folder, link it, call it.
 
-All that Firstpage relies on of Numba's private interface is in this file; docs/kernels.md lists it.
-Where it cannot be relied on, `linking` gives up, and kernels are called through Numba itself.
+Everything that depends on Numba's private interface is in this file; docs/kernels.md lists it.
+Where that interface is unavailable, `linking` turns off, and kernels are called through Numba.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from firstpage.folders import cache_folder, replacing
 from firstpage.kernels.compiler.functions import Subroutine, fingerprint, jitted
 from firstpage.types import Floats, Ints
 
-FORMAT = 2  # of the cached files; raise it when their meaning changes
+FORMAT = 2  # of the cached files; increment it when their meaning changes
 
 # --- whether this process links machine code
 
 VARIABLE = "FIRSTPAGE_KERNELS"
-LINKED, PLAIN = "linked", "numba"  # what the variable may say
-CHECKED = {"numba": ((0, 60), (0, 69)), "llvmlite": ((0, 43), (0, 51))}
-"""From which version on, and before which, linking was checked; as in pyproject.toml."""
+LINKED, NUMBA = "linked", "numba"  # values of the variable
+TESTED_VERSIONS = {"numba": ((0, 60), (0, 69)), "llvmlite": ((0, 43), (0, 51))}
+"""First tested version and first untested one, per package; as in pyproject.toml."""
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class LinkingError(Exception):
 
 
 class Linking:
-    """Whether this process links machine code; once given up, it stays so."""
+    """Whether this process links machine code; once turned off, it stays off."""
 
     def __init__(self) -> None:
         self._on: bool | None = None  # not decided yet
@@ -62,7 +62,7 @@ class Linking:
             raise
         except Exception as error:  # a private interface may break in any way
             self._on = False
-            warnings.warn(_explained(error), FirstpageWarning, stacklevel=2)
+            warnings.warn(_fallback_warning(error), FirstpageWarning, stacklevel=2)
             return None
 
 
@@ -71,8 +71,8 @@ linking = Linking()
 
 def _requested() -> str:
     value = os.environ.get(VARIABLE) or LINKED
-    if value not in (LINKED, PLAIN):
-        raise FirstpageError(f"{VARIABLE}={value!r} is unknown; set it to {LINKED} or {PLAIN}.")
+    if value not in (LINKED, NUMBA):
+        raise FirstpageError(f"{VARIABLE}={value!r} is unknown; set it to {LINKED} or {NUMBA}.")
     return value
 
 
@@ -80,23 +80,25 @@ version_of = cache(version)  # reads a file
 
 
 def check_versions() -> None:
-    """Refuse versions of Numba and llvmlite with which linking was never checked."""
-    for package, (first, end) in CHECKED.items():
+    """Raise an error for versions of Numba and llvmlite with which linking was not tested."""
+    for package, (first, end) in TESTED_VERSIONS.items():
         installed = version_of(package)
         numbers = tuple(int(number) for number in installed.split(".")[:2])
         if not first <= numbers < end:
-            raise LinkingError(f"{package} {installed} was never checked for it")
+            raise LinkingError(f"{package} {installed} is not a tested version")
 
 
-def _explained(error: Exception) -> str:
+def _fallback_warning(error: Exception) -> str:
     reason = " ".join(f"{error}".split()) or "no reason given"
     if not isinstance(error, LinkingError):
         reason = f"{type(error).__name__}: {reason}"
-    wanted = " ".join(f"'{name}<{end[0]}.{end[1]}'" for name, (_, end) in CHECKED.items())
+    requirements = " ".join(
+        f"'{name}<{end[0]}.{end[1]}'" for name, (_, end) in TESTED_VERSIONS.items()
+    )
     return (
         f"stored machine code cannot be linked here ({reason}), so kernels run by plain "
         "numba.njit: the results are the same, every start takes about a second more and the first "
-        f"one longer. Install {wanted}, or set {VARIABLE}={PLAIN} to silence this."
+        f"one longer. Install {requirements}, or set {VARIABLE}={NUMBA} to silence this."
     )
 
 
@@ -104,12 +106,14 @@ def _explained(error: Exception) -> str:
 
 
 def _array_words(a: np.ndarray[Any, Any]) -> list[int | None]:
+    """Return the fields of an array, as Numba passes them."""
     return [None, None, a.size, a.itemsize, a.ctypes.data, *a.shape, *a.strides]
 
 
 def _signature(types: tuple[str, ...]) -> list[type]:
+    """Return the C types of the arguments of a compiled kernel."""
     pointer, word = ctypes.c_void_p, ctypes.c_ssize_t
-    slots: list[type] = [pointer, pointer]  # where the result and an exception would go
+    slots: list[type] = [pointer, pointer]  # addresses of the result and of an exception
     for name in types:
         if name == "int":
             slots.append(ctypes.c_int64)
@@ -133,12 +137,12 @@ class LinkedFunction:
         return self._run(self._words(args), self._box())
 
     def bind(self, args: tuple[Any, ...]) -> Callable[[], Any]:
-        """The same call again and again: where the arrays lie is looked up once."""
+        """Return a function that calls the kernel with these arrays; addresses are taken once."""
         function, words, box = self._function, self._words(args), self._box()
-        trouble = ctypes.c_void_p()
-        first = (ctypes.addressof(box), ctypes.addressof(trouble))
+        exception = ctypes.c_void_p()
+        first = (ctypes.addressof(box), ctypes.addressof(exception))
 
-        def call(_keep: Any = (args, box, trouble)) -> Any:
+        def call(_references: Any = (args, box, exception)) -> Any:
             status = function(*first, *words)
             assert status in (0, -2), f"a kernel failed with status {status}"
             return box.value
@@ -155,37 +159,37 @@ class LinkedFunction:
         return words
 
     def _run(self, words: list[Any], box: Any) -> Any:
-        trouble = ctypes.c_void_p()
-        status = self._function(ctypes.addressof(box), ctypes.addressof(trouble), *words)
+        exception = ctypes.c_void_p()
+        status = self._function(ctypes.addressof(box), ctypes.addressof(exception), *words)
         assert status in (0, -2), f"a kernel failed with status {status}"  # -2: returned None
         return box.value if self._returns else None
 
 
-# --- linking: from the cache folder if it is there, else compiled now
+# --- linking: from the cache folder if the code is there, else compiled
 
 
 ObjectCode = tuple[dict[str, str], bytes]
 """Symbol and result type, and the machine code."""
 
 
-def linked(code: ObjectCode, types: tuple[str, ...]) -> LinkedFunction:
-    """Return machine code as something to call."""
+def link(code: ObjectCode, types: tuple[str, ...]) -> LinkedFunction:
+    """Link machine code and return it as a callable."""
     header, machine_code = code
-    return LinkedFunction(_engine().add(machine_code, header["symbol"]), types, header["result"])
+    return LinkedFunction(_linker().add(machine_code, header["symbol"]), types, header["result"])
 
 
 def cache_file(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> Path:
-    """Where the machine code is stored: named for all that it depends on."""
-    name = f"{kernel.name}-{fingerprint(kernel, FORMAT, types, _tools())}.o"
+    """Return the file of the machine code; its name covers everything the code depends on."""
+    name = f"{kernel.name}-{fingerprint(kernel, FORMAT, types, _toolchain())}.o"
     return cache_folder() / "kernels" / name
 
 
-def from_cache(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode | None:
-    """Return the stored machine code, if there is any."""
-    return load(cache_file(kernel, types))
+def load_cached(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode | None:
+    """Return the stored machine code, or None."""
+    return read_object_file(cache_file(kernel, types))
 
 
-def compiled(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode:
+def compile_kernel(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode:
     """Compile a kernel and store its machine code.
 
     The first compilation of a process is preceded by a self-check of the calling convention.
@@ -193,17 +197,17 @@ def compiled(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode
     if kernels.on_compile is not None:
         kernels.on_compile()
     _self_check()
-    return _compiled(kernel, types)
+    return _compile_and_store(kernel, types)
 
 
-def _compiled(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode:
+def _compile_and_store(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode:
     code = _compile(kernel, types)
     _store(cache_file(kernel, types), *code)
     return code
 
 
-def load(file: Path) -> ObjectCode | None:
-    """Header and machine code, or None where the file is absent, damaged or cut short."""
+def read_object_file(file: Path) -> ObjectCode | None:
+    """Return header and machine code, or None if the file is missing, damaged or truncated."""
     try:
         head, _, code = file.read_bytes().partition(b"\n")
         header: dict[str, str] = json.loads(head)
@@ -213,16 +217,16 @@ def load(file: Path) -> ObjectCode | None:
 
 
 def _store(file: Path, header: dict[str, str], code: bytes) -> None:
-    """Write in one step, so that another process sees all of it or nothing."""
+    """Write the file atomically, so that another process sees all of it or nothing."""
     head = json.dumps({**header, "sha256": hashlib.sha256(code).hexdigest()}).encode()
-    with suppress(OSError):  # a read-only disk costs the next start a compilation, no more
+    with suppress(OSError):  # on a read-only disk the next start compiles again
         file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as draft:
-            draft.write_bytes(head + b"\n" + code)
+        with replacing(file) as temporary:
+            temporary.write_bytes(head + b"\n" + code)
 
 
 @cache
-def _tools() -> tuple[str, ...]:
+def _toolchain() -> tuple[str, ...]:
     import llvmlite.binding as llvm
 
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
@@ -234,18 +238,18 @@ def _tools() -> tuple[str, ...]:
 
 
 def _compile(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode:
-    """Numba's optimized LLVM code for these types, turned into machine code."""
+    """Return the machine code of Numba's optimized LLVM code for these types."""
     import llvmlite.binding as llvm
 
-    bare = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    dispatcher = jitted(kernel, error_model="numpy", **bare)
+    options = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    dispatcher = jitted(kernel, error_model="numpy", **options)
     signature = tuple(_numba_type(name) for name in types)
     dispatcher.compile(signature)
     overload = dispatcher.overloads[signature]
     module = llvm.parse_assembly(overload.library.get_llvm_str())
-    foreign = [f.name for f in module.functions if f.is_declaration and _is_runtime(f.name)]
-    if foreign:
-        raise LinkingError(f"kernel {kernel.name} needs Python at run time: {foreign}")
+    runtime_symbols = [f.name for f in module.functions if f.is_declaration and _is_runtime(f.name)]
+    if runtime_symbols:
+        raise LinkingError(f"kernel {kernel.name} needs Python at run time: {runtime_symbols}")
     symbol = overload.fndesc.llvm_func_name
     _check_arguments(kernel.name, module.get_function(symbol), types)
     header = {"symbol": symbol, "result": str(overload.fndesc.restype)}
@@ -253,7 +257,7 @@ def _compile(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> ObjectCode
 
 
 def _check_arguments(name: str, function: Any, types: tuple[str, ...]) -> None:
-    """Refuse code that takes other arguments than `Linked` passes: calling it could crash."""
+    """Raise an error if the code takes other arguments than `LinkedFunction` passes."""
     names = {ctypes.c_void_p: "ptr", ctypes.c_double: "double"}
     expected = [names.get(slot, "i64") for slot in _signature(types)]
     actual = [str(argument.type) for argument in function.arguments]
@@ -278,7 +282,7 @@ def _numba_type(name: str) -> Any:
     return types.Array(from_dtype(np.dtype(dtype)), int(ndim), "C")
 
 
-# --- the self-check: small functions that use each kind of argument and of result
+# --- the self-check: small functions that use each kind of argument and result
 
 
 def _weighted_sum(values: Floats, table: Ints, factor: float, row: int) -> float:
@@ -295,7 +299,7 @@ def _set_first(values: Ints, value: int) -> None:
 
 @cache
 def _self_check() -> None:
-    """Compile, link and call two small functions, and compare with what Python computes."""
+    """Compile, link and call two small functions, and compare the results with Python's."""
     probes: tuple[tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], ...] = (
         (
             _weighted_sum,
@@ -306,9 +310,9 @@ def _self_check() -> None:
     )
     for function, types, args in probes:
         probe: Subroutine[Any, Any] = Subroutine(function)
-        code = from_cache(probe, types) or _compiled(probe, types)
+        code = load_cached(probe, types) or _compile_and_store(probe, types)
         results = []
-        for run in (linked(code, types), function):
+        for run in (link(code, types), function):
             arrays = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args)
             results.append((run(*arrays), arrays[0].tolist()))
         if results[0] != results[1]:
@@ -330,8 +334,8 @@ def _target_machine() -> Any:
     )
 
 
-class _Engine:
-    """The one place that holds executable memory; it lives as long as the process."""
+class _Linker:
+    """Owner of all executable memory; it lives as long as the process."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -344,8 +348,8 @@ class _Engine:
     def add(self, code: bytes, symbol: str) -> int:
         """Link the object code and return the address of `symbol`.
 
-        Each kernel gets an engine of its own: parts compiled into several kernels would
-        otherwise meet as duplicate symbols.
+        Each kernel gets its own engine, since subroutines compiled into several kernels would
+        otherwise be duplicate symbols.
         """
         engine = self._llvm.create_mcjit_compiler(self._llvm.parse_assembly(""), _target_machine())
         engine.add_object_file(self._llvm.ObjectFileRef.from_data(code))
@@ -355,5 +359,5 @@ class _Engine:
 
 
 @cache
-def _engine() -> _Engine:
-    return _Engine()
+def _linker() -> _Linker:
+    return _Linker()

@@ -1,1 +1,1 @@
-"""Values and gradients of losses per query; the most violated rankings of structural hinges."""
+"""Values and gradients of losses per query; most violated rankings of structural hinges."""

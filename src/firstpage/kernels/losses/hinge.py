@@ -1,10 +1,10 @@
-"""The hinge over pairs of documents: max(0, 1 - s_u + s_v) for u of a higher level than v.
+"""The pairwise hinge loss: max(0, 1 - s_u + s_v) for u of a higher level than v.
 
-Laid out as in `pairwise`.  Few pairs are gone through one by one.  Of many, documents are sorted by
-score: a solver's scores change little from look to look, so that the order found before is nearly
-right, and insertion mends it.  Then two pointers know for every u which v are within its margin:
-in one sweep each way that keeps a sum a level, O(n levels); or while neighboring groups of
-levels are merged, O(n log levels).
+Arguments are laid out as in `pairwise`.  Few pairs are enumerated.  For many, documents are sorted
+by score: a solver's scores change little between evaluations, so that the previous order is nearly
+sorted, and insertion sort is fast.  Then two pointers find for every u the v within its margin:
+either in one sweep in each direction with one sum per level, O(n levels), or while neighboring
+groups of levels are merged, O(n log levels).
 """
 
 from __future__ import annotations
@@ -13,40 +13,46 @@ from firstpage.kernels.compiler.decorators import subroutine, vector_kernel
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
-ONE_BY_ONE, SWEPT, MERGED = 0, 1, 2
-MOVES = 6  # of a document on average, beyond which insertion gives up
+ENUMERATE, SWEEP, MERGE = 0, 1, 2
+MAX_MOVES = 6  # per document on average, beyond which insertion sort gives up
 
 
 @subroutine
 def pair_row(
-    z: Floats, below: Floats, slope: Floats, u: int, start: int, n: int, share: float
+    z: Floats,
+    lower_weight: Floats,
+    grad_sorted: Floats,
+    u: int,
+    start: int,
+    n: int,
+    pair_weight: float,
 ) -> float:
-    """One u against all v from `start` on."""
+    """Add the pairs of u with all v from `start` on; return their loss."""
     margin = 1.0 - z[u]
     total, value = 0.0, 0.0
     for v in range(start, n):
         t = margin + z[v]
-        b = below[v] if t > 0.0 else 0.0
-        total += b
-        value += b * t
-        slope[v] += share * b
-    slope[u] -= share * total
-    return share * value
+        w = lower_weight[v] if t > 0.0 else 0.0
+        total += w
+        value += w * t
+        grad_sorted[v] += pair_weight * w
+    grad_sorted[u] -= pair_weight * total
+    return pair_weight * value
 
 
 @subroutine
-def single_pairs(
-    z: Floats, above: Floats, below: Floats, first: int, last: int, end: Ints, n: int,
-    slope: Floats,
+def enumerate_pairs(
+    z: Floats, upper_weight: Floats, lower_weight: Floats, first: int, last: int, end: Ints, n: int,
+    grad_sorted: Floats,
 ) -> float:  # fmt: skip
-    """All pairs, one by one."""
+    """Return the loss of all pairs, and write its gradient, by enumeration."""
     for i in range(n):
-        slope[i] = 0.0
+        grad_sorted[i] = 0.0
     value, start = 0.0, 0
     for level in range(first, last - 1):
         for u in range(start, end[level]):
-            if above[u] > 0.0:
-                value += pair_row(z, below, slope, u, end[level], n, above[u])
+            if upper_weight[u] > 0.0:
+                value += pair_row(z, lower_weight, grad_sorted, u, end[level], n, upper_weight[u])
         start = end[level]
     return value
 
@@ -54,135 +60,138 @@ def single_pairs(
 @subroutine
 def merge_levels(
     z: Floats,
-    above: Floats,
-    below: Floats,
+    upper_weight: Floats,
+    lower_weight: Floats,
     run: Ints,
     lo: int,
     mid: int,
     hi: int,
-    spare: Ints,
-    slope: Floats,
+    workspace: Ints,
+    grad_sorted: Floats,
 ) -> float:
-    """Pairs of u in run[lo:mid] with v in run[mid:hi], both by falling score; merges the two."""
-    value, weight, mass = 0.0, 0.0, 0.0
+    """Add the pairs of u in run[lo:mid] with v in run[mid:hi], and merge the two runs.
+
+    Both runs are in descending order of score.
+    """
+    value, weight, weighted_score = 0.0, 0.0, 0.0
     at = mid
-    for i in range(lo, mid):  # every v above z_u - 1 stays so for the lower u that follow
+    for i in range(lo, mid):  # a v above z_u - 1 is also above that of the following u
         u = run[i]
         while at < hi and z[run[at]] > z[u] - 1.0:
-            weight += below[run[at]]
-            mass += below[run[at]] * z[run[at]]
+            weight += lower_weight[run[at]]
+            weighted_score += lower_weight[run[at]] * z[run[at]]
             at += 1
-        value += above[u] * ((1.0 - z[u]) * weight + mass)
-        slope[u] -= above[u] * weight
+        value += upper_weight[u] * ((1.0 - z[u]) * weight + weighted_score)
+        grad_sorted[u] -= upper_weight[u] * weight
     weight = 0.0
     at = mid - 1
-    for i in range(hi - 1, mid - 1, -1):  # the same upward, for the v
+    for i in range(hi - 1, mid - 1, -1):  # the same in ascending order, for the v
         v = run[i]
         while at >= lo and z[v] > z[run[at]] - 1.0:
-            weight += above[run[at]]
+            weight += upper_weight[run[at]]
             at -= 1
-        slope[v] += below[v] * weight
+        grad_sorted[v] += lower_weight[v] * weight
     a, b = lo, mid
     for out in range(lo, hi):
         if a < mid and (b >= hi or z[run[a]] >= z[run[b]]):
-            spare[out] = run[a]
+            workspace[out] = run[a]
             a += 1
         else:
-            spare[out] = run[b]
+            workspace[out] = run[b]
             b += 1
     for out in range(lo, hi):
-        run[out] = spare[out]
+        run[out] = workspace[out]
     return value
 
 
 @subroutine
-def mend_order(z: Floats, items: Ints, n: int) -> int:
-    """Insertion sort of items[:n], nearly by falling z already; 0 if it takes too long."""
-    left = MOVES * n
+def restore_order(z: Floats, items: Ints, n: int) -> int:
+    """Sort items[:n], nearly sorted by descending z, by insertion; return 0 if too slow."""
+    moves_left = MAX_MOVES * n
     for i in range(1, n):
-        mine = items[i]
-        key = z[mine]
+        item = items[i]
+        key = z[item]
         j = i - 1
         while j >= 0 and z[items[j]] < key:
             items[j + 1] = items[j]
             j -= 1
-        items[j + 1] = mine
-        left -= i - 1 - j
-        if left < 0:
+        items[j + 1] = item
+        moves_left -= i - 1 - j
+        if moves_left < 0:
             return 0
     return 1
 
 
 @subroutine
-def in_order(
-    z: Floats, above: Floats, below: Floats, level: Ints, items: Ints, n: int, rows: Floats,
-    ranks: Ints,
+def copy_sorted(
+    z: Floats, upper_weight: Floats, lower_weight: Floats, level: Ints, items: Ints, n: int,
+    rows: Floats, ranks: Ints,
 ) -> None:  # fmt: skip
-    """Scores, weights and levels by falling score, side by side: sweeps read them in a line."""
+    """Copy scores, weights and levels in descending order of score, for sequential access."""
     for i in range(n):
-        at = items[i]
-        rows[0, i], rows[1, i], rows[2, i] = z[at], above[at], below[at]
-        ranks[i] = level[at]
+        item = items[i]
+        rows[0, i], rows[1, i], rows[2, i] = z[item], upper_weight[item], lower_weight[item]
+        ranks[i] = level[item]
 
 
 @subroutine
-def swept_pairs(
-    rows: Floats, ranks: Ints, levels: int, items: Ints, n: int, weight: Floats, slope: Floats
+def sweep_pairs(
+    rows: Floats, ranks: Ints, levels: int, items: Ints, n: int, weight: Floats, grad_sorted: Floats
 ) -> float:
-    """All pairs, in a sweep down for the better and one up for the worse documents.
+    """Return the loss of all pairs, by a descending sweep for the u and an ascending one for the v.
 
-    `weight` holds, a level, the sum over the documents in reach that pair with it.  A pair of
-    weight w within the margin has the value w - w s_u + w s_v: all together, the summed weight and
-    the slopes times the scores.
+    `weight` holds, per level, the sum over the documents within the margin that pair with it.  A
+    pair of weight w within the margin has the loss w - w s_u + w s_v: in total, the summed weight
+    plus the gradient times the scores.
     """
-    z, above, below = rows[0], rows[1], rows[2]
+    z, upper_weight, lower_weight = rows[0], rows[1], rows[2]
     for k in range(levels):
         weight[k] = 0.0
     value, at = 0.0, 0
     for i in range(n):
-        low = z[i] - 1.0
-        while at < n and z[at] > low:
-            b, rank = below[at], ranks[at]
-            for k in range(levels):  # always all of them: no branch to guess
+        margin = z[i] - 1.0
+        while at < n and z[at] > margin:
+            b, rank = lower_weight[at], ranks[at]
+            for k in range(levels):  # all levels, without a branch
                 weight[k] += b if k < rank else 0.0
             at += 1
-        found = above[i] * weight[ranks[i]]
-        value += found - found * z[i]
-        slope[items[i]] = -found
+        active = upper_weight[i] * weight[ranks[i]]
+        value += active - active * z[i]
+        grad_sorted[items[i]] = -active
     for k in range(levels):
         weight[k] = 0.0
     at = n - 1
     for i in range(n - 1, -1, -1):
-        while at >= 0 and z[i] > z[at] - 1.0:  # as above, to the last bit
-            a, rank = above[at], ranks[at]
+        while at >= 0 and z[i] > z[at] - 1.0:  # the same comparison as above, to the last bit
+            a, rank = upper_weight[at], ranks[at]
             for k in range(levels):
                 weight[k] += a if k > rank else 0.0
             at -= 1
-        found = below[i] * weight[ranks[i]]
-        value += found * z[i]
-        slope[items[i]] += found
+        active = lower_weight[i] * weight[ranks[i]]
+        value += active * z[i]
+        grad_sorted[items[i]] += active
     return value
 
 
 @subroutine
-def merged_pairs(
+def merge_pairs(
     z: Floats,
-    above: Floats,
-    below: Floats,
+    upper_weight: Floats,
+    lower_weight: Floats,
     level: Ints,
     levels: int,
     items: Ints,
     n: int,
     starts: Ints,
     run: Ints,
-    spare: Ints,
-    slope: Floats,
+    workspace: Ints,
+    grad_sorted: Floats,
 ) -> float:
-    """All pairs, while groups of levels are merged; `starts` are the places of the levels."""
-    for i in range(n):  # each level by falling score: items are so, and this is stable
+    """Return the loss of all pairs by merging groups of levels; `starts` are their positions."""
+    for i in range(n):  # each level in descending order of score, since items are sorted
         run[starts[level[items[i]]]] = items[i]
         starts[level[items[i]]] += 1
-        slope[i] = 0.0
+        grad_sorted[i] = 0.0
     for i in range(levels, 0, -1):
         starts[i] = starts[i - 1]
     starts[0] = 0
@@ -192,8 +201,8 @@ def merged_pairs(
         while left + width < levels:
             right = min(left + 2 * width, levels)
             value += merge_levels(
-                z, above, below, run, starts[left], starts[left + width], starts[right],
-                spare, slope,
+                z, upper_weight, lower_weight, run, starts[left], starts[left + width],
+                starts[right], workspace, grad_sorted,
             )  # fmt: skip
             left = right
         width *= 2
@@ -207,30 +216,31 @@ def pairwise_hinge(
     offsets: Ints,
     firsts: Ints,
     end: Ints,
-    above: Floats,
-    below: Floats,
+    upper_weight: Floats,
+    lower_weight: Floats,
     level_of: Ints,
-    way: Ints,
+    method: Ints,
     last_order: Ints,
     z: Floats,
     bits: Words,
-    slope: Floats,
+    grad_sorted: Floats,
     sums: Floats,
     rows: Floats,
     ranks: Ints,
     starts: Ints,
     run: Ints,
     words: Words,
-    spare_words: Words,
-    spare: Ints,
+    word_workspace: Words,
+    workspace: Ints,
     values: Floats,
     grad: Floats,
 ) -> None:
-    """Sum over pairs of max(0, 1 - s_u + s_v).  `bits` are the numbers of `z`, as words.
+    """Write the sum over pairs of max(0, 1 - s_u + s_v), and its gradient.
 
-    In true order: `above` and `below` are what a document weighs as the better and as the worse
-    one, `level_of` its level in the query; `way` says how to go through each query's pairs.
-    `last_order` holds every query's documents by falling score, as of the run before.
+    `bits` is a view of `z` as words.  In true order, `upper_weight` and `lower_weight` are the
+    weights of a document as the better and as the worse one of a pair, `level_of` is its level
+    within the query; `method` is the algorithm for each query.  `last_order` holds every query's
+    documents in descending order of score, as of the previous call.
     """
     base = offsets[0]
     for q in range(offsets.size - 1):
@@ -239,25 +249,27 @@ def pairwise_hinge(
         if n == 0:
             values[q] = 0.0
             continue
-        shift = scores[lo + order[hi - 1]]  # sums of products cancel less about 0
+        shift = scores[lo + order[hi - 1]]  # reduces cancellation in sums of products
         for i in range(n):
             z[i] = scores[lo + order[lo + i]] - shift
-        mine, its, ranked = above[lo:hi], below[lo:hi], level_of[lo:hi]
-        if way[q] == ONE_BY_ONE:
-            value = single_pairs(z, mine, its, first, first + levels, end, n, slope)
+        upper, lower, levels_of = upper_weight[lo:hi], lower_weight[lo:hi], level_of[lo:hi]
+        if method[q] == ENUMERATE:
+            value = enumerate_pairs(z, upper, lower, first, first + levels, end, n, grad_sorted)
         else:
             items = last_order[lo:hi]
-            if mend_order(z, items, n) == 0:
-                sort_down(z, bits, 0, n, items, words, spare_words, spare)
-            if way[q] == SWEPT:
-                in_order(z, mine, its, ranked, items, n, rows, ranks)
-                value = swept_pairs(rows, ranks, levels, items, n, sums, slope)
+            if restore_order(z, items, n) == 0:
+                sort_down(z, bits, 0, n, items, words, word_workspace, workspace)
+            if method[q] == SWEEP:
+                copy_sorted(z, upper, lower, levels_of, items, n, rows, ranks)
+                value = sweep_pairs(rows, ranks, levels, items, n, sums, grad_sorted)
             else:
                 starts[0] = 0
                 for level in range(levels):
                     starts[level + 1] = end[first + level]
-                value = merged_pairs(z, mine, its, ranked, levels, items, n, starts, run, spare,
-                                     slope)  # fmt: skip
+                value = merge_pairs(
+                    z, upper, lower, levels_of, levels, items, n, starts, run, workspace,
+                    grad_sorted,
+                )  # fmt: skip
         values[q] = value
         for i in range(n):
-            grad[lo + order[lo + i]] = slope[i]
+            grad[lo + order[lo + i]] = grad_sorted[i]

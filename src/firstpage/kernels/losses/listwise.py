@@ -1,9 +1,10 @@
-"""Losses of whole lists: values per query, slopes and curvatures per document.
+"""Listwise losses: values per query, gradients and second derivatives per document.
 
-Query q of the slice owns the rows offsets[q]-offsets[0] on, of `scores`, `grad`, `order`, `weight`.
-`order` lists a query's documents from best to worst, as numbers inside the query; documents of
-one label are a *level*: levels first[q]:first[q+1] are its own, and `end[level]` is one past the
-level's last place inside the query.  A document of weight 2 counts as two copies.
+Query q of the slice has the rows offsets[q]-offsets[0] .. offsets[q+1]-offsets[0] of `scores`,
+`grad`, `order` and `weight`.  `order` lists a query's documents from best to worst, as indices
+within the query.  Documents of one label form a level: query q has the levels
+firsts[q]:firsts[q+1], and `end[level]` is the end of the level's positions within the query.  A
+document of weight 2 counts as two copies.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def level_sums(
     z: Floats,
     logs: Floats,
 ) -> None:
-    """logs[i] = log of the summed weight * exp(score) of level first + i and all below it.
+    """Compute logs[i], the log of the sum of weight * exp(score) over level first + i and below.
 
-    z gets the scores in true order.  One running maximum, so that no exponent is positive.
+    `z` receives the scores in true order.  A running maximum keeps all exponents nonpositive.
     """
     top, total = LOWEST, 0.0
     for level in range(last - 1, first - 1, -1):
@@ -55,18 +56,19 @@ def plackett_luce(
     offsets: Ints,
     firsts: Ints,
     end: Ints,
-    upper: Floats,
+    placed: Floats,
     mass: Floats,
     z: Floats,
     logs: Floats,
     values: Floats,
     grad: Floats,
 ) -> None:
-    """-log likelihood of the order: each place is won among all that are not placed before it.
+    """Write the negative log-likelihood of the order under the Plackett-Luce model.
 
-    sum over levels of  mass * log(sum of exp below and in it)  -  upper * sum of weight * score.
-    `upper` is the share of a level's documents that is placed, `mass` that share times their
-    weight.  Equal documents compete with each other once, whole (Breslow's way with ties).
+    Each rank is drawn among all documents not ranked before:
+    sum over levels of  mass * log(sum of exp in and below it)  -  placed * sum of weight * score.
+    `placed` is the fraction of a level's documents that are ranked, `mass` that fraction times
+    their weight.  Ties are treated by Breslow's method.
     """
     base = offsets[0]
     for q in range(offsets.size - 1):
@@ -84,14 +86,14 @@ def plackett_luce(
                     top = t
                 else:
                     total += np.exp(t - top)
-            reach = top + np.log(total) if total > 0.0 else LOWEST
+            log_sum = top + np.log(total) if total > 0.0 else LOWEST
             for i in range(start, end[level]):
                 w = weight[lo + i]
-                value -= upper[level] * w * z[lo + i]
-                pull = 0.0
+                value -= placed[level] * w * z[lo + i]
+                derivative = 0.0
                 if w > 0.0:
-                    pull = w * (np.exp(z[lo + i] + reach) - upper[level])
-                grad[lo + order[lo + i]] = pull
+                    derivative = w * (np.exp(z[lo + i] + log_sum) - placed[level])
+                grad[lo + order[lo + i]] = derivative
             start = end[level]
         values[q] = value
 
@@ -109,31 +111,35 @@ def plackett_luce_curvature(
     logs: Floats,
     out: Floats,
 ) -> None:
-    """Second derivative by each score: the sum over the places above of mass * p * (1 - p)."""
+    """Write the second derivative by each score: the sum over levels of mass * p * (1 - p)."""
     base = offsets[0]
     for q in range(offsets.size - 1):
         lo = offsets[q] - base
         first, last = firsts[q], firsts[q + 1]
         level_sums(scores, order, weight, lo, first, last, end, z, logs)
-        top, once, twice = LOWEST, 0.0, 0.0  # sums of mass / S and mass / S^2, around exp(top)
+        top, sum_inverse, sum_square = (
+            LOWEST,
+            0.0,
+            0.0,
+        )  # sums of mass / S and mass / S^2, around exp(top)
         start = 0
         for level in range(first, last):
             if mass[level] > 0.0:
                 t = -logs[level - first]
                 if t > top:
                     shrink = np.exp(top - t)
-                    once, twice = once * shrink, twice * shrink * shrink
+                    sum_inverse, sum_square = sum_inverse * shrink, sum_square * shrink * shrink
                     top = t
-                rise = np.exp(t - top)
-                once += mass[level] * rise
-                twice += mass[level] * rise * rise
+                scaled = np.exp(t - top)
+                sum_inverse += mass[level] * scaled
+                sum_square += mass[level] * scaled * scaled
             for i in range(start, end[level]):
                 w = weight[lo + i]
-                curve = 0.0
-                if w > 0.0 and once > 0.0:
+                second = 0.0
+                if w > 0.0 and sum_inverse > 0.0:
                     p = w * np.exp(z[lo + i] + top)
-                    curve = max(p * once - p * p * twice, 0.0)
-                out[lo + order[lo + i]] = curve
+                    second = max(p * sum_inverse - p * p * sum_square, 0.0)
+                out[lo + order[lo + i]] = second
             start = end[level]
 
 
@@ -147,7 +153,7 @@ def softmax_cross_entropy(
     values: Floats,
     grad: Floats,
 ) -> None:
-    """- sum of target * log softmax(scores), times the query's factor.
+    """Write the cross entropy - sum of target * log softmax(scores), times the query's factor.
 
     `target` sums to 1 over the documents of positive weight, and is 0 elsewhere.
     """
@@ -158,16 +164,16 @@ def softmax_cross_entropy(
         for i in range(lo, hi):
             if weight[i] > 0.0:
                 top = max(top, scores[i])
-        total, agreed = 0.0, 0.0
+        total, target_score = 0.0, 0.0
         for i in range(lo, hi):
             grad[i] = 0.0
             if weight[i] > 0.0:
                 grad[i] = weight[i] * np.exp(scores[i] - top)
                 total += grad[i]
-                agreed += target[i] * (scores[i] - top)
+                target_score += target[i] * (scores[i] - top)
         values[q] = 0.0
-        if not total <= 0.0:  # NaN goes on, so that it shows
-            values[q] = factor[q] * (np.log(total) - agreed)
+        if not total <= 0.0:  # NaN is propagated
+            values[q] = factor[q] * (np.log(total) - target_score)
             for i in range(lo, hi):
                 grad[i] = factor[q] * (grad[i] / total - target[i])
 
@@ -176,7 +182,7 @@ def softmax_cross_entropy(
 def softmax_curvature(
     scores: Floats, weight: Floats, offsets: Ints, factor: Floats, out: Floats
 ) -> None:
-    """p * (1 - p), times the query's factor."""
+    """Write the second derivatives of the cross entropy: p * (1 - p), times the query's factor."""
     base = offsets[0]
     for q in range(offsets.size - 1):
         lo, hi = offsets[q] - base, offsets[q + 1] - base
@@ -206,35 +212,36 @@ def cosine(
     grad: Floats,
     lengths: Floats,
 ) -> None:
-    """(1 - cosine of scores and target) / 2; `target` has length 1 under the weights, or is 0.
+    """Write (1 - cosine of scores and target) / 2; `target` has weighted norm 1, or is 0.
 
-    Undefined where all scores are 0: lengths below `floor` count as it.  `lengths` gets them.
+    The cosine is undefined where all scores are 0: norms below `floor` are replaced by it.
+    `lengths` receives the norms of the scores.
     """
     base = offsets[0]
     for q in range(offsets.size - 1):
         lo, hi = offsets[q] - base, offsets[q + 1] - base
-        most, known = 0.0, 0.0
+        max_score, target_norm = 0.0, 0.0
         for i in range(lo, hi):
-            known += target[i] * target[i] * weight[i]
+            target_norm += target[i] * target[i] * weight[i]
             if weight[i] > 0.0:
-                most = max(most, abs(scores[i]))
-        unit = most if most > 0.0 else 1.0  # squares of 1e200 would overflow
+                max_score = max(max_score, abs(scores[i]))
+        scale = max_score if max_score > 0.0 else 1.0  # squares of 1e200 would overflow
         square, inner = 0.0, 0.0
         for i in range(lo, hi):
-            s = scores[i] / unit
+            s = scores[i] / scale
             square += weight[i] * s * s
             inner += weight[i] * s * target[i]
-        length = max(np.sqrt(square) * unit, floor)
+        length = max(np.sqrt(square) * scale, floor)
         lengths[q] = length
-        at = inner * (unit / length)
-        turn = at if length > floor else 0.0  # below the floor the value is a straight line
+        cosine_value = inner * (scale / length)
+        radial = cosine_value if length > floor else 0.0  # below the floor the loss is linear
         values[q] = 0.0
         for i in range(lo, hi):
             grad[i] = 0.0
-        if known > 0.0:
-            values[q] = 0.5 * (1.0 - at)
+        if target_norm > 0.0:
+            values[q] = 0.5 * (1.0 - cosine_value)
             for i in range(lo, hi):
-                grad[i] = -0.5 * weight[i] * (target[i] - turn * (scores[i] / length)) / length
+                grad[i] = -0.5 * weight[i] * (target[i] - radial * (scores[i] / length)) / length
 
 
 @kernel
@@ -247,7 +254,7 @@ def squared_error(
     values: Floats,
     grad: Floats,
 ) -> None:
-    """Half the sum of weight * (score - target)^2, times the query's factor."""
+    """Write half the sum of weight * (score - target)^2, times the query's factor."""
     base = offsets[0]
     for q in range(offsets.size - 1):
         total = 0.0

@@ -1,7 +1,7 @@
-"""The logistic loss of document pairs: u of a higher level against v of a lower one.
+"""Pairwise exponential and logistic losses: u of a higher level against v of a lower one.
 
-Laid out as in `listwise`.  A pair weighs upper[level of u] * weight[u] * lower[level of v] *
-weight[v].  No pair is ever written down.
+Arguments are laid out as in `listwise`.  A pair has the weight upper[level of u] * weight[u] *
+lower[level of v] * weight[v].  Pairs are never stored.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy as np
 from firstpage.kernels.compiler.decorators import kernel, subroutine, vector_kernel
 from firstpage.types import Array, Floats, Ints
 
-MOST = 700.0  # exp of more is infinite
-FAR = 600.0  # a spread of scores from which on sums are kept as logarithms
+MAX_EXPONENT = 700.0  # exp of more overflows
+MAX_EXP_RANGE = 600.0  # from this range of scores on, sums are computed as logarithms
 
 
 @subroutine
-def near_products(
+def exponential_direct(
     order: Array,
     weight: Floats,
     lo: int,
@@ -26,37 +26,37 @@ def near_products(
     upper: Floats,
     lower: Floats,
     z: Floats,
-    below: Floats,
+    sum_below: Floats,
     grad: Floats,
-    curve: Floats,
-    middle: float,
+    hessian: Floats,
+    center: float,
 ) -> float:
-    """Scores so near each other that exp(score - middle) and its inverse are both finite."""
+    """Return the loss where exp(score - center) and its inverse are finite for all scores."""
     total = 0.0  # of exp(score) over the levels below
     for level in range(last - 1, first - 1, -1):
-        below[level - first] = total
+        sum_below[level - first] = total
         for i in range(lo + (end[level - 1] if level > first else 0), lo + end[level]):
-            z[i] = np.exp(z[i] - middle)
+            z[i] = np.exp(z[i] - center)
             total += lower[level] * weight[i] * z[i]
     value, total = 0.0, 0.0  # of exp(-score) over the levels above
     start = 0
     for level in range(first, last):
-        above = total
+        sum_above = total
         for i in range(lo + start, lo + end[level]):
             inverse = weight[i] / z[i]
-            down = upper[level] * below[level - first] * inverse
-            up = lower[level] * above * weight[i] * z[i]
-            value += down
+            lower_term = upper[level] * sum_below[level - first] * inverse
+            upper_term = lower[level] * sum_above * weight[i] * z[i]
+            value += lower_term
             total += upper[level] * inverse
-            grad[lo + order[i]] = up - down
-            if curve.size > 0:
-                curve[lo + order[i]] = up + down
+            grad[lo + order[i]] = upper_term - lower_term
+            if hessian.size > 0:
+                hessian[lo + order[i]] = upper_term + lower_term
         start = end[level]
     return value
 
 
 @subroutine
-def far_products(
+def exponential_in_logs(
     order: Array,
     weight: Floats,
     lo: int,
@@ -66,16 +66,17 @@ def far_products(
     upper: Floats,
     lower: Floats,
     z: Floats,
-    logs: Floats,
+    log_below: Floats,
     grad: Floats,
-    curve: Floats,
+    hessian: Floats,
 ) -> float:
-    """The same for any scores: sums run as logarithms, and no exponent passes MOST, where the true
-    value would be infinite.
+    """Return the loss for any scores: sums are computed as logarithms.
+
+    No exponent exceeds MAX_EXPONENT, where the true value would be infinite.
     """
     top, total = -np.inf, 0.0  # of exp(score) over the levels below
     for level in range(last - 1, first - 1, -1):
-        logs[level - first] = top + np.log(total) if total > 0.0 else -np.inf
+        log_below[level - first] = top + np.log(total) if total > 0.0 else -np.inf
         start = end[level - 1] if level > first else 0
         for i in range(start, end[level]):
             s, w = z[lo + i], lower[level] * weight[lo + i]
@@ -88,15 +89,17 @@ def far_products(
     value, top, total = 0.0, -np.inf, 0.0  # of exp(-score) over the levels above
     start = 0
     for level in range(first, last):
-        above = top + np.log(total) if total > 0.0 else -np.inf
+        log_above = top + np.log(total) if total > 0.0 else -np.inf
         for i in range(start, end[level]):
             w = weight[lo + i]
-            down = upper[level] * w * np.exp(min(logs[level - first] - z[lo + i], MOST))
-            up = lower[level] * w * np.exp(min(above + z[lo + i], MOST))
-            value += down
-            grad[lo + order[lo + i]] = up - down
-            if curve.size > 0:
-                curve[lo + order[lo + i]] = up + down
+            lower_term = (
+                upper[level] * w * np.exp(min(log_below[level - first] - z[lo + i], MAX_EXPONENT))
+            )
+            upper_term = lower[level] * w * np.exp(min(log_above + z[lo + i], MAX_EXPONENT))
+            value += lower_term
+            grad[lo + order[lo + i]] = upper_term - lower_term
+            if hessian.size > 0:
+                hessian[lo + order[lo + i]] = upper_term + lower_term
         for i in range(start, end[level]):
             s, w = -z[lo + i], upper[level] * weight[lo + i]
             if w > 0.0:
@@ -123,33 +126,34 @@ def pairwise_exponential(
     logs: Floats,
     values: Floats,
     grad: Floats,
-    curve: Floats,
+    hessian: Floats,
 ) -> None:
-    """Sum over pairs of exp(s_v - s_u), in O(n): it factorizes.  `curve`, if not empty, gets the
-    second derivatives.
+    """Write the sum over pairs of exp(s_v - s_u), in O(n), since it factorizes.
+
+    `hessian`, if not empty, receives the second derivatives.
     """
     base = offsets[0]
     for q in range(offsets.size - 1):
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
-        least, most = np.inf, -np.inf
+        minimum, maximum = np.inf, -np.inf
         for i in range(lo, lo + n):
             s = scores[lo + order[i]]
             z[i] = s
-            least, most = min(least, s), max(most, s)
-        if most - least < FAR:
-            values[q] = near_products(
-                order, weight, lo, first, last, end, upper, lower, z, logs, grad, curve,
-                0.5 * (least + most),
+            minimum, maximum = min(minimum, s), max(maximum, s)
+        if maximum - minimum < MAX_EXP_RANGE:
+            values[q] = exponential_direct(
+                order, weight, lo, first, last, end, upper, lower, z, logs, grad, hessian,
+                0.5 * (minimum + maximum),
             )  # fmt: skip
         else:
-            values[q] = far_products(
-                order, weight, lo, first, last, end, upper, lower, z, logs, grad, curve
+            values[q] = exponential_in_logs(
+                order, weight, lo, first, last, end, upper, lower, z, logs, grad, hessian
             )
 
 
-NEAR = 40.0  # a spread of scores for which 16 probabilities multiply without underflow
-RUN = 16
+MAX_PRODUCT_RANGE = 40.0  # range of scores for which 16 probabilities multiply without underflow
+RUN = 16  # pairs per logarithm
 
 
 @subroutine
@@ -163,66 +167,72 @@ def gather_scores(
     end: Ints,
     lower: Floats,
     z: Floats,
-    below: Floats,
-    slope: Floats,
+    lower_weight: Floats,
+    grad_sorted: Floats,
 ) -> float:
-    """Scores and lower weights in true order, slopes at 0; returns the spread of the scores."""
-    least, most = np.inf, -np.inf
+    """Gather scores and lower weights in true order, zero gradients; return the score range."""
+    minimum, maximum = np.inf, -np.inf
     start = 0
     for level in range(first, last):
         for i in range(start, end[level]):
             s = scores[lo + order[lo + i]]
             z[i] = s
-            below[i] = lower[level] * weight[lo + i]
-            slope[i] = 0.0
-            least, most = min(least, s), max(most, s)
+            lower_weight[i] = lower[level] * weight[lo + i]
+            grad_sorted[i] = 0.0
+            minimum, maximum = min(minimum, s), max(maximum, s)
         start = end[level]
-    return most - least
+    return maximum - minimum
 
 
 @subroutine
-def near_pairs(
-    z: Floats, e: Floats, slope: Floats, u: int, start: int, n: int, share: float
+def logistic_row_products(
+    z: Floats, exp_z: Floats, grad_sorted: Floats, u: int, start: int, n: int, pair_weight: float
 ) -> float:
-    """One u against all v from `start` on, of equal weight; e holds exp(z).  Returns the value.
+    """Add the pairs of u with all v from `start` on, of equal weight; return their loss.
 
-    With a = exp(s_u) and b = exp(s_v) the slope is b / (a + b) and the value log((a + b) / a):
-    no exponential for a pair, and one logarithm for RUN of them.
+    `exp_z` holds exp(z).  With a = exp(s_u) and b = exp(s_v) the derivative is b / (a + b) and the
+    loss log((a + b) / a): no exponential per pair, and one logarithm per RUN pairs.
     """
-    a = e[u]
+    a = exp_z[u]
     total, value = 0.0, 0.0
     v = start
     while v < n:
         stop = min(v + RUN, n)
-        chance = 1.0
+        likelihood = 1.0
         for i in range(v, stop):
-            part_ = 1.0 / (a + e[i])
-            r = e[i] * part_
-            chance *= a * part_
-            total += r
-            slope[i] += share * r
-        value -= np.log(chance)
+            inverse = 1.0 / (a + exp_z[i])
+            p = exp_z[i] * inverse
+            likelihood *= a * inverse
+            total += p
+            grad_sorted[i] += pair_weight * p
+        value -= np.log(likelihood)
         v = stop
-    slope[u] -= share * total
-    return share * value
+    grad_sorted[u] -= pair_weight * total
+    return pair_weight * value
 
 
 @subroutine
-def far_pairs(
-    z: Floats, below: Floats, slope: Floats, u: int, start: int, n: int, share: float
+def logistic_row(
+    z: Floats,
+    lower_weight: Floats,
+    grad_sorted: Floats,
+    u: int,
+    start: int,
+    n: int,
+    pair_weight: float,
 ) -> float:
-    """The same for any scores and weights."""
+    """Add the pairs of u with all v from `start` on, for any scores and weights."""
     total, value = 0.0, 0.0
     for v in range(start, n):
-        if below[v] > 0.0:
+        if lower_weight[v] > 0.0:
             t = z[u] - z[v]
-            small = np.exp(-abs(t))
-            value += below[v] * (max(-t, 0.0) + np.log1p(small))
-            r = below[v] * ((small if t > 0.0 else 1.0) / (1.0 + small))
-            total += r
-            slope[v] += share * r
-    slope[u] -= share * total
-    return share * value
+            decay = np.exp(-abs(t))
+            value += lower_weight[v] * (max(-t, 0.0) + np.log1p(decay))
+            weighted_p = lower_weight[v] * ((decay if t > 0.0 else 1.0) / (1.0 + decay))
+            total += weighted_p
+            grad_sorted[v] += pair_weight * weighted_p
+    grad_sorted[u] -= pair_weight * total
+    return pair_weight * value
 
 
 @vector_kernel
@@ -235,38 +245,47 @@ def pairwise_logistic(
     end: Ints,
     upper: Floats,
     lower: Floats,
-    even: int,
+    unit_weights: int,
     z: Floats,
-    e: Floats,
-    below: Floats,
-    slope: Floats,
+    exp_z: Floats,
+    lower_weight: Floats,
+    grad_sorted: Floats,
     values: Floats,
     grad: Floats,
 ) -> None:
-    """Sum over pairs of log(1 + exp(s_v - s_u)).  `even`: every pair below a level weighs 1."""
+    """Write the sum over pairs of log(1 + exp(s_v - s_u)), and its gradient.
+
+    `unit_weights` is 1 if every lower weight is 1.
+    """
     base = offsets[0]
     for q in range(offsets.size - 1):
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
-        spread = gather_scores(scores, order, weight, lo, first, last, end, lower, z, below, slope)
-        near = even == 1 and spread < NEAR
-        if near and last - first > 1:
+        score_range = gather_scores(
+            scores, order, weight, lo, first, last, end, lower, z, lower_weight, grad_sorted
+        )
+        in_range = unit_weights == 1 and score_range < MAX_PRODUCT_RANGE
+        if in_range and last - first > 1:
             for i in range(n):
-                e[i] = np.exp(z[i] - z[0])
+                exp_z[i] = np.exp(z[i] - z[0])
         value = 0.0
         start = 0
         for level in range(first, last - 1):
             for u in range(start, end[level]):
-                share = upper[level] * weight[lo + u]
-                if share > 0.0:
-                    if near:
-                        value += near_pairs(z, e, slope, u, end[level], n, share)
+                pair_weight = upper[level] * weight[lo + u]
+                if pair_weight > 0.0:
+                    if in_range:
+                        value += logistic_row_products(
+                            z, exp_z, grad_sorted, u, end[level], n, pair_weight
+                        )
                     else:
-                        value += far_pairs(z, below, slope, u, end[level], n, share)
+                        value += logistic_row(
+                            z, lower_weight, grad_sorted, u, end[level], n, pair_weight
+                        )
             start = end[level]
         values[q] = value
         for i in range(n):
-            grad[lo + order[lo + i]] = slope[i]
+            grad[lo + order[lo + i]] = grad_sorted[i]
 
 
 @kernel
@@ -280,27 +299,29 @@ def pairwise_logistic_curvature(
     upper: Floats,
     lower: Floats,
     z: Floats,
-    below: Floats,
-    curve: Floats,
+    lower_weight: Floats,
+    hessian_sorted: Floats,
     out: Floats,
 ) -> None:
-    """Second derivatives: p * (1 - p) of every pair, to both of its documents."""
+    """Write the second derivatives: p * (1 - p) of every pair, added to both documents."""
     base = offsets[0]
     for q in range(offsets.size - 1):
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
-        gather_scores(scores, order, weight, lo, first, last, end, lower, z, below, curve)
+        gather_scores(
+            scores, order, weight, lo, first, last, end, lower, z, lower_weight, hessian_sorted
+        )
         start = 0
         for level in range(first, last - 1):
             for u in range(start, end[level]):
-                share = upper[level] * weight[lo + u]
-                if share <= 0.0:
+                pair_weight = upper[level] * weight[lo + u]
+                if pair_weight <= 0.0:
                     continue
                 for v in range(end[level], n):
-                    small = np.exp(-abs(z[u] - z[v]))
-                    c = share * below[v] * small / ((1.0 + small) * (1.0 + small))
-                    curve[u] += c
-                    curve[v] += c
+                    decay = np.exp(-abs(z[u] - z[v]))
+                    term = pair_weight * lower_weight[v] * decay / ((1.0 + decay) * (1.0 + decay))
+                    hessian_sorted[u] += term
+                    hessian_sorted[v] += term
             start = end[level]
         for i in range(n):
-            out[lo + order[lo + i]] = curve[i]
+            out[lo + order[lo + i]] = hessian_sorted[i]

@@ -1,9 +1,9 @@
 """Pairs of rankings under a table of weights: differences, active margins, normal equations.
 
-A row of `left` and `right` holds the levels of a pair at each place; `table` the worth of every
-level at every place, row by row.  `kind` says what a pair is: 0 a tie, which asks that the
-difference z be at most `margins[0]` in size; 1, 2, .. a preference for the left one, which asks
-z >= margins[kind].  What is missing is squared, times the pair's weight and `costs[kind]`.
+A row of `left` and `right` holds the levels of a pair at each rank; `table` the weight of every
+level at every rank, row by row.  `kind` is 0 for a tie, which requires |z| <= margins[0] of the
+difference z; 1, 2, .. for a preference for the left ranking, which requires z >= margins[kind].
+The loss is the squared violation, times the pair's weight and `costs[kind]`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from firstpage.types import Array, Floats
 
 @kernel
 def differences(left: Array, right: Array, table: Floats, levels: int, out: Floats) -> None:
-    """Worth of the left ranking less that of the right one."""
+    """Write the value of the left ranking minus that of the right one."""
     for i in range(left.shape[0]):
         total = 0.0
         for k in range(left.shape[1]):
@@ -24,8 +24,8 @@ def differences(left: Array, right: Array, table: Floats, levels: int, out: Floa
 
 
 @subroutine
-def side_of(z: float, kind: int, margins: Floats) -> int:
-    """1 where a larger difference is wanted, -1 where a smaller one is (ties), 0 if all is well."""
+def violated_side(z: float, kind: int, margins: Floats) -> int:
+    """Return the violated side: 1 if z is too small, -1 if it is too large (ties), else 0."""
     if kind > 0:
         return 1 if z < margins[kind] else 0
     if z > margins[0]:
@@ -35,44 +35,46 @@ def side_of(z: float, kind: int, margins: Floats) -> int:
 
 @kernel
 def residuals(
-    z: Floats, kind: Array, weight: Floats, margins: Floats, costs: Floats, force: Floats,
+    z: Floats, kind: Array, weight: Floats, margins: Floats, costs: Floats, dual: Floats,
     sums: Floats,
 ) -> None:  # fmt: skip
-    """What every pair still wants, times its cost, as `force`; sums[0]: the cost of all that,
-    sums[1]: what a dual solution gets from these forces."""
-    value, dual = 0.0, 0.0
+    """Write the signed violation of every pair times its cost, the dual variables, to `dual`.
+
+    sums[0] receives the loss, sums[1] the dual objective of these variables.
+    """
+    value, dual_value = 0.0, 0.0
     for i in range(z.size):
-        side = side_of(z[i], kind[i], margins)
-        force[i] = 0.0
+        side = violated_side(z[i], kind[i], margins)
+        dual[i] = 0.0
         if side != 0:
-            aim = margins[kind[i]] if kind[i] > 0 else -margins[0]  # of side * z
-            short = aim - side * z[i]
+            target = margins[kind[i]] if kind[i] > 0 else -margins[0]  # of side * z
+            violation = target - side * z[i]
             cost = costs[kind[i]] * weight[i]
-            force[i] = side * cost * short
-            value += cost * short * short
-            dual += 2.0 * cost * short * aim - cost * short * short
+            dual[i] = side * cost * violation
+            value += cost * violation * violation
+            dual_value += 2.0 * cost * violation * target - cost * violation * violation
     sums[0] = value
-    sums[1] = dual
+    sums[1] = dual_value
 
 
 @kernel
-def vjp(left: Array, right: Array, force: Floats, levels: int, out: Floats) -> None:
-    """Sum of the forces at each place and level: out = sum of force * (left - right)."""
+def vjp(left: Array, right: Array, dual: Floats, levels: int, out: Floats) -> None:
+    """Compute out = sum of dual * (left - right), one number per rank and level."""
     for at in range(out.size):
         out[at] = 0.0
     for i in range(left.shape[0]):
-        f = force[i]
-        if f != 0.0:
+        d = dual[i]
+        if d != 0.0:
             for k in range(left.shape[1]):
-                out[k * levels + left[i, k]] += f
-                out[k * levels + right[i, k]] -= f
+                out[k * levels + left[i, k]] += d
+                out[k * levels + right[i, k]] -= d
 
 
 @subroutine
 def add_square(
     left: Array, right: Array, i: int, levels: int, kind: int, weight: float, square: Array
 ) -> None:
-    """square[kind] += weight * delta delta', the lower triangle by blocks of places."""
+    """Add weight * delta delta' to square[kind]: the lower triangle, by blocks of ranks."""
     for k in range(left.shape[1]):
         a, b = k * levels + left[i, k], k * levels + right[i, k]
         if a == b:
@@ -89,49 +91,52 @@ def add_square(
 @kernel
 def update_normal_equations(
     left: Array, right: Array, z: Floats, kind: Array, weight: Floats, margins: Floats,
-    levels: int, state: Array, square: Floats, aims: Floats, changed: Array,
+    levels: int, state: Array, square: Floats, rhs: Floats, changed: Array,
 ) -> None:  # fmt: skip
-    """Bring the sums over active margins up to date with the differences `z`.
+    """Update the sums over active margins to the differences `z`.
 
-    `state` is the side of every pair that they hold; only pairs whose side has changed are added
-    or taken away.  square[kind]: sum of weight * delta delta'; aims[kind]: sum of
-    weight * side * delta.  No cost is in them, so that they last when costs change, and sums of
-    pairs of weight 1 are whole numbers, without rounding.
+    `state` is the side at which every pair is in the sums; only pairs whose side has changed are
+    added or removed.  square[kind] is the sum of weight * delta delta', rhs[kind] the sum of
+    weight * side * delta.  They contain no costs, so that they stay valid when costs change, and
+    sums of pairs of weight 1 are integers, without rounding.
     """
     count = 0
     for i in range(z.size):
-        side = side_of(z[i], kind[i], margins)
-        old = state[i]
-        if side == old:
+        side = violated_side(z[i], kind[i], margins)
+        old_side = state[i]
+        if side == old_side:
             continue
         count += 1
         state[i] = side
         w = weight[i]
-        if (side == 0) != (old == 0):
+        if (side == 0) != (old_side == 0):
             add_square(left, right, i, levels, kind[i], w if side != 0 else -w, square)
-        step = w * (side - old)
+        step = w * (side - old_side)
         for k in range(left.shape[1]):
-            aims[kind[i], k * levels + left[i, k]] += step
-            aims[kind[i], k * levels + right[i, k]] -= step
+            rhs[kind[i], k * levels + left[i, k]] += step
+            rhs[kind[i], k * levels + right[i, k]] -= step
     changed[0] = count
 
 
 @kernel
 def directional_derivatives(
     z: Floats, step: Floats, kind: Array, weight: Floats, margins: Floats, costs: Floats,
-    at: Floats, sums: Floats,
+    step_size: Floats, sums: Floats,
 ) -> None:  # fmt: skip
-    """The cost at z + at[0] * step as sums[2]; half its first and second derivative before."""
+    """Write the loss at z + step_size[0] * step to sums[2].
+
+    sums[0] and sums[1] receive half of its first and second derivative along the step.
+    """
     value, first, second = 0.0, 0.0, 0.0
     for i in range(z.size):
-        here = z[i] + at[0] * step[i]
-        side = side_of(here, kind[i], margins)
+        moved = z[i] + step_size[0] * step[i]
+        side = violated_side(moved, kind[i], margins)
         if side != 0:
-            aim = margins[kind[i]] if kind[i] > 0 else -margins[0]
+            target = margins[kind[i]] if kind[i] > 0 else -margins[0]
             cost = costs[kind[i]] * weight[i]
-            short = aim - side * here
-            value += cost * short * short
-            first -= cost * short * side * step[i]
+            violation = target - side * moved
+            value += cost * violation * violation
+            first -= cost * violation * side * step[i]
             second += cost * step[i] * step[i]
     sums[0] = first
     sums[1] = second
@@ -140,20 +145,23 @@ def directional_derivatives(
 
 @kernel
 def agreement(z: Floats, kind: Array, weight: Floats, tolerance: float, sums: Floats) -> None:
-    """Weight of the preferences (sums[0]) and of those agreed with (sums[1]); no difference
-    counts half.  sums[2], sums[3]: weight of the ties, and of their differences' sizes."""
-    every, right, ties, apart = 0.0, 0.0, 0.0, 0.0
+    """Write the weight of the preferences to sums[0] and of those agreed with to sums[1].
+
+    A difference within the tolerance counts half.  sums[2] and sums[3] receive the weight of the
+    ties and the weighted sum of their absolute differences.
+    """
+    preferences, agreed, ties, absolute = 0.0, 0.0, 0.0, 0.0
     for i in range(z.size):
         if kind[i] > 0:
-            every += weight[i]
+            preferences += weight[i]
             if z[i] > tolerance:
-                right += weight[i]
+                agreed += weight[i]
             elif z[i] >= -tolerance:
-                right += 0.5 * weight[i]
+                agreed += 0.5 * weight[i]
         else:
             ties += weight[i]
-            apart += weight[i] * abs(z[i])
-    sums[0] = every
-    sums[1] = right
+            absolute += weight[i] * abs(z[i])
+    sums[0] = preferences
+    sums[1] = agreed
     sums[2] = ties
-    sums[3] = apart
+    sums[3] = absolute

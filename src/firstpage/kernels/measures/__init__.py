@@ -1,1 +1,1 @@
-"""Measures per query, resampling over queries, ties."""
+"""Kernels of measures per query, of resampling over queries, and of ties."""

@@ -1,7 +1,7 @@
-"""Measures that add up discounted gains: DCG, LETOR's MeanNDCG, ERR, rank-biased precision.
+"""Measures that sum discounted gains: DCG, LETOR's MeanNDCG, ERR, rank-biased precision.
 
-Common arguments: `labels` in ranked order (NaN: unjudged), `block` with the length of every
-run of tied scores at its first place, `offsets` of the queries.  The value of a tie is its
+Common arguments: `labels` in ranked order (NaN: unjudged), `tie_sizes` with the length of every
+run of tied scores at its first position, `offsets` of the queries.  The value of a tie is its
 exact expectation over all orders of the tied documents.
 """
 
@@ -16,10 +16,10 @@ EXPONENTIAL, LINEAR, TABLE = 0, 1, 2  # kinds of gain
 
 
 @subroutine
-def gain_of(label: float, kind: int, top: float, table: Floats) -> float:
-    """Gain of a label; no gain for zero, negative and unjudged ones.
+def gain_of(label: float, kind: int, max_label: float, table: Floats) -> float:
+    """Return the gain of a label; zero, negative and unjudged labels have none.
 
-    Exponential gains are divided by 2^top, so that 2^label never overflows: the ratio of
+    Exponential gains are divided by 2^max_label, so that 2^label never overflows: the ratio of
     two DCGs of one query does not change, and the division is exact.
     """
     if kind == TABLE:
@@ -28,35 +28,35 @@ def gain_of(label: float, kind: int, top: float, table: Floats) -> float:
         return 0.0
     if kind == LINEAR:
         return label
-    return np.exp2(label - top) - np.exp2(-top)
+    return np.exp2(label - max_label) - np.exp2(-max_label)
 
 
 @kernel
 def dcg(
     labels: Floats,
-    block: Ints,
+    tie_sizes: Ints,
     offsets: Ints,
-    top: Floats,
+    max_label: Floats,
     kind: int,
     table: Floats,
     discount: Floats,
     cutoff: int,
     out: Floats,
 ) -> None:
-    """Expected DCG of every query's first `cutoff` places."""
+    """Write the expected DCG of the first `cutoff` ranks of every query."""
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         end = min(hi, lo + cutoff)
         total = 0.0
         i = lo
         while i < end:
-            size = block[i]
+            size = tie_sizes[i]
             if size == 1:
-                total += gain_of(labels[i], kind, top[q], table) * discount[i - lo]
+                total += gain_of(labels[i], kind, max_label[q], table) * discount[i - lo]
             else:
                 mean = 0.0
                 for j in range(i, i + size):
-                    mean += gain_of(labels[j], kind, top[q], table)
+                    mean += gain_of(labels[j], kind, max_label[q], table)
                 mean /= size
                 for j in range(i, min(i + size, end)):
                     total += mean * discount[j - lo]
@@ -66,46 +66,46 @@ def dcg(
 
 @kernel
 def gains(
-    labels: Floats, offsets: Ints, top: Floats, kind: int, table: Floats, out: Floats
+    labels: Floats, offsets: Ints, max_label: Floats, kind: int, table: Floats, out: Floats
 ) -> None:
-    """The gain of every document."""
+    """Write the gain of every document."""
     for q in range(offsets.size - 1):
         for i in range(offsets[q], offsets[q + 1]):
-            out[i] = gain_of(labels[i], kind, top[q], table)
+            out[i] = gain_of(labels[i], kind, max_label[q], table)
 
 
 @subroutine
-def keep_best(
-    scores: Floats, gains: Floats, lo: int, hi: int, best: Floats, held: Floats
+def select_top(
+    scores: Floats, gains: Floats, lo: int, hi: int, best: Floats, best_gains: Floats
 ) -> tuple[int, float]:
-    """The best scores downward into `best`, as many as it has room for, and their gains.
+    """Write the greatest scores to `best`, in descending order, and their gains to `best_gains`.
 
-    Returns how many there are, and the greatest of the others.
+    Returns their number, at most the size of `best`, and the greatest of the other scores.
     """
-    size, room, other = 0, best.size, -np.inf
+    size, capacity, next_best = 0, best.size, -np.inf
     for i in range(lo, hi):
         s = scores[i]
-        if size < room:
+        if size < capacity:
             j = size
             size += 1
-        elif s > best[room - 1]:
-            j = room - 1
-            other = best[j]
+        elif s > best[capacity - 1]:
+            j = capacity - 1
+            next_best = best[j]
         else:
-            other = max(other, s)
+            next_best = max(next_best, s)
             continue
         while j > 0 and best[j - 1] < s:
             best[j] = best[j - 1]
-            held[j] = held[j - 1]
+            best_gains[j] = best_gains[j - 1]
             j -= 1
         best[j] = s
-        held[j] = gains[i]
-    return size, other
+        best_gains[j] = gains[i]
+    return size, next_best
 
 
 @subroutine
-def mean_of_tie(scores: Floats, gains: Floats, lo: int, hi: int, score: float) -> float:
-    """The mean gain of all documents of this score; there is at least one."""
+def tie_mean_gain(scores: Floats, gains: Floats, lo: int, hi: int, score: float) -> float:
+    """Return the mean gain of all documents with this score; there is at least one."""
     total, count = 0.0, 0
     for i in range(lo, hi):
         same = scores[i] == score
@@ -121,27 +121,27 @@ def top_dcg(
     offsets: Ints,
     discount: Floats,
     best: Floats,
-    held: Floats,
+    best_gains: Floats,
     out: Floats,
 ) -> None:
-    """Expected sum of gain * discount over the first places, as many as there are discounts.
+    """Write the expected sum of gain * discount over the first ranks, one per discount.
 
-    Nothing is sorted but those places (`best` and `held` have room for them); a tie that may go on
-    beyond them is looked up in a second pass.
+    Only these ranks are sorted (`best` and `best_gains` are workspace of that size); a tie that may
+    extend beyond them is resolved in a second pass.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        size, other = keep_best(scores, gains, lo, hi, best, held)
+        size, next_best = select_top(scores, gains, lo, hi, best, best_gains)
         total = 0.0
         i = 0
         while i < size:
-            j, mean = i + 1, held[i]
+            j, mean = i + 1, best_gains[i]
             while j < size and best[j] == best[i]:
-                mean += held[j]
+                mean += best_gains[j]
                 j += 1
             mean /= j - i
-            if best[i] == other:
-                mean = mean_of_tie(scores, gains, lo, hi, best[i])
+            if best[i] == next_best:
+                mean = tie_mean_gain(scores, gains, lo, hi, best[i])
             for p in range(i, j):
                 total += mean * discount[p]
             i = j
@@ -151,60 +151,63 @@ def top_dcg(
 @kernel
 def mean_ndcg(
     labels: Floats,
-    block: Ints,
+    tie_sizes: Ints,
     offsets: Ints,
     ideal: Floats,
     ideal_offsets: Ints,
-    top: Floats,
+    max_label: Floats,
     kind: int,
     table: Floats,
     discount: Floats,
     out: Floats,
 ) -> None:
-    """Mean of NDCG@1, NDCG@2, .. NDCG@n over the places of the list, as LETOR prints it."""
+    """Write the mean of NDCG@1, .. NDCG@n over the ranks of the list, as LETOR reports it."""
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         best_lo, best_hi = ideal_offsets[q], ideal_offsets[q + 1]
-        got, best, total = 0.0, 0.0, 0.0
+        dcg, ideal_dcg, total = 0.0, 0.0, 0.0
         i = lo
         while i < hi:
-            size = block[i]
+            size = tie_sizes[i]
             mean = 0.0
             for j in range(i, i + size):
-                mean += gain_of(labels[j], kind, top[q], table)
+                mean += gain_of(labels[j], kind, max_label[q], table)
             mean /= size
             for j in range(i, i + size):
-                got += mean * discount[j - lo]
+                dcg += mean * discount[j - lo]
                 if best_lo + j - lo < best_hi:
-                    best += gain_of(ideal[best_lo + j - lo], kind, top[q], table) * discount[j - lo]
-                if best > 0.0:
-                    total += got / best
+                    ideal_dcg += (
+                        gain_of(ideal[best_lo + j - lo], kind, max_label[q], table)
+                        * discount[j - lo]
+                    )
+                if ideal_dcg > 0.0:
+                    total += dcg / ideal_dcg
             i += size
         out[q] = total / (hi - lo) if hi > lo else 0.0
 
 
 @subroutine
-def stop_probability(label: float, top: float) -> float:
-    """Probability that the reader is satisfied: (2^label - 1) / 2^top."""
-    return np.exp2(label - top) - np.exp2(-top) if label > 0.0 else 0.0
+def stop_probability(label: float, max_label: float) -> float:
+    """Return the probability that the user is satisfied: (2^label - 1) / 2^max_label."""
+    return np.exp2(label - max_label) - np.exp2(-max_label) if label > 0.0 else 0.0
 
 
 @kernel
 def err(
     labels: Floats,
-    block: Ints,
+    tie_sizes: Ints,
     offsets: Ints,
-    top: Floats,
+    max_label: Floats,
     cutoff: int,
-    skipped: Floats,
+    pass_means: Floats,
     out: Floats,
 ) -> None:
-    """Expected reciprocal rank: sum over places of P(stop here) / place.
+    """Write the expected reciprocal rank: the sum over ranks of P(stop there) / rank.
 
-    In a tie of m documents with pass probabilities a_1..a_m, the chance to pass its first t
-    places in random order is the mean of prod(a) over all t-subsets.  `skipped` holds these
-    means; adding one document at a time updates them by convex combinations, so the
-    recursion is stable.  O(m * min(m, cutoff)) for the tie, O(1) a document elsewhere.
+    In a tie of m documents with pass probabilities a_1..a_m, the probability of passing its first t
+    positions in random order is the mean of prod(a) over all t-subsets.  `pass_means` holds these
+    means; adding one document at a time updates them by convex combinations, so the recursion is
+    stable.  The cost is O(m * min(m, cutoff)) for the tie, O(1) per document elsewhere.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
@@ -212,46 +215,48 @@ def err(
         reach, total = 1.0, 0.0
         i = lo
         while i < end and reach > 0.0:
-            size = block[i]
+            size = tie_sizes[i]
             if size == 1:
-                here = stop_probability(labels[i], top[q])
-                total += reach * here / (i - lo + 1)
-                reach *= 1.0 - here
+                stop = stop_probability(labels[i], max_label[q])
+                total += reach * stop / (i - lo + 1)
+                reach *= 1.0 - stop
             else:
-                deep = min(size, end - i)
-                for t in range(deep + 1):
-                    skipped[t] = 0.0
-                skipped[0] = 1.0
-                for taken in range(1, size + 1):
-                    a = 1.0 - stop_probability(labels[i + taken - 1], top[q])
-                    for t in range(min(taken, deep), 0, -1):
-                        share = t / taken  # of the t-subsets that hold the new document
-                        skipped[t] = (1.0 - share) * skipped[t] + share * a * skipped[t - 1]
-                for t in range(1, deep + 1):
-                    total += reach * (skipped[t - 1] - skipped[t]) / (i - lo + t)
-                reach *= skipped[deep]
+                depth = min(size, end - i)
+                for t in range(depth + 1):
+                    pass_means[t] = 0.0
+                pass_means[0] = 1.0
+                for count in range(1, size + 1):
+                    a = 1.0 - stop_probability(labels[i + count - 1], max_label[q])
+                    for t in range(min(count, depth), 0, -1):
+                        fraction = t / count  # of the t-subsets that contain the new document
+                        pass_means[t] = (1.0 - fraction) * pass_means[
+                            t
+                        ] + fraction * a * pass_means[t - 1]
+                for t in range(1, depth + 1):
+                    total += reach * (pass_means[t - 1] - pass_means[t]) / (i - lo + t)
+                reach *= pass_means[depth]
             i += size
         out[q] = total
 
 
 @kernel
 def rank_biased_precision(
-    labels: Floats, block: Ints, offsets: Ints, level: float, p: float, cutoff: int, out: Floats
+    labels: Floats, tie_sizes: Ints, offsets: Ints, level: float, p: float, cutoff: int, out: Floats
 ) -> None:
-    """Rank-biased precision: (1-p) * sum of p^(place-1) over relevant documents."""
+    """Write the rank-biased precision: (1-p) * sum of p^(rank-1) over relevant documents."""
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         end = min(hi, lo + cutoff)
         weight, total = 1.0 - p, 0.0
         i = lo
         while i < end:
-            size = block[i]
-            hits = 0
+            size = tie_sizes[i]
+            relevant = 0
             for j in range(i, i + size):
                 if labels[j] >= level:
-                    hits += 1
+                    relevant += 1
             for _ in range(i, min(i + size, end)):
-                total += weight * hits / size
+                total += weight * relevant / size
                 weight *= p
             i += size
         out[q] = total
@@ -259,27 +264,27 @@ def rank_biased_precision(
 
 @subroutine
 def grade_index(label: float, grades: Floats) -> int:
-    """The number of a grade; 0 also for labels below all and unjudged ones, -1 for no grade."""
-    at = 0
+    """Return the index of a grade; 0 for labels below all grades and NaN, -1 for other labels."""
+    index = 0
     for g in range(1, grades.size):
-        at += 1 if label >= grades[g] else 0
-    return -1 if label > grades[at] else at
+        index += 1 if label >= grades[g] else 0
+    return -1 if label > grades[index] else index
 
 
 @kernel
 def count_grades(labels: Floats, offsets: Ints, grades: Floats, counts: Ints) -> int:
-    """How many documents of each grade every query has, a row a query.
+    """Write the number of documents of each grade, one row per query.
 
-    Returns the first document whose label is no grade, or -1.
+    Returns the first document whose label is not a grade, or -1.
     """
     bad = -1
     for q in range(offsets.size - 1):
         for g in range(grades.size):
             counts[q, g] = 0
         for i in range(offsets[q], offsets[q + 1]):
-            at = grade_index(labels[i], grades)
-            if at >= 0:
-                counts[q, at] += 1
+            index = grade_index(labels[i], grades)
+            if index >= 0:
+                counts[q, index] += 1
             elif bad < 0:
                 bad = i
     return bad
@@ -288,19 +293,18 @@ def count_grades(labels: Floats, offsets: Ints, grades: Floats, counts: Ints) ->
 @kernel
 def table_dcg(
     labels: Floats,
-    block: Ints,
+    tie_sizes: Ints,
     offsets: Ints,
     grades: Floats,
     table: Floats,
     counts: Floats,
     out: Floats,
 ) -> None:
-    """Expected sum over places of the weight of the grade that stands there.
+    """Write the expected sum over ranks of the weight of the grade at that rank.
 
-    `table` has a row a place that counts and a column a grade; `labels` stand in ranked order, and
-    all are grades (or below, or NaN: unjudged); `block` has the length of every run of tied scores
-    at its first place.  In a tie every place has the mean of its documents, for which `counts` has
-    room: one number a grade.
+    `table` has one row per rank that counts and one column per grade; all `labels` are grades (or
+    below, or NaN: unjudged).  In a tie every rank has the mean weight of its documents; `counts` is
+    workspace for that, one number per grade.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
@@ -308,7 +312,7 @@ def table_dcg(
         total = 0.0
         i = lo
         while i < end:
-            size = block[i]
+            size = tie_sizes[i]
             if size == 1:
                 total += table[i - lo, max(grade_index(labels[i], grades), 0)]
             else:

@@ -1,6 +1,6 @@
-"""Measures of order: pairs in the right or wrong order, exact places, rank overlap.
+"""Measures of order: concordant and discordant pairs, exact matches, rank-biased overlap.
 
-`labels` are in ranked order and judged (no NaN); `block` gives the ties of the scores.
+`labels` are in ranked order and judged (no NaN); `tie_sizes` gives the ties of the scores.
 Documents of equal label have no preferred order, so such pairs never count.
 """
 
@@ -13,8 +13,11 @@ from firstpage.types import Floats, Ints
 
 
 @subroutine
-def count_inversions(labels: Floats, lo: int, hi: int, spare: Floats) -> float:
-    """Pairs i < j with labels[i] < labels[j]; sorts labels[lo:hi] downward (merge sort)."""
+def count_inversions(labels: Floats, lo: int, hi: int, workspace: Floats) -> float:
+    """Return the number of pairs i < j with labels[i] < labels[j].
+
+    Sorts labels[lo:hi] in descending order (merge sort).
+    """
     total = 0.0
     width = 1
     while width < hi - lo:
@@ -24,21 +27,22 @@ def count_inversions(labels: Floats, lo: int, hi: int, spare: Floats) -> float:
             a, b = left, mid
             for out in range(left, right):
                 if a < mid and (b >= right or labels[a] >= labels[b]):
-                    spare[out] = labels[a]
+                    workspace[out] = labels[a]
                     a += 1
                 else:
-                    spare[out] = labels[b]
+                    workspace[out] = labels[b]
                     total += mid - a
                     b += 1
             left = right
         for i in range(lo, hi):
-            labels[i] = spare[i]
+            labels[i] = workspace[i]
         width *= 2
     return total
 
 
 @subroutine
 def tied_pairs(sorted_labels: Floats, lo: int, hi: int) -> float:
+    """Return the number of pairs with equal labels."""
     total = 0.0
     i = lo
     while i < hi:
@@ -51,11 +55,12 @@ def tied_pairs(sorted_labels: Floats, lo: int, hi: int) -> float:
 
 
 @kernel
-def concordance(labels: Floats, block: Ints, offsets: Ints, spare: Floats, out: Floats) -> None:
-    """Per query: pairs in right order, in wrong order, tied in score, tied in label.
+def concordance(
+    labels: Floats, tie_sizes: Ints, offsets: Ints, workspace: Floats, out: Floats
+) -> None:
+    """Write four numbers per query: pairs concordant, discordant, tied in score, tied in label.
 
-    `out` has four numbers a query; the pairs tied in both stand in the last two.
-    Overwrites `labels`.  O(n log n).
+    Pairs tied in both count in the last two.  Overwrites `labels`.  O(n log n).
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
@@ -63,23 +68,23 @@ def concordance(labels: Floats, block: Ints, offsets: Ints, spare: Floats, out: 
         tied_scores, tied_both = 0.0, 0.0
         i = lo
         while i < hi:
-            size = block[i]
-            if size > 1:  # downward inside a tie: then it holds no inversion
-                count_inversions(labels, i, i + size, spare)
+            size = tie_sizes[i]
+            if size > 1:  # sorted inside a tie, so that it has no inversion
+                count_inversions(labels, i, i + size, workspace)
                 tied_scores += size * (size - 1) / 2.0
                 tied_both += tied_pairs(labels, i, i + size)
             i += size
-        wrong = count_inversions(labels, lo, hi, spare)
+        discordant = count_inversions(labels, lo, hi, workspace)
         tied_labels = tied_pairs(labels, lo, hi)
-        out[4 * q] = n * (n - 1) / 2.0 - tied_scores - tied_labels + tied_both - wrong
-        out[4 * q + 1] = wrong
+        out[4 * q] = n * (n - 1) / 2.0 - tied_scores - tied_labels + tied_both - discordant
+        out[4 * q + 1] = discordant
         out[4 * q + 2] = tied_scores
         out[4 * q + 3] = tied_labels
 
 
 @subroutine
 def first_not_above(ideal: Floats, lo: int, hi: int, label: float) -> int:
-    """First place in a downward list whose label is not greater than `label`."""
+    """Return the first position in a descending list whose label is not above `label`."""
     while lo < hi:
         mid = (lo + hi) // 2
         if ideal[mid] > label:
@@ -92,19 +97,20 @@ def first_not_above(ideal: Floats, lo: int, hi: int, label: float) -> int:
 @kernel
 def weighted_kendall(
     labels: Floats,
-    block: Ints,
+    tie_sizes: Ints,
     offsets: Ints,
     ideal: Floats,
-    top: Floats,
+    max_label: Floats,
     discount: Floats,
     cutoff: int,
     out: Floats,
     total: Floats,
 ) -> None:
-    """WKT: over the true places j <= cutoff, gain_j * discount_j * (worse ones ranked above).
+    """Write WKT: the sum over true ranks j <= cutoff of gain * discount * (worse ones above).
 
-    A tie in the scores counts one half, a tie in the truth shares its places' discounts.
-    Gains are 2^label - 1, divided by 2^top.  `total` gets the sum of gain * discount.
+    A tie in the scores counts one half; documents tied in the truth get the mean of the discounts
+    of their ranks.  Gains are 2^label - 1, divided by 2^max_label.  `total` receives the sum of
+    gain * discount.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
@@ -112,18 +118,22 @@ def weighted_kendall(
         value, norm = 0.0, 0.0
         i = lo
         while i < hi:
-            after = i + block[i]
+            after = i + tie_sizes[i]
             for doc in range(i, after):
                 first = first_not_above(ideal, lo, hi, labels[doc])
                 if first >= end or not labels[doc] > 0.0:
                     continue
-                last = first  # one past the places that documents of this label share
-                share = 0.0
+                last = first  # end of the true ranks of documents of this label
+                discount_sum = 0.0
                 while last < hi and ideal[last] == labels[doc]:
                     if last < end:
-                        share += discount[last - lo]
+                        discount_sum += discount[last - lo]
                     last += 1
-                weight = (np.exp2(labels[doc] - top[q]) - np.exp2(-top[q])) * share / (last - first)
+                weight = (
+                    (np.exp2(labels[doc] - max_label[q]) - np.exp2(-max_label[q]))
+                    * discount_sum
+                    / (last - first)
+                )
                 worse = 0.0
                 for other in range(lo, i):
                     if labels[other] < labels[doc]:
@@ -140,153 +150,162 @@ def weighted_kendall(
 
 @kernel
 def exact_match_probability(
-    labels: Floats, block: Ints, offsets: Ints, ideal: Floats, cutoff: int, out: Floats
+    labels: Floats, tie_sizes: Ints, offsets: Ints, ideal: Floats, cutoff: int, out: Floats
 ) -> None:
-    """Chance that the first `cutoff` places carry exactly the labels of the ideal order."""
+    """Write the probability that the first `cutoff` ranks have the labels of the ideal order."""
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         end = min(hi, lo + cutoff)
-        chance = 1.0
+        probability = 1.0
         i = lo
-        while i < end and chance > 0.0:
-            after = i + block[i]
-            used = 0  # documents of the label now wanted that earlier places took
-            for place in range(i, min(after, end)):
-                if place > i and ideal[place] == ideal[place - 1]:
+        while i < end and probability > 0.0:
+            after = i + tie_sizes[i]
+            used = 0  # documents of the required label that earlier ranks took
+            for rank in range(i, min(after, end)):
+                if rank > i and ideal[rank] == ideal[rank - 1]:
                     used += 1
                 else:
                     used = 0
-                have = 0
+                available = 0
                 for j in range(i, after):
-                    if labels[j] == ideal[place]:
-                        have += 1
-                chance *= max(have - used, 0) / (after - place)
+                    if labels[j] == ideal[rank]:
+                        available += 1
+                probability *= max(available - used, 0) / (after - rank)
             i = after
-        out[q] = chance
+        out[q] = probability
 
 
 @kernel
 def preferences(
     labels: Floats,
-    block: Ints,
+    tie_sizes: Ints,
     offsets: Ints,
     weight: Floats,
     cutoff: int,
-    right: Floats,
-    all_: Floats,
+    correct: Floats,
+    decided: Floats,
 ) -> None:
-    """Weight of preferences ranked right, and of all that the first `cutoff` places decide.
+    """Write the weight of correct preferences, and of all that the first `cutoff` ranks decide.
 
-    A pair is decided if one of its documents stands in the first `cutoff` places; it weighs
-    weight[place of the upper one].  Both sums are expectations over the orders of ties.
+    A pair is decided if one of its documents is in the first `cutoff` ranks; its weight is
+    weight[rank of the upper one].  Both sums are expectations over the orders of ties.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         end = min(hi, lo + cutoff)
-        good, both = 0.0, 0.0
+        correct_sum, decided_sum = 0.0, 0.0
         i = lo
         while i < end:
-            size = block[i]
+            size = tie_sizes[i]
             after = i + size
             upper, inside = 0.0, 0.0  # mean weight of a document here; of a pair inside the tie
-            for place in range(i, min(after, end)):
-                upper += weight[place - lo] / size
+            for rank in range(i, min(after, end)):
+                upper += weight[rank - lo] / size
                 if size > 1:
-                    lower = after - place - 1
-                    inside += weight[place - lo] * 2.0 * lower / (size * (size - 1.0))
+                    lower = after - rank - 1
+                    inside += weight[rank - lo] * 2.0 * lower / (size * (size - 1.0))
             for doc in range(i, after):
                 for other in range(after, hi):
                     if labels[doc] > labels[other]:
-                        good += upper
-                        both += upper
+                        correct_sum += upper
+                        decided_sum += upper
                     elif labels[doc] < labels[other]:
-                        both += upper
+                        decided_sum += upper
                 for other in range(doc + 1, after):
                     if labels[doc] != labels[other]:
-                        good += inside / 2.0
-                        both += inside
+                        correct_sum += inside / 2.0
+                        decided_sum += inside
             i = after
-        right[q] = good
-        all_[q] = both
+        correct[q] = correct_sum
+        decided[q] = decided_sum
 
 
 @subroutine
-def log_choose(n: int, k: int, logs: Floats) -> float:
-    """log of n over k from a table of log-factorials."""
-    return logs[n] - logs[k] - logs[n - k]
+def log_choose(n: int, k: int, log_factorials: Floats) -> float:
+    """Return the log of n choose k from a table of log-factorials."""
+    return log_factorials[n] - log_factorials[k] - log_factorials[n - k]
 
 
 @subroutine
-def expected_min(size: int, marked: int, drawn: int, room: int, logs: Floats) -> float:
-    """E[min(X, room)], X the marked ones among `drawn` of `size` taken without replacement."""
-    least, most = max(0, drawn + marked - size), min(marked, drawn)
-    if most <= room:
-        return drawn * marked / size
-    if least >= room:
-        return float(room)
-    whole = log_choose(size, drawn, logs)
+def expected_min(
+    size: int, successes: int, drawn: int, limit: int, log_factorials: Floats
+) -> float:
+    """Return E[min(X, limit)] of a hypergeometric X: successes among `drawn` of `size` items."""
+    minimum, maximum = max(0, drawn + successes - size), min(successes, drawn)
+    if maximum <= limit:
+        return drawn * successes / size
+    if minimum >= limit:
+        return float(limit)
+    log_total = log_choose(size, drawn, log_factorials)
     total = 0.0
-    for x in range(least, most + 1):
-        ways = log_choose(marked, x, logs) + log_choose(size - marked, drawn - x, logs)
-        total += min(x, room) * np.exp(ways - whole)
+    for x in range(minimum, maximum + 1):
+        log_ways = log_choose(successes, x, log_factorials) + log_choose(
+            size - successes, drawn - x, log_factorials
+        )
+        total += min(x, limit) * np.exp(log_ways - log_total)
     return total
 
 
 @kernel
 def rank_biased_overlap(
     labels: Floats,
-    block: Ints,
+    tie_sizes: Ints,
     offsets: Ints,
     ideal: Floats,
     ideal_offsets: Ints,
     p: float,
     cutoff: int,
-    logs: Floats,
+    log_factorials: Floats,
     out: Floats,
 ) -> None:
-    """Rank-biased overlap with the ideal order, divided by the ideal order's own.
+    """Write the rank-biased overlap with the ideal order, divided by that of the ideal order.
 
-    Places d = 1, 2, .. weigh p^(d-1); each adds the share of the first d documents that the
-    ideal first d holds.  `ideal` lists the labels of the relevant documents, downward; ties in
-    it are resolved in favor of the ranking.
+    Depth d has weight p^(d-1); it adds the fraction of the first d documents that are in the ideal
+    first d.  `ideal` holds the labels of the relevant documents in descending order; ties in it are
+    resolved in favor of the ranking.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        best, size = ideal_offsets[q], ideal_offsets[q + 1] - ideal_offsets[q]
+        ideal_start, size = ideal_offsets[q], ideal_offsets[q + 1] - ideal_offsets[q]
         depth = min(max(hi - lo, size), cutoff)
-        got, most, weight = 0.0, 0.0, 1.0
-        start, after = lo, lo  # the block of tied scores that place d lies in
+        overlap, ideal_overlap, weight = 0.0, 0.0, 1.0
+        start, after = lo, lo  # the run of tied scores that contains rank d
         for d in range(1, depth + 1):
             if lo + d > after and after < hi:
                 start = after
-                after = start + block[start]
+                after = start + tie_sizes[start]
             in_ideal = min(d, size)
             if size > 0:
-                limit = ideal[best + in_ideal - 1]
-                room = in_ideal - (first_not_above(ideal, best, best + size, limit) - best)
-                sure, at_limit, tie_sure, tie_limit = 0, 0, 0, 0
+                limit_label = ideal[ideal_start + in_ideal - 1]
+                capacity = in_ideal - (
+                    first_not_above(ideal, ideal_start, ideal_start + size, limit_label)
+                    - ideal_start
+                )
+                above_limit, at_limit, tie_above, tie_limit = 0, 0, 0, 0
                 for i in range(lo, start):
-                    if labels[i] > limit:
-                        sure += 1
-                    elif labels[i] == limit:
+                    if labels[i] > limit_label:
+                        above_limit += 1
+                    elif labels[i] == limit_label:
                         at_limit += 1
                 for i in range(start, after):
-                    if labels[i] > limit:
-                        tie_sure += 1
-                    elif labels[i] == limit:
+                    if labels[i] > limit_label:
+                        tie_above += 1
+                    elif labels[i] == limit_label:
                         tie_limit += 1
                 drawn = min(d, hi - lo) - (start - lo)
-                shared = float(sure)
+                shared = float(above_limit)
                 if after > start:
-                    shared += tie_sure * drawn / (after - start)
-                    left = max(room - at_limit, 0)
-                    shared += min(at_limit, room)
-                    shared += expected_min(after - start, tie_limit, drawn, left, logs)
+                    shared += tie_above * drawn / (after - start)
+                    remaining = max(capacity - at_limit, 0)
+                    shared += min(at_limit, capacity)
+                    shared += expected_min(
+                        after - start, tie_limit, drawn, remaining, log_factorials
+                    )
                 else:
-                    shared += min(at_limit, room)
-                got += weight * shared / d
-            most += weight * in_ideal / d
+                    shared += min(at_limit, capacity)
+                overlap += weight * shared / d
+            ideal_overlap += weight * in_ideal / d
             weight *= p
-            if weight < 1e-18:  # what follows cannot change a double
+            if weight < 1e-18:  # further terms are below double precision
                 break
-        out[q] = got / most if most > 0.0 else 0.0
+        out[q] = overlap / ideal_overlap if ideal_overlap > 0.0 else 0.0

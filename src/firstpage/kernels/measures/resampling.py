@@ -13,12 +13,12 @@ ONE = np.uint64(1)
 
 @compiled_kernel
 def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int:
-    """How often |sum of randomly signed differences| reaches `limit`, in `rounds` tries.
+    """Return how often |sum of randomly signed differences| reaches `limit` in `rounds` samples.
 
     One random word gives the signs of 64 queries.
     """
     state = np.uint64(seed)
-    reached = 0
+    count = 0
     n = differences.size
     for _ in range(rounds):
         total = 0.0
@@ -34,42 +34,42 @@ def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int
                 bits = bits >> ONE
             i += 64
         if abs(total) >= limit:
-            reached += 1
-    return reached
+            count += 1
+    return count
 
 
 @compiled_kernel
 def flip_all_signs(differences: Floats, limit: float) -> int:
-    """The same over all 2^(n-1) sign patterns up to a common sign (n <= 24), in Gray order.
+    """Return the same over all 2^(n-1) sign patterns up to a common sign (n <= 24).
 
-    Each pattern differs from the one before in one sign.
+    Patterns are enumerated in Gray-code order: each differs from the one before in one sign.
     """
     n = differences.size
     total = 0.0
     for i in range(n):
         total += differences[i]
-    reached = 1 if abs(total) >= limit else 0
+    count = 1 if abs(total) >= limit else 0
     signs = np.uint64(0)
     for step in range(1, 1 << (n - 1)):
-        low = 0
-        rest = step
-        while rest & 1 == 0:
-            rest >>= 1
-            low += 1
-        bit = ONE << np.uint64(low)
+        index = 0
+        bits = step
+        while bits & 1 == 0:
+            bits >>= 1
+            index += 1
+        bit = ONE << np.uint64(index)
         if signs & bit:
-            total += 2.0 * differences[low]
+            total += 2.0 * differences[index]
         else:
-            total -= 2.0 * differences[low]
+            total -= 2.0 * differences[index]
         signs = signs ^ bit
         if abs(total) >= limit:
-            reached += 1
-    return reached
+            count += 1
+    return count
 
 
 @compiled_kernel
 def tukey_ranges(values: Floats, systems: int, rounds: int, seed: int, out: Floats) -> None:
-    """Largest difference of system sums when each query's values are permuted among systems.
+    """Write the range of the systems' sums when each query's values are permuted among systems.
 
     `values` holds the systems of query 0, then of query 1, and so on; it is permuted in place.
     """
@@ -92,19 +92,19 @@ def tukey_ranges(values: Floats, systems: int, rounds: int, seed: int, out: Floa
 
 
 @compiled_kernel
-def bootstrap_means(values: Floats, seed: int, picks: Ints, out: Floats) -> None:
-    """Means of samples of the queries drawn with replacement: rows of `out`, one a round.
+def bootstrap_means(values: Floats, seed: int, sample: Ints, out: Floats) -> None:
+    """Write the means of samples of the queries drawn with replacement, one row per round.
 
-    `values` has one row a measure; all measures see the same sample.
+    `values` has one row per measure; all measures use the same sample.
     """
     measures, n = values.shape
     state = np.uint64(seed)
     for r in range(out.shape[0]):
         for i in range(n):
             state = state + STEP
-            picks[i] = bounded(mix(state), n)
+            sample[i] = bounded(mix(state), n)
         for m in range(measures):
             total = 0.0
             for i in range(n):
-                total += values[m, picks[i]]
+                total += values[m, sample[i]]
             out[r, m] = total / n

@@ -1,1 +1,1 @@
-"""Bytes of text files to arrays: LETOR, TREC, decimal numbers, identifiers."""
+"""Parsers of text files to arrays: LETOR, TREC, decimal numbers, identifiers."""

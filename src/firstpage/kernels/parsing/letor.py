@@ -1,4 +1,4 @@
-"""LETOR / SVMlight-with-qid text to arrays, one chunk of whole lines at a time."""
+"""Parse LETOR (SVMlight with qid) text to arrays, one chunk of complete lines at a time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from firstpage.kernels.hashing import equal_ranges
 from firstpage.kernels.parsing.numbers import parse_number
 from firstpage.types import Array, Bytes, Floats, Ints, Words
 
-# What can be wrong with a line; `data.formats.letor_reader` says it in words.
+# Error codes; `data.formats.letor_reader` has the messages.
 BAD_LABEL, NO_QID, EMPTY_QID, BAD_INDEX, BAD_VALUE, HUGE_INDEX = range(1, 7)
-# Slots of `state`: in and out.
+# Slots of `state`, which is both input and output.
 USED, LINES, ROWS, VALUES, QUERIES, FALLBACKS, ID_BYTES, QID_BYTES, ERROR_AT = range(9)
 MAX_INDEX, MIN_INDEX, UNSORTED, STATE_SIZE = range(9, 13)
 INDEX_LIMIT = 2**31 - 1
@@ -19,12 +19,13 @@ INDEX_LIMIT = 2**31 - 1
 
 @subroutine
 def is_space(c: int) -> bool:
-    """Blank inside a line: space, tab, vertical tab, form feed, carriage return."""
+    """Return whether c is a blank: space, tab, vertical tab, form feed, carriage return."""
     return c == 32 or c == 9 or c == 13 or c == 11 or c == 12
 
 
 @subroutine
 def skip_space(buf: Bytes, pos: int) -> int:
+    """Return the position of the next non-blank byte."""
     while is_space(buf[pos]):
         pos += 1
     return pos
@@ -32,6 +33,7 @@ def skip_space(buf: Bytes, pos: int) -> int:
 
 @subroutine
 def token_end(buf: Bytes, pos: int) -> int:
+    """Return the end of the token that starts at `pos`."""
     while not ends_token(buf[pos]):
         pos += 1
     return pos
@@ -39,7 +41,7 @@ def token_end(buf: Bytes, pos: int) -> int:
 
 @subroutine
 def word_end(buf: Bytes, pos: int) -> int:
-    """As `token_end`, inside a comment: a further # belongs to the word."""
+    """Return the end of a word inside a comment, where # belongs to the word."""
     while not is_space(buf[pos]) and buf[pos] != 10:
         pos += 1
     return pos
@@ -47,17 +49,19 @@ def word_end(buf: Bytes, pos: int) -> int:
 
 @subroutine
 def ends_token(c: int) -> bool:
+    """Return whether c is a blank, a line feed or #."""
     return c == 10 or c == 35 or is_space(c)
 
 
 @subroutine
 def is_docid(buf: Bytes, at: int) -> bool:
+    """Return whether "ocid" follows the byte at `at`."""
     return buf[at + 1] == 111 and buf[at + 2] == 99 and buf[at + 3] == 105 and buf[at + 4] == 100
 
 
 @subroutine
 def find_docid(buf: Bytes, pos: int) -> tuple[int, int]:
-    """Where the document's name stands in a comment: after `docid =`, else its first word."""
+    """Return the range of the document id in a comment: after `docid =`, else the first word."""
     at = pos
     while buf[at] != 10:
         if buf[at] == 100 and is_docid(buf, at):
@@ -72,7 +76,7 @@ def find_docid(buf: Bytes, pos: int) -> tuple[int, int]:
 
 @subroutine
 def copy_bytes(buf: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
-    """Append a range to `out`; returns where the next one goes."""
+    """Append a byte range to `out`; return the position of the next one."""
     for i in range(start, end):
         out[at] = buf[i]
         at += 1
@@ -81,6 +85,7 @@ def copy_bytes(buf: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
 
 @subroutine
 def is_qid(buf: Bytes, pos: int) -> bool:
+    """Return whether "qid:" starts at `pos`."""
     return buf[pos] == 113 and buf[pos + 1] == 105 and buf[pos + 2] == 100 and buf[pos + 3] == 58
 
 
@@ -101,35 +106,35 @@ def parse_letor(
     query_names: Bytes,
     id_ends: Ints,
     ids: Bytes,
-    hards: Ints,
+    fallbacks: Ints,
     state: Ints,
 ) -> int:
-    """Read the whole lines in buf[:size]; returns 0 or the code of the first error.
+    """Parse the complete lines in buf[:size]; return 0 or the code of the first error.
 
     The last byte is a line feed, which ends every loop below.  Row r has the values
-    row_ends[r-1]:row_ends[r].  A query is written down where its name differs from the row
-    before (the first row always counts).  `hards` gets triples (value number, or -1 - row for
-    a label; start; end) of numbers left to Python.
+    row_ends[r-1]:row_ends[r].  A query is recorded where its name differs from that of the row
+    before; the first row is always recorded.  `fallbacks` receives triples (index of the value, or
+    -1 - row for a label; start; end) of numbers that Python must parse.
     """
-    zero = np.int64(0)  # a bare 0 would have every part compiled once more, for constants
-    pos = rows = count = queries = hard = id_at = name_at = name_from = zero
-    greatest, least = state[MAX_INDEX], state[MIN_INDEX]
+    zero = np.int64(0)  # a literal 0 would compile the subroutines again, for constants
+    pos = rows = count = queries = n_fallback = id_at = name_at = name_from = zero
+    max_index, min_index = state[MAX_INDEX], state[MIN_INDEX]
     state[UNSORTED] = 0
     while pos < size:
         state[USED] = pos
         pos = skip_space(buf, pos)
         if buf[pos] != 10 and buf[pos] != 35:
-            index, last = -1, -1  # index -1: the number that comes is the label
+            index, last = -1, -1  # index -1: the next number is the label
             while True:
-                done, after, value = parse_number(buf, pos, tens, fives, bits, real)
+                decided, after, value = parse_number(buf, pos, tens, fives, bits, real)
                 if after == pos or not ends_token(buf[after]):
                     state[ERROR_AT] = pos
                     return BAD_LABEL if index < 0 else BAD_VALUE
-                if not done:
-                    hards[hard] = count if index >= 0 else -1 - rows
-                    hards[hard + 1] = pos
-                    hards[hard + 2] = after
-                    hard += 3
+                if not decided:
+                    fallbacks[n_fallback] = count if index >= 0 else -1 - rows
+                    fallbacks[n_fallback + 1] = pos
+                    fallbacks[n_fallback + 2] = after
+                    n_fallback += 3
                 if index >= 0:
                     indices[count] = index
                     values[count] = value
@@ -174,9 +179,9 @@ def parse_letor(
                 if index <= last:
                     state[UNSORTED] = 1
                 last = max(last, index)
-                least = min(least, index)
+                min_index = min(min_index, index)
                 pos = after + 1
-            greatest = max(greatest, last)
+            max_index = max(max_index, last)
             row_ends[rows] = count
             if buf[pos] == 35:
                 pos, after = find_docid(buf, pos + 1)
@@ -191,11 +196,11 @@ def parse_letor(
     state[ROWS] = rows
     state[VALUES] = count
     state[QUERIES] = queries
-    state[FALLBACKS] = hard
+    state[FALLBACKS] = n_fallback
     state[ID_BYTES] = id_at
     state[QID_BYTES] = name_at
-    state[MAX_INDEX] = greatest
-    state[MIN_INDEX] = least
+    state[MAX_INDEX] = max_index
+    state[MIN_INDEX] = min_index
     return 0
 
 
@@ -203,23 +208,23 @@ def parse_letor(
 def scatter(
     flat: Array, first_row: int, width: int, row_ends: Ints, columns: Ints, values: Floats
 ) -> int:
-    """Write sparse rows into rows first_row.. of a dense row-major array, zeros elsewhere.
+    """Write sparse rows to rows first_row.. of a dense row-major array, with zeros elsewhere.
 
-    Returns the number of a finite value that became infinite in the array's type, or -1.
+    Returns the index of a finite value that overflowed the array's data type, or -1.
     """
     at = 0
-    lost = -1
+    overflow = -1
     for r in range(row_ends.size):
         base = (first_row + r) * width
         for i in range(base, base + width):
             flat[i] = 0
         while at < row_ends[r]:
-            place = base + columns[at]
-            flat[place] = values[at]
-            if lost < 0 and np.isinf(flat[place]) and not np.isinf(values[at]):
-                lost = at
+            position = base + columns[at]
+            flat[position] = values[at]
+            if overflow < 0 and np.isinf(flat[position]) and not np.isinf(values[at]):
+                overflow = at
             at += 1
-    return lost
+    return overflow
 
 
 # --- files of scores: one number per line
@@ -234,22 +239,25 @@ def parse_scores(
     bits: Words,
     real: Floats,
     values: Floats,
-    hards: Ints,
+    fallbacks: Ints,
     state: Ints,
 ) -> int:
-    """Read buf[:size], which ends with a line feed; state: rows, hard numbers, place of error."""
-    pos = rows = hard = np.int64(0)
+    """Parse buf[:size], which ends with a line feed; return 0, or 1 for an error.
+
+    `state` receives the number of rows, the size of `fallbacks`, and the position of an error.
+    """
+    pos = rows = n_fallback = np.int64(0)
     while pos < size:
         while is_space(buf[pos]):
             pos += 1
         if buf[pos] != 10 and buf[pos] != 35:
             start = pos
-            done, pos, value = parse_number(buf, pos, tens, fives, bits, real)
-            if not done:
-                hards[hard] = rows
-                hards[hard + 1] = start
-                hards[hard + 2] = pos
-                hard += 3
+            decided, pos, value = parse_number(buf, pos, tens, fives, bits, real)
+            if not decided:
+                fallbacks[n_fallback] = rows
+                fallbacks[n_fallback + 1] = start
+                fallbacks[n_fallback + 2] = pos
+                n_fallback += 3
             end = pos
             while is_space(buf[pos]):
                 pos += 1
@@ -262,5 +270,5 @@ def parse_scores(
             pos += 1
         pos += 1
     state[0] = rows
-    state[1] = hard
+    state[1] = n_fallback
     return 0

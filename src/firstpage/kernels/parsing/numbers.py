@@ -1,8 +1,8 @@
-"""Decimal text to float64, correctly rounded, as Python's own float() does it.
+"""Parse decimal text to float64, correctly rounded, like Python's float().
 
-Short numbers take one exact multiplication or division (Clinger); others take a 128-bit
-product with a tabulated power of five (Lemire 2021, "Number parsing at a gigabyte per
-second").  The few that neither decides are handed back, for float() itself.
+Short numbers need one exact multiplication or division (Clinger); others need a 128-bit product
+with a tabulated power of five (Lemire 2021, "Number parsing at a gigabyte per second").  The few
+numbers that neither decides are returned as undecided, to be parsed by float() itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from firstpage.kernels.compiler.decorators import subroutine
 from firstpage.types import Bytes, Floats, Words
 
-LEAST, MOST = -342, 308  # decimal exponents outside give 0 or infinity
-SAFE = 2**53  # whole numbers up to here are floats
-DIGITS = 18  # significant digits that an int64 surely holds
+MIN_EXPONENT, MAX_EXPONENT = -342, 308  # decimal exponents outside give 0 or infinity
+MAX_EXACT_INTEGER = 2**53  # integers up to here are exact floats
+MAX_DIGITS = 18  # significant digits that always fit in an int64
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 LOW = np.uint64(0xFFFFFFFF)
@@ -29,10 +29,10 @@ MASK9 = np.uint64(0x1FF)
 
 @cache
 def powers() -> tuple[Floats, Words]:
-    """10^0..10^22 as floats; 5^LEAST..5^MOST as 128-bit fractions, high and low words."""
+    """Return 10^0..10^22 as floats, and 5^MIN_EXPONENT..5^MAX_EXPONENT as pairs of 64-bit words."""
     tens = np.array([10.0**e for e in range(23)])
     words = []
-    for e in range(LEAST, MOST + 1):
+    for e in range(MIN_EXPONENT, MAX_EXPONENT + 1):
         if e >= 0:
             power = 5**e
             bits = power.bit_length()
@@ -49,7 +49,7 @@ def powers() -> tuple[Floats, Words]:
 
 @subroutine
 def product_high(a: np.uint64, b: np.uint64) -> np.uint64:
-    """The upper 64 bits of a * b; the lower ones are a * b itself, which wraps."""
+    """Return the upper 64 bits of a * b; the lower ones are a * b itself, which wraps."""
     a0, a1, b0, b1 = a & LOW, a >> HALF, b & LOW, b >> HALF
     low = a0 * b0
     mid = a1 * b0 + (low >> HALF)
@@ -58,12 +58,15 @@ def product_high(a: np.uint64, b: np.uint64) -> np.uint64:
 
 
 @subroutine
-def scaled(mantissa: int, exponent: int, fives: Words, bits: Words) -> bool:
-    """mantissa * 10^exponent (mantissa > 0) as the bits of a float64 in bits[0], if decided."""
-    if exponent < LEAST:
+def scale_decimal(mantissa: int, exponent: int, fives: Words, bits: Words) -> bool:
+    """Write mantissa * 10^exponent (mantissa > 0) as float64 bits to bits[0].
+
+    Returns whether the rounding was decided.
+    """
+    if exponent < MIN_EXPONENT:
         bits[0] = ZERO
         return True
-    if exponent > MOST:
+    if exponent > MAX_EXPONENT:
         bits[0] = np.uint64(0x7FF) << np.uint64(52)
         return True
     w = np.uint64(mantissa)
@@ -71,9 +74,9 @@ def scaled(mantissa: int, exponent: int, fives: Words, bits: Words) -> bool:
     while w >> TOP == ZERO:
         w = w << ONE
         shift += 1
-    at = 2 * (exponent - LEAST)
+    at = 2 * (exponent - MIN_EXPONENT)
     high, low = product_high(w, fives[at]), w * fives[at]
-    if high & MASK9 == MASK9:  # the dropped part may carry: take the full 192-bit product
+    if high & MASK9 == MASK9:  # the dropped bits may carry: compute the full 192-bit product
         carry = product_high(w, fives[at + 1])
         low = low + carry
         if low < carry:
@@ -89,10 +92,10 @@ def scaled(mantissa: int, exponent: int, fives: Words, bits: Words) -> bool:
             return True
         m = m >> np.uint64(1 - power)
         m = (m + (m & ONE)) >> ONE
-        bits[0] = m  # a carry into bit 52 makes it the smallest normal number, rightly
+        bits[0] = m  # a carry into bit 52 correctly makes it the smallest normal number
         return True
     if low <= ONE and -4 <= exponent <= 23 and m & THREE == ONE and m << (upper + DROP) == high:
-        m = m & ~ONE  # exactly half way: round to even
+        m = m & ~ONE  # exactly halfway: round to even
     m = (m + (m & ONE)) >> ONE
     if m >= BIT53:
         m = BIT52
@@ -104,8 +107,8 @@ def scaled(mantissa: int, exponent: int, fives: Words, bits: Words) -> bool:
 
 
 @subroutine
-def significant(buf: Bytes, pos: int) -> tuple[int, int, bool]:
-    """(mantissa, decimal exponent, exact) of a number with many digits."""
+def parse_long_mantissa(buf: Bytes, pos: int) -> tuple[int, int, bool]:
+    """Return (mantissa, decimal exponent, exact) of a number with many digits."""
     mantissa, digits, exponent = 0, 0, 0
     point, exact = False, True
     while True:
@@ -113,7 +116,7 @@ def significant(buf: Bytes, pos: int) -> tuple[int, int, bool]:
         if c == 46 and not point:
             point = True
         elif 48 <= c <= 57:
-            if digits < DIGITS:
+            if digits < MAX_DIGITS:
                 mantissa = mantissa * 10 + (c - 48)
                 if mantissa > 0:
                     digits += 1
@@ -133,11 +136,11 @@ def significant(buf: Bytes, pos: int) -> tuple[int, int, bool]:
 def parse_number(
     buf: Bytes, start: int, tens: Floats, fives: Words, bits: Words, real: Floats
 ) -> tuple[bool, int, float]:
-    """(done, position after the number, value) of the number that starts at `start`.
+    """Parse the number that starts at `start`; return (decided, end position, value).
 
-    A byte that cannot belong to a number must follow, such as the end of the line.  Not done:
-    the word that ends at the position is left to `spelled_number`.  `bits` and `real` are two
-    views of one 8-byte cell, to read bits as a float.
+    A byte that cannot belong to a number must follow, such as the end of the line.  If it is not
+    decided, the caller parses the word that ends at the position with `fallback_number`.  `bits`
+    and `real` are two views of one 8-byte cell, to read bits as a float.
     """
     pos = start
     negative = buf[pos] == 45
@@ -164,8 +167,8 @@ def parse_number(
         exponent = point - pos
         digits += pos - point
     exact = digits > 0
-    if digits > DIGITS:  # the loops above may have overflowed: count again, with care
-        mantissa, exponent, exact = significant(buf, first)
+    if digits > MAX_DIGITS:  # the loops above may have overflowed: parse again, with care
+        mantissa, exponent, exact = parse_long_mantissa(buf, first)
     if buf[pos] == 101 or buf[pos] == 69:
         pos += 1
         minus = buf[pos] == 45
@@ -181,9 +184,9 @@ def parse_number(
         exact = exact and pos > digits and shift < 100000
         exponent += -shift if minus else shift
     value = np.float64(mantissa)
-    if exact and (exponent != 0 or mantissa > SAFE) and mantissa != 0:
-        if mantissa > SAFE or exponent < -22 or exponent > 22:
-            exact = scaled(mantissa, exponent, fives, bits)
+    if exact and (exponent != 0 or mantissa > MAX_EXACT_INTEGER) and mantissa != 0:
+        if mantissa > MAX_EXACT_INTEGER or exponent < -22 or exponent > 22:
+            exact = scale_decimal(mantissa, exponent, fives, bits)
             value = real[0]
         elif exponent < 0:
             value = value / tens[-exponent]
@@ -196,7 +199,10 @@ def parse_number(
 
 
 def fallback_number(word: bytes) -> float | None:
-    """What the kernel leaves: very long numbers, `nan`, `inf`, LETOR's `NULL`; None: no number."""
+    """Parse what the kernel does not decide: long numbers, `nan`, `inf`, LETOR's `NULL`.
+
+    Returns None if the word is not a number.
+    """
     if word.lower() == b"null":
         return math.nan
     try:

@@ -1,4 +1,4 @@
-"""TREC qrels and run lines to columns: query numbers, document ranges, values."""
+"""Parse TREC qrels and run lines to columns: query indices, document ranges, values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS, QUERIES, FALLBACKS, ERROR_AT, FIELD = range(5)
 def find_query(
     buf: Bytes, start: int, end: int, table: Ints, starts: Ints, ends: Ints
 ) -> tuple[int, int]:
-    """(slot, number) of a query name in the hash table; number -1: a free slot."""
+    """Return (slot, index) of a query name in the hash table; index -1 means a free slot."""
     mask = table.size - 1
     slot = np.int64(hash_bytes(buf, start, end) & np.uint64(mask))
     while table[slot] >= 0:
@@ -31,8 +31,8 @@ def find_query(
 
 
 @subroutine
-def whole_number(buf: Bytes, start: int, end: int) -> int:
-    """The number that these digits write; -1: they write none."""
+def parse_digits(buf: Bytes, start: int, end: int) -> int:
+    """Return the integer that these digits represent, or -1 if they are not digits."""
     if end - start > 18:
         return np.int64(-1)
     value = np.int64(0)
@@ -62,17 +62,16 @@ def parse_trec(
     query_starts: Ints,
     query_ends: Ints,
     table: Ints,
-    hards: Ints,
+    fallbacks: Ints,
     state: Ints,
 ) -> int:
-    """Read lines `query . document .. value ..`, the value in field `value_field` from 0.
+    """Parse lines `query . document .. value ..`, with the value in field `value_field` (from 0).
 
-    If `closed`, nothing may stand behind the value.  Else field 3 is a rank, written to `ranks`:
-    -1 where it is no whole number.
-    The last byte is a line feed.  Queries are numbered by first appearance; `table` is a
-    power of two with more room than there can be queries, filled with -1.
+    If `closed`, nothing may follow the value.  Else field 3 is a rank, written to `ranks`: -1 where
+    it is not an integer.  The last byte is a line feed.  Queries are numbered by first appearance;
+    the length of `table` is a power of two above the number of queries, and it is filled with -1.
     """
-    pos = rows = queries = hard = np.int64(0)
+    pos = rows = queries = n_fallback = np.int64(0)
     last = np.int64(-1)
     while pos < size:
         while is_space(buf[pos]):
@@ -82,15 +81,15 @@ def parse_trec(
             while True:
                 start = pos
                 if field == value_field:
-                    done, pos, value = parse_number(buf, pos, tens, fives, bits, real)
+                    decided, pos, value = parse_number(buf, pos, tens, fives, bits, real)
                     if pos == start or not (is_space(buf[pos]) or buf[pos] == 10):
                         state[ERROR_AT] = start
                         return BAD_NUMBER
-                    if not done:
-                        hards[hard] = rows
-                        hards[hard + 1] = start
-                        hards[hard + 2] = pos
-                        hard += 3
+                    if not decided:
+                        fallbacks[n_fallback] = rows
+                        fallbacks[n_fallback + 1] = start
+                        fallbacks[n_fallback + 2] = pos
+                        n_fallback += 3
                     values[rows] = value
                     break
                 if field == 2:
@@ -105,7 +104,7 @@ def parse_trec(
                     while not is_space(buf[pos]) and buf[pos] != 10:
                         pos += 1
                     if field == 3:
-                        ranks[rows] = whole_number(buf, start, pos)
+                        ranks[rows] = parse_digits(buf, start, pos)
                 if field == 0 and not (
                     last >= 0
                     and equal_ranges(buf, start, pos, buf, query_starts[last], query_ends[last])
@@ -136,5 +135,5 @@ def parse_trec(
         pos += 1
     state[ROWS] = rows
     state[QUERIES] = queries
-    state[FALLBACKS] = hard
+    state[FALLBACKS] = n_fallback
     return 0

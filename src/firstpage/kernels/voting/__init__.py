@@ -1,1 +1,1 @@
-"""Pairwise votes of rankers, Kemeny's cost, and searches for orders of low cost."""
+"""Pairwise votes of rankers, Kemeny cost, and searches for orders of low cost."""

@@ -1,9 +1,9 @@
-"""The cheapest order of all, by Kemeny's cost.
+"""The order of minimal Kemeny cost.
 
-Take x > y for "a majority puts x before y".  Documents that lie on common circles of > form a
-component; between two components all majorities point one way, or are equal, so the components
-can be ordered for themselves, and the cheapest order of one is found over its subsets (`extra` as
-in `kemeny`).
+Let x > y mean that a majority ranks x before y.  Documents on common cycles of > form a strongly
+connected component; between two components all majorities point in one direction, or are equal, so
+components can be ordered independently, and the cheapest order of a component is found by dynamic
+programming over its subsets (`extra` as in `kemeny`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.compiler.decorators import compiled_kernel, kernel, subroutine
-from firstpage.kernels.voting.kemeny import GAIN, ONE, ZERO, fill_extra, improve, mark_leads
+from firstpage.kernels.voting.kemeny import MIN_GAIN, ONE, ZERO, fill_extra, improve, mark_leads
 from firstpage.types import Floats, Ints, Words
 
 
 @subroutine
-def close_over(beats: Words, n: int, words: int) -> None:
-    """From "leads" to "leads over others": transitive closure, in place."""
+def transitive_closure(beats: Words, n: int, words: int) -> None:
+    """Replace the relation "leads" by its transitive closure, in place."""
     for via in range(n):
         for x in range(n):
             if beats[x * words + via // 64] >> np.uint64(via % 64) & ONE != ZERO:
@@ -27,7 +27,7 @@ def close_over(beats: Words, n: int, words: int) -> None:
 
 @kernel
 def components(
-    places: Ints,
+    ranks: Ints,
     weights: Floats,
     offsets: Ints,
     reach: int,
@@ -37,16 +37,17 @@ def components(
     first: Ints,
     above: Ints,
 ) -> None:
-    """For each candidate the first of its component, and how many outside it lead it, over others.
+    """Write the first member of each candidate's component, and how many outside lead it.
 
-    A component that leads another has fewer above it: `above` orders the components.
+    "Leads" is transitive here.  A component that leads another has fewer above it, so `above`
+    orders the components.
     """
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
         words = (n + 63) // 64
-        fill_extra(places, weights, lo, n, reach, extra)
+        fill_extra(ranks, weights, lo, n, reach, extra)
         mark_leads(extra, n, words, beats, beaten)
-        close_over(beats, n, words)
+        transitive_closure(beats, n, words)
         for x in range(n):
             first[lo + x], above[lo + x] = x, 0
             for y in range(n - 1, -1, -1):
@@ -60,7 +61,7 @@ def components(
 
 @subroutine
 def half_sums(extra: Floats, m: int, shift: int, count: int, sums: Floats) -> None:
-    """sums[x << 11 | S]: the extra cost of x before the subset S of items shift, shift + 1, .."""
+    """Write sums[x << 11 | S]: the extra cost of x before the subset S of items shift .."""
     for x in range(m):
         base = x << 11
         sums[base] = 0.0
@@ -73,7 +74,7 @@ def half_sums(extra: Floats, m: int, shift: int, count: int, sums: Floats) -> No
 
 @subroutine
 def first_cost(low: Floats, high: Floats, cut: int, x: int, rest: int) -> float:
-    """The extra cost of x before all of the subset `rest`."""
+    """Return the extra cost of x before all items of the subset `rest`."""
     return low[x << 11 | (rest & ((1 << cut) - 1))] + high[x << 11 | rest >> cut]
 
 
@@ -81,29 +82,29 @@ def first_cost(low: Floats, high: Floats, cut: int, x: int, rest: int) -> float:
 def subset_order(
     extra: Floats, m: int, low: Floats, high: Floats, best: Floats, order: Ints
 ) -> None:
-    """The cheapest order of m <= 22 items; of equal ones that with the least first item, and so on.
+    """Write the cheapest order of m <= 22 items; of equal ones, the lexicographically first.
 
-    best[S] is the least extra cost of ordering the subset S: of all choices of its first item.
+    best[S] is the least extra cost of an order of the subset S, over all choices of its first item.
     """
     cut = m // 2
     half_sums(extra, m, 0, cut, low)
     half_sums(extra, m, cut, m - cut, high)
     best[0] = 0.0
     for s in range(1, 1 << m):
-        least = np.inf
+        min_cost = np.inf
         for x in range(m):
             if s >> x & 1:
                 rest = s ^ (1 << x)
-                least = min(least, best[rest] + first_cost(low, high, cut, x, rest))
-        best[s] = least
-    left = (1 << m) - 1
+                min_cost = min(min_cost, best[rest] + first_cost(low, high, cut, x, rest))
+        best[s] = min_cost
+    remaining = (1 << m) - 1
     for i in range(m):
         for x in range(m):
-            rest = left ^ (1 << x)
-            if left >> x & 1:
-                if best[rest] + first_cost(low, high, cut, x, rest) <= best[left] + GAIN:
+            rest = remaining ^ (1 << x)
+            if remaining >> x & 1:
+                if best[rest] + first_cost(low, high, cut, x, rest) <= best[remaining] + MIN_GAIN:
                     order[i] = x
-                    left = rest
+                    remaining = rest
                     break
 
 
@@ -113,56 +114,58 @@ def order_members(
     n: int,
     members: Ints,
     limit: int,
-    inside: Floats,
+    member_extra: Floats,
     low: Floats,
     high: Floats,
     best: Floats,
-    spare: Ints,
-    place: Ints,
+    member_order: Ints,
+    workspace: Ints,
 ) -> None:
-    """Order the members of one component, in place: exactly, or above `limit` by insertion."""
+    """Order the members of a component in place: exactly, or by insertion if more than `limit`."""
     m = members.size
     for i in range(m):
         for j in range(m):
-            inside[i * m + j] = extra[members[i] * n + members[j]]
+            member_extra[i * m + j] = extra[members[i] * n + members[j]]
     if m <= limit:
-        subset_order(inside, m, low, high, best, spare)
+        subset_order(member_extra, m, low, high, best, member_order)
     else:
         for i in range(m):
-            spare[i] = i
-        improve(inside, m, spare, place)
+            member_order[i] = i
+        improve(member_extra, m, member_order, workspace)
     for i in range(m):
-        place[i] = members[spare[i]]
+        workspace[i] = members[member_order[i]]
     for i in range(m):
-        members[i] = place[i]
+        members[i] = workspace[i]
 
 
 @compiled_kernel
 def order_components(
-    places: Ints,
+    ranks: Ints,
     weights: Floats,
     offsets: Ints,
     reach: int,
     first: Ints,
     limit: int,
     extra: Floats,
-    inside: Floats,
+    member_extra: Floats,
     low: Floats,
     high: Floats,
     best: Floats,
-    spare: Ints,
-    place: Ints,
+    member_order: Ints,
+    workspace: Ints,
     order: Ints,
 ) -> None:
-    """Order the members of each component, which stand together in `order`."""
+    """Order the members of each component, which are contiguous in `order`."""
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
-        fill_extra(places, weights, lo, n, reach, extra)
+        fill_extra(ranks, weights, lo, n, reach, extra)
         start, end = lo, lo
         while start < lo + n:
             while end < lo + n and first[lo + order[end]] == first[lo + order[start]]:
                 end += 1
             if end - start > 1:
                 members = order[start:end]
-                order_members(extra, n, members, limit, inside, low, high, best, spare, place)
+                order_members(
+                    extra, n, members, limit, member_extra, low, high, best, member_order, workspace
+                )
             start = end

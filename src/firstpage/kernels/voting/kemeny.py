@@ -1,7 +1,7 @@
-"""Kemeny's cost: what the rankers' votes lose in an order; and searches for a cheap one.
+"""Kemeny cost: the weight of the votes that an order contradicts; and searches for a cheap order.
 
-`extra[x * n + y]` is what it costs more to put x before y than y before x: the votes for y over x,
-less those for x over y.  So an order costs half of (all votes + the sum of `extra` over its
+`extra[x * n + y]` is the cost of x before y minus the cost of y before x: the votes for y over x
+minus those for x over y.  So an order costs half of (all votes + the sum of `extra` over its
 pairs), and no order costs less than half of (all votes - the sum of |extra|).
 """
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from firstpage.kernels.compiler.decorators import compiled_kernel, kernel, subroutine
 from firstpage.kernels.hashing import STEP, bounded, mix
-from firstpage.kernels.voting.votes import ABSENT, CLOSE, close_list
+from firstpage.kernels.voting.votes import ABSENT, VOTE_TOLERANCE, partition_list
 from firstpage.types import Floats, Ints, Words
 
-GAIN = 1e-9  # a move must be worth more than rounding
+MIN_GAIN = 1e-9  # a move must save more than rounding error
 ONE, ZERO = np.uint64(1), np.uint64(0)
 
 
 @subroutine
-def fill_extra(places: Ints, weights: Floats, lo: int, n: int, reach: int, extra: Floats) -> float:
-    """Fill the table of one query, all votes counted; returns their weight."""
+def fill_extra(ranks: Ints, weights: Floats, lo: int, n: int, reach: int, extra: Floats) -> float:
+    """Fill the table of one query from all votes; return their weight."""
     for i in range(n * n):
         extra[i] = 0.0
     total = 0.0
@@ -28,14 +28,14 @@ def fill_extra(places: Ints, weights: Floats, lo: int, n: int, reach: int, extra
         weight = weights[a]
         listed = 0
         for x in range(n):
-            px = places[a, lo + x]
-            listed += px < ABSENT
+            rank_x = ranks[a, lo + x]
+            listed += rank_x < ABSENT
             row = x * n
             for y in range(x + 1, n):
-                py = places[a, lo + y]
-                under = weight if (py < px) & (px < reach) else 0.0
-                over = weight if (px < py) & (py < reach) else 0.0
-                extra[row + y] += under - over
+                rank_y = ranks[a, lo + y]
+                against = weight if (rank_y < rank_x) & (rank_x < reach) else 0.0
+                votes_for = weight if (rank_x < rank_y) & (rank_y < reach) else 0.0
+                extra[row + y] += against - votes_for
         pairs = listed * (listed - 1) // 2
         if reach > ABSENT:
             pairs += listed * (n - listed)
@@ -48,7 +48,7 @@ def fill_extra(places: Ints, weights: Floats, lo: int, n: int, reach: int, extra
 
 @subroutine
 def order_extra(extra: Floats, n: int, order: Ints, lo: int) -> float:
-    """The sum of `extra` over the pairs of an order."""
+    """Return the sum of `extra` over the pairs of an order."""
     total = 0.0
     for i in range(n):
         row = order[lo + i] * n
@@ -59,7 +59,7 @@ def order_extra(extra: Floats, n: int, order: Ints, lo: int) -> float:
 
 @kernel
 def order_costs(
-    places: Ints,
+    ranks: Ints,
     weights: Floats,
     offsets: Ints,
     reach: int,
@@ -67,69 +67,69 @@ def order_costs(
     extra: Floats,
     costs: Floats,
 ) -> None:
-    """The cost of each query's order."""
+    """Write the cost of each query's order."""
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
-        total = fill_extra(places, weights, lo, n, reach, extra)
+        total = fill_extra(ranks, weights, lo, n, reach, extra)
         costs[q] = 0.5 * (total + order_extra(extra, n, order, lo))
 
 
 @subroutine
 def mark_leads(extra: Floats, n: int, words: int, beats: Words, beaten: Words) -> None:
-    """Bits of those whom each document leads, and of those who lead it."""
+    """Set the bits of the documents that each document leads, and of those that lead it."""
     for i in range(n * words):
         beats[i] = ZERO
         beaten[i] = ZERO
     for x in range(n):
         for y in range(n):
-            if extra[x * n + y] < -CLOSE:
+            if extra[x * n + y] < -VOTE_TOLERANCE:
                 beats[x * words + y // 64] |= ONE << np.uint64(y % 64)
                 beaten[y * words + x // 64] |= ONE << np.uint64(x % 64)
 
 
 @subroutine
-def pay(
-    extra: Floats, n: int, words: int, beats: Words, beaten: Words, x: int, y: int, price: float
+def reduce_lead(
+    extra: Floats, n: int, words: int, beats: Words, beaten: Words, x: int, y: int, amount: float
 ) -> None:
-    """Take `price` from the lead of x over y; a lead that is used up is no lead."""
-    extra[x * n + y] += price
-    extra[y * n + x] -= price
-    if extra[x * n + y] >= -CLOSE:
+    """Reduce the lead of x over y by `amount`; clear its bits when it reaches 0."""
+    extra[x * n + y] += amount
+    extra[y * n + x] -= amount
+    if extra[x * n + y] >= -VOTE_TOLERANCE:
         beats[x * words + y // 64] &= ~(ONE << np.uint64(y % 64))
         beaten[y * words + x // 64] &= ~(ONE << np.uint64(x % 64))
 
 
 @subroutine
 def pack_cycles(extra: Floats, n: int, words: int, beats: Words, beaten: Words) -> float:
-    """What circles of three must cost beyond the lesser sides; uses the table up.
+    """Return the cost of packed 3-cycles beyond the sum of minority votes; overwrites the table.
 
-    An order contradicts at least one lead of every circle x > y > z > x.  Circles are taken as
-    they come, each for the least of its three leads, which are lessened by as much.
+    An order contradicts at least one lead of every cycle x > y > z > x.  Cycles are packed
+    greedily, each with the smallest of its three leads, which are reduced by that amount.
     """
     mark_leads(extra, n, words, beats, beaten)
-    found = 0.0
+    total = 0.0
     for x in range(n):
         for y in range(n):
             for w in range(words):
-                while extra[x * n + y] < -CLOSE:
-                    both = beats[y * words + w] & beaten[x * words + w]
-                    if both == ZERO:
+                while extra[x * n + y] < -VOTE_TOLERANCE:
+                    candidates = beats[y * words + w] & beaten[x * words + w]
+                    if candidates == ZERO:
                         break
                     z = 64 * w
-                    while both & ONE == ZERO:
-                        both = both >> ONE
+                    while candidates & ONE == ZERO:
+                        candidates = candidates >> ONE
                         z += 1
-                    price = -max(extra[x * n + y], extra[y * n + z], extra[z * n + x])
-                    found += price
-                    pay(extra, n, words, beats, beaten, x, y, price)
-                    pay(extra, n, words, beats, beaten, y, z, price)
-                    pay(extra, n, words, beats, beaten, z, x, price)
-    return found
+                    amount = -max(extra[x * n + y], extra[y * n + z], extra[z * n + x])
+                    total += amount
+                    reduce_lead(extra, n, words, beats, beaten, x, y, amount)
+                    reduce_lead(extra, n, words, beats, beaten, y, z, amount)
+                    reduce_lead(extra, n, words, beats, beaten, z, x, amount)
+    return total
 
 
 @kernel
 def cost_bounds(
-    places: Ints,
+    ranks: Ints,
     weights: Floats,
     offsets: Ints,
     reach: int,
@@ -139,10 +139,10 @@ def cost_bounds(
     beaten: Words,
     bounds: Floats,
 ) -> None:
-    """What no order of a query can cost less than: the lesser side of every pair, and circles."""
+    """Write a lower bound on the cost of any order: the minority of every pair, plus 3-cycles."""
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
-        total = fill_extra(places, weights, lo, n, reach, extra)
+        total = fill_extra(ranks, weights, lo, n, reach, extra)
         leads = 0.0
         for i in range(n * n):
             leads += abs(extra[i])
@@ -151,106 +151,108 @@ def cost_bounds(
             bounds[q] += pack_cycles(extra, n, (n + 63) // 64, beats, beaten)
 
 
-# --- searching
+# --- search
 
 
 @subroutine
-def best_place(extra: Floats, n: int, order: Ints, at: int) -> int:
-    """The place to which moving the document at `at` saves most; `at` if nothing is saved."""
+def best_position_for(extra: Floats, n: int, order: Ints, at: int) -> int:
+    """Return the position to which moving the document at `at` saves most, or `at`."""
     row = order[at] * n
-    best, where = -GAIN, at
-    change = 0.0
+    best, best_position = -MIN_GAIN, at
+    cost = 0.0
     for j in range(at - 1, -1, -1):
-        change += extra[row + order[j]]
-        if change < best:
-            best, where = change, j
-    change = 0.0
+        cost += extra[row + order[j]]
+        if cost < best:
+            best, best_position = cost, j
+    cost = 0.0
     for j in range(at + 1, n):
-        change -= extra[row + order[j]]
-        if change < best:
-            best, where = change, j
-    return where
+        cost -= extra[row + order[j]]
+        if cost < best:
+            best, best_position = cost, j
+    return best_position
 
 
 @subroutine
-def improve(extra: Floats, n: int, order: Ints, place: Ints) -> None:
-    """Move documents to their best places, one after the other, until no move saves anything."""
+def improve(extra: Floats, n: int, order: Ints, position: Ints) -> None:
+    """Move documents to their best positions, one after the other, until no move saves cost."""
     for i in range(n):
-        place[order[i]] = i
-    x, content = 0, 0
-    while content < n:
-        at = place[x]
-        to = best_place(extra, n, order, at)
-        content += 1
-        if to != at:
-            step = 1 if to > at else -1
-            for j in range(at, to, step):
+        position[order[i]] = i
+    x, unmoved = 0, 0
+    while unmoved < n:
+        at = position[x]
+        target = best_position_for(extra, n, order, at)
+        unmoved += 1
+        if target != at:
+            step = 1 if target > at else -1
+            for j in range(at, target, step):
                 order[j] = order[j + step]
-                place[order[j]] = j
-            order[to], place[x] = x, to
-            content = 0
+                position[order[j]] = j
+            order[target], position[x] = x, target
+            unmoved = 0
         x = x + 1 if x + 1 < n else 0
 
 
 @compiled_kernel
 def best_insertion(
-    places: Ints,
+    ranks: Ints,
     weights: Floats,
     offsets: Ints,
     reach: int,
     starts: Ints,
     extra: Floats,
     trial: Ints,
-    place: Ints,
+    position: Ints,
     order: Ints,
 ) -> None:
-    """Improve every row of `starts` (one order each) and keep the cheapest, the first of equals."""
+    """Improve each order in the rows of `starts`; write the cheapest, the first of equal ones."""
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
-        fill_extra(places, weights, lo, n, reach, extra)
-        least = np.inf
+        fill_extra(ranks, weights, lo, n, reach, extra)
+        min_cost = np.inf
         for s in range(starts.shape[0]):
             for i in range(n):
                 trial[i] = starts[s, lo + i]
-            improve(extra, n, trial, place)
+            improve(extra, n, trial, position)
             cost = order_extra(extra, n, trial, 0)
-            if cost < least - GAIN:
-                least = cost
+            if cost < min_cost - MIN_GAIN:
+                min_cost = cost
                 for i in range(n):
                     order[lo + i] = trial[i]
 
 
 @subroutine
 def random_sort(
-    extra: Floats, n: int, order: Ints, spare: Ints, stack: Ints, state: np.uint64
+    extra: Floats, n: int, order: Ints, workspace: Ints, stack: Ints, state: np.uint64
 ) -> np.uint64:
-    """Quick sort by majority with random pivots; equals keep base order.  Returns the new state."""
+    """Sort by majority with random pivots; equal items keep base order.  Return the new state."""
     for i in range(n):
         order[i] = i
     stack[0], stack[1] = 0, n
-    open_ = 1 if n > 1 else 0
-    while open_:
-        open_ -= 1
-        start, end = stack[2 * open_], stack[2 * open_ + 1]
+    n_open = 1 if n > 1 else 0
+    while n_open:
+        n_open -= 1
+        start, end = stack[2 * n_open], stack[2 * n_open + 1]
         state = state + STEP
         pivot = order[start + bounded(mix(state), end - start)]
-        before, after = 0, 0
+        n_before, n_after = 0, 0
         for i in range(start, end):
             x = order[i]
-            by = extra[x * n + pivot]
-            if by < -CLOSE or (by <= CLOSE and x < pivot):
-                order[start + before] = x
-                before += 1
+            margin = extra[x * n + pivot]
+            if margin < -VOTE_TOLERANCE or (margin <= VOTE_TOLERANCE and x < pivot):
+                order[start + n_before] = x
+                n_before += 1
             elif x != pivot:
-                spare[after] = x
-                after += 1
-        open_ = close_list(order, np.int64(0), start, end, before, pivot, spare, stack, open_)
+                workspace[n_after] = x
+                n_after += 1
+        n_open = partition_list(
+            order, np.int64(0), start, end, n_before, pivot, workspace, stack, n_open
+        )
     return state
 
 
 @compiled_kernel
 def kwik_sort(
-    places: Ints,
+    ranks: Ints,
     weights: Floats,
     offsets: Ints,
     reach: int,
@@ -258,19 +260,19 @@ def kwik_sort(
     repeats: int,
     extra: Floats,
     trial: Ints,
-    spare: Ints,
+    workspace: Ints,
     stack: Ints,
     order: Ints,
 ) -> None:
-    """The cheapest of several random quick sorts, each query from its own seed."""
+    """Write the cheapest of several random quick sorts, each query from its own seed."""
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
-        fill_extra(places, weights, lo, n, reach, extra)
-        state, least = seeds[q], np.inf
+        fill_extra(ranks, weights, lo, n, reach, extra)
+        state, min_cost = seeds[q], np.inf
         for _ in range(repeats):
-            state = random_sort(extra, n, trial, spare, stack, state)
+            state = random_sort(extra, n, trial, workspace, stack, state)
             cost = order_extra(extra, n, trial, 0)
-            if cost < least - GAIN:
-                least = cost
+            if cost < min_cost - MIN_GAIN:
+                min_cost = cost
                 for i in range(n):
                     order[lo + i] = trial[i]
