@@ -1,4 +1,4 @@
-"""Hashes, joins and random words, against plain references."""
+"""Hashes, joins and random words, against reference implementations in Python."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from firstpage.kernels.hashing import random_words
 WORD = (1 << 64) - 1
 
 
-def plainly_mixed(word: int) -> int:
-    """SplitMix64's output for a state, in Python's integers."""
+def reference_mix(word: int) -> int:
+    """Return the output of SplitMix64 for a state, with Python integers."""
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & WORD
     word = (word ^ (word >> 27)) * 0x94D049BB133111EB & WORD
     return word ^ (word >> 31)
 
 
-def plainly_hashed(name: bytes) -> int:
-    """FNV-1a, mixed."""
+def reference_hash(name: bytes) -> int:
+    """Return the mixed FNV-1a hash, with Python integers."""
     word = 0xCBF29CE484222325
     for byte in name:
         word = (word ^ byte) * 0x100000001B3 & WORD
-    return plainly_mixed(word)
+    return reference_mix(word)
 
 
-def test_random_words_are_those_of_splitmix64() -> None:
-    """The first three of seed 0, as printed with the generator's source (Vigna 2015)."""
+def test_random_words_match_splitmix64() -> None:
+    """The first three words of seed 0 are those published with the generator (Vigna 2015)."""
     out = np.empty(3, np.uint64)
     random_words(np.array([0], np.uint64), np.array([0, 3]), out)
     assert [f"{word:x}" for word in out.tolist()] == [
@@ -42,7 +42,7 @@ def test_random_words_are_those_of_splitmix64() -> None:
     random_words(np.array([state], np.uint64), np.array([0, 3]), out)
     for word in out.tolist():
         state = state + 0x9E3779B97F4A7C15 & WORD
-        assert word == plainly_mixed(state)
+        assert word == reference_mix(state)
 
 
 def test_random_words_depend_on_their_own_seed_only() -> None:
@@ -55,15 +55,15 @@ def test_random_words_depend_on_their_own_seed_only() -> None:
     assert a[:2].tolist() == b[3:].tolist()
     many = np.empty(100_000, np.uint64)
     random_words(np.array([7], np.uint64), np.array([0, 100_000]), many)
-    share = (many >> np.uint64(40)).astype(float) / 2**24
-    assert abs(share.mean() - 0.5) < 0.005
+    uniform = (many >> np.uint64(40)).astype(float) / 2**24
+    assert abs(uniform.mean() - 0.5) < 0.005
     assert len(np.unique(many)) == len(many)
 
 
 @given(st.lists(st.text(max_size=9), max_size=9))
 def test_identifiers_are_hashed_and_copied_as_bytes(names: list[str]) -> None:
     ids = Ids.of(names)
-    assert ids.hashes.tolist() == [plainly_hashed(name.encode()) for name in names]
+    assert ids.hashes.tolist() == [reference_hash(name.encode()) for name in names]
     picked = ids[np.arange(len(names))[::-2]]
     assert list(picked.compact()) == names[::-2]
     assert bytes(picked.compact().data) == "".join(names[::-2]).encode()
@@ -77,20 +77,20 @@ lists = st.dictionaries(
 
 
 @given(lists, lists)
-def test_documents_are_joined_as_a_dictionary_joins_them(left, right) -> None:
+def test_join_matches_a_join_by_dictionary(left, right) -> None:
     run, qrels = fp.Run.from_dict(left), fp.Qrels.from_dict(right)
     rows = join_documents(run, qrels, partners(run.queries, qrels.queries))
-    wanted = [right.get(query, {}).get(doc) for query, docs in left.items() for doc in docs]
-    assert [None if row < 0 else qrels.values[row] for row in rows.tolist()] == wanted
+    expected = [right.get(query, {}).get(doc) for query, docs in left.items() for doc in docs]
+    assert [None if row < 0 else qrels.values[row] for row in rows.tolist()] == expected
 
 
-@pytest.mark.parametrize("twice", ["run", "judgments"])
-def test_a_document_that_stands_twice_is_refused_on_both_sides(twice: str) -> None:
-    once, repeated = (["q", "q"], ["a", "b"]), (["p", "q", "q"], ["a", "b", "b"])
-    sides = (repeated, once) if twice == "run" else (once, repeated)
+@pytest.mark.parametrize("side_name", ["run", "judgments"])
+def test_duplicate_documents_raise_an_error_on_both_sides(side_name: str) -> None:
+    unique, duplicated = (["q", "q"], ["a", "b"]), (["p", "q", "q"], ["a", "b", "b"])
+    sides = (duplicated, unique) if side_name == "run" else (unique, duplicated)
     run, qrels = (
         kind.from_arrays(*side, np.ones(len(side[0])))
         for kind, side in zip((fp.Run, fp.Qrels), sides, strict=True)
     )
-    with pytest.raises(DataError, match=f"the {twice}: document 'b' stands twice in query 'q'"):
+    with pytest.raises(DataError, match=f"the {side_name}: document 'b' stands twice in query 'q'"):
         join_documents(run, qrels, partners(run.queries, qrels.queries))

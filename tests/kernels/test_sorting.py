@@ -1,3 +1,5 @@
+"""Sorting by score, ties, and the greatest labels, against Python and NumPy."""
+
 from __future__ import annotations
 
 import itertools
@@ -22,16 +24,16 @@ def flat(lists):
 
 @pytest.mark.slow
 @given(groups)
-def test_rank_sorts_every_group_downward_and_keeps_ties_in_place(lists) -> None:
+def test_rank_sorts_every_group_in_descending_order_and_is_stable(lists) -> None:
     values, offsets = flat(lists)
     order, keys = ranked(values, offsets)
     for lo, hi in itertools.pairwise(offsets):
-        want = sorted(range(lo, hi), key=lambda i: -values[i])
-        assert order[lo:hi].tolist() == want
-        assert np.array_equal(keys[lo:hi], values[want])
+        expected = sorted(range(lo, hi), key=lambda i: -values[i])
+        assert order[lo:hi].tolist() == expected
+        assert np.array_equal(keys[lo:hi], values[expected])
 
 
-def test_rank_of_long_lists() -> None:
+def test_rank_of_long_lists_matches_numpy() -> None:
     rng = np.random.default_rng(0)
     for n in (15, 16, 17, 31, 64, 65, 1000, 4097):
         values = rng.integers(0, 50, n).astype(float)
@@ -39,8 +41,8 @@ def test_rank_of_long_lists() -> None:
         assert np.array_equal(order, np.argsort(-values, kind="stable"))
 
 
-def test_scores_that_differ_only_in_their_last_bits() -> None:
-    """The packed words cannot tell them apart; the mending can, few or many, with ties."""
+def test_scores_that_differ_in_their_last_bits_are_sorted() -> None:
+    """Packed words do not distinguish them; the sort by full scores does, few or many, with ties."""
     rng = np.random.default_rng(1)
     for n in (5, 33, 300):
         for base in (1.0, -3e9, 1e-300):
@@ -65,34 +67,34 @@ def test_signed_zeros_tie_and_infinities_rank() -> None:
 
 @pytest.mark.slow
 @given(groups, st.randoms(use_true_random=False))
-def test_ties_are_found_and_reordered_by_key_alone(lists, random) -> None:
+def test_ties_are_detected_and_reordered_by_key(lists, random) -> None:
     values, offsets = flat(lists)
     order, keys = ranked(values, offsets)
-    block = np.ones(len(values), np.int64)
-    longest = tie_blocks(keys, offsets, block)
+    tie_sizes = np.ones(len(values), np.int64)
+    longest = tie_blocks(keys, offsets, tie_sizes)
     tie_key = np.array(random.sample(range(len(values)), len(values)), float)
     order_ties_by_key(keys, offsets, order, tie_key)
-    seen = 1
+    longest_seen = 1
     for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        want = sorted(range(lo, hi), key=lambda i: (-values[i], tie_key[i]))
-        assert order[lo:hi].tolist() == want
+        expected = sorted(range(lo, hi), key=lambda i: (-values[i], tie_key[i]))
+        assert order[lo:hi].tolist() == expected
         at = lo
         while at < hi:
-            run = block[at]
-            assert len(set(keys[at : at + run].tolist())) == 1
-            assert at + run == hi or keys[at + run] != keys[at]
-            seen = max(seen, run)
-            at += run
-    assert longest == seen
+            size = tie_sizes[at]
+            assert len(set(keys[at : at + size].tolist())) == 1
+            assert at + size == hi or keys[at + size] != keys[at]
+            longest_seen = max(longest_seen, size)
+            at += size
+    assert longest == longest_seen
 
 
 @given(groups, st.integers(1, 20))
-def test_top_labels(lists, depth: int) -> None:
+def test_top_labels_are_the_greatest_in_descending_order(lists, depth: int) -> None:
     values, offsets = flat(lists)
-    room = np.minimum(np.diff(offsets), depth)
-    best_offsets = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+    sizes = np.minimum(np.diff(offsets), depth)
+    best_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     best = np.empty(int(best_offsets[-1]))
     top_labels(values, offsets, best_offsets, best)
     for q, group in enumerate(lists):
-        got = best[best_offsets[q] : best_offsets[q + 1]]
-        assert got.tolist() == sorted(map(float, group), reverse=True)[:depth]
+        labels = best[best_offsets[q] : best_offsets[q + 1]]
+        assert labels.tolist() == sorted(map(float, group), reverse=True)[:depth]

@@ -1,7 +1,7 @@
-"""Plain references: every measure of one query in one strict order, as the books write it.
+"""Reference implementations: every measure of one query in one strict order, by its definition.
 
-`ranked` are the labels down the list, None where a document is unjudged; `pool` are the labels
-of all judged documents.
+`ranked` are the labels in ranked order, None where a document is unjudged; `pool` are the labels of
+all judged documents.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def linear(label: float | None) -> float:
     return label if label is not None and label > 0 else 0.0
 
 
-def discount(place: int) -> float:
-    return 1 / log2(1 + place)
+def discount(rank: int) -> float:
+    return 1 / log2(1 + rank)
 
 
 def dcg(ranked: Ranked, k: int, g: Callable[[float | None], float] = gain) -> float:
@@ -39,12 +39,12 @@ def mean_ndcg(ranked: Ranked, pool: Pool) -> float:
     return sum(ndcg(ranked, pool, k) for k in range(1, len(ranked) + 1)) / len(ranked)
 
 
-def err(ranked: Ranked, top: float, k: int) -> float:
-    value, reach = 0.0, 1.0
-    for place, label in enumerate(ranked[:k], 1):
-        stop = gain(label) / 2**top
-        value += reach * stop / place
-        reach *= 1 - stop
+def err(ranked: Ranked, max_label: float, k: int) -> float:
+    value, continue_probability = 0.0, 1.0
+    for rank, label in enumerate(ranked[:k], 1):
+        stop = gain(label) / 2**max_label
+        value += continue_probability * stop / rank
+        continue_probability *= 1 - stop
     return value
 
 
@@ -61,18 +61,18 @@ def relevant(pool: Pool, level: float = 1) -> int:
 
 
 def ap(ranked: Ranked, pool: Pool, k: int, level: float = 1) -> float:
-    found = [
+    precisions = [
         hits(ranked, j, level) / j
         for j in range(1, min(k, len(ranked)) + 1)
         if is_relevant(ranked[j - 1], level)
     ]
-    return sum(found) / relevant(pool, level) if relevant(pool, level) else 0.0
+    return sum(precisions) / relevant(pool, level) if relevant(pool, level) else 0.0
 
 
 def rr(ranked: Ranked, k: int, level: float = 1) -> float:
-    for place, label in enumerate(ranked[:k], 1):
+    for rank, label in enumerate(ranked[:k], 1):
         if is_relevant(label, level):
-            return 1 / place
+            return 1 / rank
     return 0.0
 
 
@@ -103,13 +103,13 @@ def pair_accuracy(ranked: Sequence[float]) -> float:
 
 
 def wkt(ranked: Sequence[float], k: int) -> float:
-    """Mean over the orders of the truth that break its ties, as the formula wants one."""
+    """Return the mean over all orders of the truth that break its ties."""
     n = len(ranked)
     indices = sorted(range(n), key=lambda i: -ranked[i])
     blocks = [list(b) for _, b in groupby(indices, key=lambda i: ranked[i])]
     values = []
-    for parts in product(*(permutations(b) for b in blocks)):
-        truth = [i for part in parts for i in part]
+    for blocks_order in product(*(permutations(b) for b in blocks)):
+        truth = [i for block in blocks_order for i in block]
         value = 0.0
         for j, doc in enumerate(truth[:k], 1):
             above = sum(ranked[other] < ranked[doc] for other in range(doc))
@@ -118,7 +118,7 @@ def wkt(ranked: Sequence[float], k: int) -> float:
     return sum(values) / len(values)
 
 
-def top_wrong(ranked: Sequence[float], k: int) -> float:
+def top_mismatch(ranked: Sequence[float], k: int) -> float:
     best = sorted(ranked, reverse=True)
     return float(list(ranked[:k]) != best[:k])
 
@@ -126,38 +126,39 @@ def top_wrong(ranked: Sequence[float], k: int) -> float:
 def preference_sums(
     ranked: Sequence[float], k: int, weight: Callable[[int], float]
 ) -> tuple[float, float]:
-    """(kept, decided) preferences among pairs with one document in the first k."""
-    kept = decided = 0.0
+    """Return the weights of the correct and of all preferences with a document in the first k."""
+    correct = decided = 0.0
     for i, j in combinations(range(len(ranked)), 2):
         if i < k and ranked[i] != ranked[j]:
             decided += weight(i + 1)
-            kept += weight(i + 1) * (ranked[i] > ranked[j])
-    return kept, decided
+            correct += weight(i + 1) * (ranked[i] > ranked[j])
+    return correct, decided
 
 
 def rbo(ranked: Ranked, pool: Pool, p: float, k: int, level: float = 1) -> float:
-    """Compatibility: the ideal breaks its ties in the order of the ranking."""
-    wanted = sorted((label for label in pool if label >= level), reverse=True)
-    found = [label if is_relevant(label, level) else None for label in ranked]
-    # An ideal list of documents: ranked ones first inside a label, then the ones not ranked.
+    """Return the compatibility: ties of the ideal order are broken in the order of the ranking."""
+    relevant_labels = sorted((label for label in pool if label >= level), reverse=True)
+    run_labels = [label if is_relevant(label, level) else None for label in ranked]
+    # The ideal list of documents: within a label, ranked documents first, then the others.
     ideal: list[object] = []
-    for label, group in groupby(wanted):
-        places = [i for i, got in enumerate(found) if got == label]
+    for label, group in groupby(relevant_labels):
+        positions = [i for i, overlap in enumerate(run_labels) if overlap == label]
         size = len(list(group))
-        ideal += [*places, *(("missing", label, i) for i in range(size - len(places)))]
+        ideal += [*positions, *(("missing", label, i) for i in range(size - len(positions)))]
     depth = min(max(len(ranked), len(ideal)), k)
-    got = most = 0.0
+    overlap = ideal_overlap = 0.0
     for d in range(1, depth + 1):
         shared = len(set(range(min(d, len(ranked)))) & set(ideal[:d]))
-        got += p ** (d - 1) * shared / d
-        most += p ** (d - 1) * min(d, len(ideal)) / d
-    return got / most if most else 0.0
+        overlap += p ** (d - 1) * shared / d
+        ideal_overlap += p ** (d - 1) * min(d, len(ideal)) / d
+    return overlap / ideal_overlap if ideal_overlap else 0.0
 
 
 def orders(scores: Sequence[float]) -> list[list[int]]:
-    """All orders of the documents that the scores allow."""
+    """Return all orders of the documents that the scores allow."""
     by_score = sorted(range(len(scores)), key=lambda i: -scores[i])
     blocks = [list(b) for _, b in groupby(by_score, key=lambda i: scores[i])]
     return [
-        [i for part in parts for i in part] for parts in product(*(permutations(b) for b in blocks))
+        [i for block in arrangement for i in block]
+        for arrangement in product(*(permutations(b) for b in blocks))
     ]

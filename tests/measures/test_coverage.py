@@ -1,4 +1,4 @@
-"""What a run and judgments lack of each other is said, once per run."""
+"""Warnings about queries and documents that the run or the judgments lack, one per run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import firstpage as fp
 QRELS = {str(q): {f"d{i}": i % 3 for i in range(10)} for q in range(301, 311)}
 
 
-def answers(queries: list[str], docs: int = 10, first: int = 0) -> dict[str, dict[str, float]]:
+def make_run(queries: list[str], docs: int = 10, first: int = 0) -> dict[str, dict[str, float]]:
     return {q: {f"d{i}": float(-i) for i in range(first, first + docs)} for q in queries}
 
 
-def said(call: Any) -> list[str]:
+def messages(call: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
@@ -26,41 +26,41 @@ def said(call: Any) -> list[str]:
 
 
 def both_forms(run: dict[str, dict[str, float]]) -> list[tuple[Any, Any]]:
-    """As dictionaries, and as the objects that files become."""
+    """Return run and judgments as dictionaries, and as the objects that files are read to."""
     return [(run, QRELS), (fp.Run.from_dict(run), fp.Qrels.from_dict(QRELS))]
 
 
-def test_nothing_is_said_where_nothing_is_missing() -> None:
-    for run, qrels in both_forms(answers(list(QRELS))):
-        assert said(lambda run=run, qrels=qrels: fp.evaluate(run, qrels)) == []
+def test_there_is_no_warning_if_nothing_is_missing() -> None:
+    for run, qrels in both_forms(make_run(list(QRELS))):
+        assert messages(lambda run=run, qrels=qrels: fp.evaluate(run, qrels)) == []
 
 
-def test_judged_queries_that_the_run_misses() -> None:
-    """An id written 0301 for 301 lowers the mean."""
-    run = answers(["0301", *list(QRELS)[1:]])
-    full = fp.evaluate(answers(list(QRELS)), QRELS, measures="AP")["AP"]
+def test_warning_about_judged_queries_that_the_run_lacks() -> None:
+    """A query id written 0301 instead of 301 lowers the mean, and a warning says so."""
+    run = make_run(["0301", *list(QRELS)[1:]])
+    full = fp.evaluate(make_run(list(QRELS)), QRELS, measures="AP")["AP"]
     for system, qrels in both_forms(run):
-        (line,) = said(lambda s=system, q=qrels: fp.evaluate(s, q, name="a.run"))
+        (line,) = messages(lambda s=system, q=qrels: fp.evaluate(s, q, name="a.run"))
         assert line == (
             "a.run: 1 of 10 judged queries are not in the run and count 0: 301; 1 of its 10 "
             "queries are not judged and are left out: 0301."
         )
         with pytest.warns(fp.FirstpageWarning):
             assert fp.evaluate(system, qrels, measures="AP")["AP"] < full
-        (line,) = said(lambda s=system, q=qrels: fp.evaluate(s, q, convention="trec"))
+        (line,) = messages(lambda s=system, q=qrels: fp.evaluate(s, q, convention="trec"))
         assert (
             "1 of 10 judged queries are not in the run and are left out of the means: 301" in line
         )
 
 
-def test_only_the_first_queries_are_named() -> None:
-    (line,) = said(lambda: fp.evaluate(answers(["301"]), QRELS))
+def test_warning_names_only_the_first_queries() -> None:
+    (line,) = messages(lambda: fp.evaluate(make_run(["301"]), QRELS))
     assert "9 of 10 judged queries" in line
     assert line.endswith(": 302, 303, 304, 305, 306, ...")
 
 
-def test_the_fraction_of_unjudged_documents_is_that_of_the_deepest_cut_off() -> None:
-    run = answers(list(QRELS), docs=40, first=5)  # 5 judged, then 35 unjudged
+def test_unjudged_fraction_is_reported_at_the_deepest_cutoff() -> None:
+    run = make_run(list(QRELS), docs=40, first=5)  # 5 judged, then 35 unjudged
     for system, qrels in both_forms(run):
         for measures, words in (
             (["AP"], "50.0% of the documents in the top 10 are unjudged"),
@@ -68,23 +68,23 @@ def test_the_fraction_of_unjudged_documents_is_that_of_the_deepest_cut_off() -> 
             (["P@5", "NDCG@20", "AP"], "75.0% of the documents in the top 20 are unjudged"),
             (["P@1000"], "87.5% of the documents in the top 1000 are unjudged"),
         ):
-            lines = said(lambda s=system, q=qrels, m=measures: fp.evaluate(s, q, measures=m))
+            lines = messages(lambda s=system, q=qrels, m=measures: fp.evaluate(s, q, measures=m))
             assert lines == ([] if words is None else [f"the run: {words}."])
 
 
-def test_a_comparison_says_it_once_per_run() -> None:
+def test_comparison_warns_once_per_run() -> None:
     systems = {
-        "full": answers(list(QRELS)),
-        "half": answers(list(QRELS)[:5]),
-        "none": answers(["301"]),
+        "full": make_run(list(QRELS)),
+        "half": make_run(list(QRELS)[:5]),
+        "none": make_run(["301"]),
     }
-    lines = said(lambda: fp.compare(systems, QRELS, rounds=100))
+    lines = messages(lambda: fp.compare(systems, QRELS, rounds=100))
     assert [line.split(":")[0] for line in lines] == ["half", "none"]
-    lines = said(lambda: fp.coherence(systems, QRELS, "NDCG@10", "DCG@10"))
+    lines = messages(lambda: fp.coherence(systems, QRELS, "NDCG@10", "DCG@10"))
     assert [line.split(":")[0] for line in lines] == ["half", "none"]
 
 
-def test_runs_read_from_files_are_named_by_their_file(tmp_path: Path) -> None:
-    fp.write_run(fp.Run.from_dict(answers(["301"]), "tag"), tmp_path / "a.run")
-    (line,) = said(lambda: fp.evaluate(fp.read_run(tmp_path / "a.run"), QRELS))
+def test_warning_names_the_file_of_a_run(tmp_path: Path) -> None:
+    fp.write_run(fp.Run.from_dict(make_run(["301"]), "tag"), tmp_path / "a.run")
+    (line,) = messages(lambda: fp.evaluate(fp.read_run(tmp_path / "a.run"), QRELS))
     assert line.startswith(f"{tmp_path / 'a.run'}: 9 of 10 judged queries")

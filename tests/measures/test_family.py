@@ -1,4 +1,4 @@
-"""One table for the whole family: each measure against its plain reference.
+"""Every measure against its reference implementation.
 
 With tied scores the value must be the exact mean over all orders of the tied documents.
 """
@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import firstpage as fp
 from tests.measures import reference as ref
 
-# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+# Runs and judgments with different queries or documents warn; `test_coverage` tests that.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
 
-# text -> value of one strict order (ranked labels, pool)
+# text: value of one strict order (ranked labels, pool)
 CASES: dict[str, Callable[[list[float], list[float]], float]] = {
     "DCG@3": lambda r, p: ref.dcg(r, 3),
     "DCG": lambda r, p: ref.dcg(r, 99),
@@ -51,8 +51,8 @@ CASES: dict[str, Callable[[list[float], list[float]], float]] = {
     "PairAccuracy": lambda r, p: ref.pair_accuracy(r),
     "WKT@2": lambda r, p: ref.wkt(r, 2),
     "WKT": lambda r, p: ref.wkt(r, 99),
-    "TopK01@2": lambda r, p: ref.top_wrong(r, 2),
-    "Perm01": lambda r, p: ref.top_wrong(r, 99),
+    "TopK01@2": lambda r, p: ref.top_mismatch(r, 2),
+    "Perm01": lambda r, p: ref.top_mismatch(r, 99),
     "RBO": lambda r, p: ref.rbo(r, p, 0.9, 99),
     "RBO(p=0.6)@3": lambda r, p: ref.rbo(r, p, 0.6, 3),
 }
@@ -69,36 +69,36 @@ lists = st.lists(
 @given(docs=lists)
 def test_value_is_the_mean_over_all_orders_of_ties(text: str, docs) -> None:
     labels, scores = (list(x) for x in zip(*docs, strict=True))
-    found = fp.evaluate(scores, labels, qid=[1] * len(docs), measures=text)
+    evaluation = fp.evaluate(scores, labels, qid=[1] * len(docs), measures=text)
     values = [CASES[text]([labels[i] for i in order], labels) for order in ref.orders(scores)]
-    assert found[text] == pytest.approx(fmean(values), abs=1e-12)
+    assert evaluation[text] == pytest.approx(fmean(values), abs=1e-12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @given(docs=lists, k=st.integers(1, 7))
-def test_preferences_are_expected_kept_over_expected_decided(weighted: bool, docs, k: int) -> None:
+def test_ppref_is_expected_correct_over_expected_decided(weighted: bool, docs, k: int) -> None:
     labels, scores = (list(x) for x in zip(*docs, strict=True))
     text = f"{'nwppref' if weighted else 'ppref'}@{k}"
-    weight = ref.discount if weighted else (lambda place: 1.0)
+    weight = ref.discount if weighted else (lambda rank: 1.0)
     sums = [
         ref.preference_sums([labels[i] for i in order], k, weight) for order in ref.orders(scores)
     ]
-    kept, decided = (fmean(column) for column in zip(*sums, strict=True))
-    found = fp.evaluate(scores, labels, qid=[1] * len(docs), measures=text)
-    assert found[text] == pytest.approx(kept / decided if decided else 0.0, abs=1e-12)
+    correct, decided = (fmean(column) for column in zip(*sums, strict=True))
+    evaluation = fp.evaluate(scores, labels, qid=[1] * len(docs), measures=text)
+    assert evaluation[text] == pytest.approx(correct / decided if decided else 0.0, abs=1e-12)
 
 
 @pytest.mark.slow
 @given(docs=lists)
-def test_tau_is_scipys_tau_b(docs) -> None:
+def test_tau_matches_scipy_tau_b(docs) -> None:
     from scipy.stats import kendalltau
 
     labels, scores = (list(x) for x in zip(*docs, strict=True))
-    found = fp.evaluate(scores, labels, qid=[1] * len(docs), measures="Tau")["Tau"]
+    evaluation = fp.evaluate(scores, labels, qid=[1] * len(docs), measures="Tau")["Tau"]
     with np.errstate(all="ignore"):
-        want = kendalltau(scores, labels).statistic if len(docs) > 1 else np.nan
-    assert found == pytest.approx(0.0 if np.isnan(want) else want, abs=1e-12)
+        expected = kendalltau(scores, labels).statistic if len(docs) > 1 else np.nan
+    assert evaluation == pytest.approx(0.0 if np.isnan(expected) else expected, abs=1e-12)
 
 
 # --- runs with unjudged documents and judged ones that were not retrieved
@@ -125,27 +125,27 @@ def test_runs_count_missing_and_unjudged_documents(text: str, docs) -> None:
     if not qrels or not run:
         return
     names = list(run)
-    found = fp.evaluate({"q": run}, {"q": qrels}, measures=text)
+    evaluation = fp.evaluate({"q": run}, {"q": qrels}, measures=text)
     pool = list(qrels.values())
     values = [
         CASES[text]([qrels.get(names[i]) for i in order], pool)  # type: ignore[misc]
         for order in ref.orders([run[d] for d in names])
     ]
-    assert found[text] == pytest.approx(fmean(values), abs=1e-12)
+    assert evaluation[text] == pytest.approx(fmean(values), abs=1e-12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["PairAccuracy", "TopK01@2", "WKT@2"])
 @given(docs=documents)
-def test_order_measures_see_judged_documents_and_put_missing_ones_last(text: str, docs) -> None:
+def test_order_measures_use_judged_documents_and_rank_missing_ones_last(text: str, docs) -> None:
     qrels = {d: float(label) for d, (label, _) in docs.items() if label is not None}
     run = {d: score for d, (_, score) in docs.items() if score is not None}
     if not qrels or not run:
         return
     names = list(qrels)
-    found = fp.evaluate({"q": run}, {"q": qrels}, measures=text)
+    evaluation = fp.evaluate({"q": run}, {"q": qrels}, measures=text)
     values = [
         CASES[text]([qrels[names[i]] for i in order], [])
         for order in ref.orders([run.get(d, -1.0) for d in names])
     ]
-    assert found[text] == pytest.approx(fmean(values), abs=1e-12)
+    assert evaluation[text] == pytest.approx(fmean(values), abs=1e-12)

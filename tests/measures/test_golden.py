@@ -1,4 +1,4 @@
-"""Against numbers that other programs printed: recorded ones here, files where they are."""
+"""Values against those of other programs: recorded ones, and output files where available."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 
-# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+# Runs and judgments with different queries or documents warn; `test_coverage` tests that.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -25,31 +25,31 @@ TREC = {
 
 
 def ours(name: str) -> str | None:
-    """Our text for a measure of trec_eval, if we share it."""
+    """Return our text of a measure of trec_eval, or None."""
     if re.fullmatch(r"(P|recall|ndcg_cut|map_cut|success)_\d+", name):
         return name
     return TREC.get(name)
 
 
 def cases(file: str) -> list[dict]:
-    held: list[dict] = json.loads((GOLDEN / file).read_text())["cases"]
-    return held
+    recorded: list[dict] = json.loads((GOLDEN / file).read_text())["cases"]
+    return recorded
 
 
 @pytest.mark.parametrize("case", cases("pytrec_eval.json"), ids=lambda c: c["name"])
-def test_every_value_of_pytrec_eval(case: dict) -> None:
+def test_values_match_recorded_pytrec_eval(case: dict) -> None:
     """Ties by id, float32 scores, missing queries, no relevant ones, negative grades, levels."""
     names = sorted({m for row in case["values"].values() for m in row if ours(m)})
     assert len(names) > 20
-    found = fp.evaluate(
+    evaluation = fp.evaluate(
         case["run"], case["qrels"], measures=[ours(m) for m in names], convention="trec",
         rel=case.get("level"),
     )  # fmt: skip
-    queries = list(found.queries)
+    queries = list(evaluation.queries)
     assert set(queries) == set(case["values"])
     for name in names:
-        want = [case["values"][q][name] for q in queries]
-        assert found.per_query(ours(name)).tolist() == pytest.approx(want, abs=1e-12), name
+        expected = [case["values"][q][name] for q in queries]
+        assert evaluation.per_query(ours(name)).tolist() == pytest.approx(expected, abs=1e-12), name
 
 
 PEERS = {  # (tool, its measure): ours
@@ -78,34 +78,34 @@ PEERS = {  # (tool, its measure): ours
 
 @pytest.mark.parametrize("case", cases("peers.json"), ids=lambda c: c["name"])
 @pytest.mark.parametrize("theirs", PEERS, ids=" ".join)
-def test_every_value_of_ranx_and_ir_measures(case: dict, theirs: tuple[str, str]) -> None:
+def test_values_match_recorded_ranx_and_ir_measures(case: dict, theirs: tuple[str, str]) -> None:
     tool, name = theirs
     if name not in case[tool]:
         pytest.skip(f"{tool} has no {name} on this case")
-    found = fp.evaluate(case["run"], case["qrels"], measures=PEERS[theirs])
-    want = [case[tool][name][q] for q in found.queries]
+    evaluation = fp.evaluate(case["run"], case["qrels"], measures=PEERS[theirs])
+    expected = [case[tool][name][q] for q in evaluation.queries]
     tolerance = 5e-6 if name.startswith("ERR") else 1e-9  # gdeval prints five decimals
-    assert found.values[0].tolist() == pytest.approx(want, abs=tolerance)
+    assert evaluation.values[0].tolist() == pytest.approx(expected, abs=tolerance)
 
 
 @pytest.mark.parametrize("case", [c for c in cases("peers.json") if "top" in c["name"]],
                          ids=lambda c: c["name"])  # fmt: skip
-def test_kappa_ndcg_is_ndcg_burges_and_ndcg_of_gains_on_position_aware_labels(case: dict) -> None:
+def test_kappa_ndcg_is_ndcg_of_position_aware_labels(case: dict) -> None:
     for cutoff in (5, 10):
-        found = fp.evaluate(case["run"], case["qrels"], measures=f"kNDCG@{cutoff}")
+        evaluation = fp.evaluate(case["run"], case["qrels"], measures=f"kNDCG@{cutoff}")
         for tool, name in (
             ("ranx", f"ndcg_burges@{cutoff}"),
             ("pytrec_eval on gains 2^label-1", f"ndcg_cut_{cutoff}"),
         ):
-            want = [case[tool][name][q] for q in found.queries]
-            assert found.values[0].tolist() == pytest.approx(want, abs=1e-9), tool
+            expected = [case[tool][name][q] for q in evaluation.queries]
+            assert evaluation.values[0].tolist() == pytest.approx(expected, abs=1e-9), tool
 
 
 @given(
     seed=st.integers(0, 10**6),
     levels=st.sampled_from([2, 4, 1000]),
 )
-def test_pytrec_eval_itself_where_it_is_installed(seed: int, levels: int) -> None:
+def test_values_match_installed_pytrec_eval(seed: int, levels: int) -> None:
     """Live, on random runs with ties, unjudged documents and missing queries."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
     rng = np.random.default_rng(seed)
@@ -121,18 +121,18 @@ def test_pytrec_eval_itself_where_it_is_installed(seed: int, levels: int) -> Non
     run = {q: docs for q, docs in run.items() if docs}
     names = ["map", "ndcg", "ndcg_cut_5", "P_5", "recip_rank", "bpref", "Rprec", "recall_5"]
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, {*names, "ndcg_cut.5", "P.5", "recall.5"})
-    want = evaluator.evaluate(run)
-    if not want:
+    expected = evaluator.evaluate(run)
+    if not expected:
         return
-    found = fp.evaluate(run, qrels, measures=[ours(n) for n in names], convention="trec")
+    evaluation = fp.evaluate(run, qrels, measures=[ours(n) for n in names], convention="trec")
     for name in names:
-        values = [want[q][name] for q in found.queries]
-        assert found.per_query(ours(name)).tolist() == pytest.approx(values, abs=1e-12), name
+        values = [expected[q][name] for q in evaluation.queries]
+        assert evaluation.per_query(ours(name)).tolist() == pytest.approx(values, abs=1e-12), name
 
 
 # --- files of the real tools
 
-OUTPUTS = [  # trec_eval's own tests: expected output, judgments, run, what its flags mean here
+OUTPUTS = [  # trec_eval's own tests: expected output, judgments, run, equivalent of its flags
     ("out.test", "qrels.test", "results.test", {}),
     ("out.test.a", "qrels.test", "results.test", {}),
     ("out.test.aq", "qrels.test", "results.test", {}),
@@ -144,7 +144,7 @@ OUTPUTS = [  # trec_eval's own tests: expected output, judgments, run, what its 
 
 @pytest.mark.data
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda o: o[0])
-def test_every_shared_number_of_trec_evals_own_tests(output, real_data: Path) -> None:
+def test_values_match_the_tests_of_trec_eval(output, real_data: Path) -> None:
     expected, qrels, run, options = output
     folder = real_data / "trec_eval"
     with warnings.catch_warnings():
@@ -155,14 +155,16 @@ def test_every_shared_number_of_trec_evals_own_tests(output, real_data: Path) ->
     names = sorted({ours(name) for name, _, _ in rows if ours(name)})
     if "rel" not in options:  # with a level, trec_eval's rbp weighs grades
         names.append("RBP(p=0.9)")
-    found = fp.evaluate(system, truth, measures=names, convention="trec", **options)
-    queries = list(found.queries)
+    evaluation = fp.evaluate(system, truth, measures=names, convention="trec", **options)
+    queries = list(evaluation.queries)
     checked = 0
     for name, query, number in rows:
         text = "RBP(p=0.9)" if name == "rbp" else ours(name)
         if text not in names:
             continue
-        value = found[text] if query == "all" else found.per_query(text)[queries.index(query)]
+        value = (
+            evaluation[text] if query == "all" else evaluation.per_query(text)[queries.index(query)]
+        )
         assert f"{value:.4f}" == number, (name, query)
         checked += 1
     assert checked >= 12
@@ -170,23 +172,23 @@ def test_every_shared_number_of_trec_evals_own_tests(output, real_data: Path) ->
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["LETOR1", "LETOR_NN1", "RankLib1", "RankLib2", "ltr4l1"])
-def test_every_number_of_the_letor_tool(name: str, real_data: Path) -> None:
+def test_values_match_the_letor_tool(name: str, real_data: Path) -> None:
     folder = real_data / "mq2008"
     data = fp.read_letor(folder / "Fold1" / "test.txt")
     scores = fp.read_scores(folder / "eval-tool" / f"pred_test_{name}.txt", data.n_docs)
     printed = (folder / "eval-tool" / f"perf_test_{name}.txt").read_text().splitlines()
     rows = [line.split("\t") for line in printed if line.startswith("Average")]
-    want = [v for row in rows for v in row[1:] if v]
-    places = range(1, 11)
-    texts = [*(f"P@{k}" for k in places), "MAP", *(f"NDCG@{k}" for k in places), "MeanNDCG"]
-    found = fp.evaluate(scores, data, measures=texts, convention="letor")
-    assert [f"{found[t]:.4f}" for t in texts] == want
-    assert len(want) == 22
-    assert len(found.queries) == 156
+    expected = [v for row in rows for v in row[1:] if v]
+    ranks = range(1, 11)
+    texts = [*(f"P@{k}" for k in ranks), "MAP", *(f"NDCG@{k}" for k in ranks), "MeanNDCG"]
+    evaluation = fp.evaluate(scores, data, measures=texts, convention="letor")
+    assert [f"{evaluation[t]:.4f}" for t in texts] == expected
+    assert len(expected) == 22
+    assert len(evaluation.queries) == 156
 
 
 @pytest.mark.data
-def test_a_constant_scorer_on_real_data_is_far_from_good(real_data: Path) -> None:
+def test_constant_scores_on_real_data_have_low_ndcg(real_data: Path) -> None:
     data = fp.read_letor(real_data / "ohsumed" / "Fold1" / "test.txt")
     sorted_rows = np.lexsort((-data.y, np.repeat(np.arange(len(data)), data.lengths)))
     stored_in_true_order = data.y[sorted_rows]

@@ -1,4 +1,4 @@
-"""What `evaluate` is given: checked before kernels trust it."""
+"""Validation of the input of `evaluate`, since kernels do not check it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import firstpage as fp
 
 
-def test_lengths_are_checked_before_kernels_trust_them() -> None:
+def test_lengths_are_validated() -> None:
     with pytest.raises(fp.DataError, match="1 document ids for 3 documents"):
         fp.evaluate([1, 1, 1], [1, 0, 1], qid=[1, 1, 1], docid=["a"], ties="docid")
     with pytest.raises(fp.DataError, match="1 document ids for 2"):
@@ -23,15 +23,15 @@ def test_lengths_are_checked_before_kernels_trust_them() -> None:
             fp.Truth(good.y, np.array(offsets), good.queries)
 
 
-def test_any_seed_will_do() -> None:
+def test_any_integer_is_a_valid_seed() -> None:
     for seed in (-1, np.int64(3), 10**30):
         assert sorted(fp.Truth.of([0, 0]).full_order(seed).labels) == [0, 1]  # type: ignore[arg-type]
-        found = fp.evaluate([1, 1], [0, 1], qid=[1, 1], seed=seed, ties="shuffle", ci=True)  # type: ignore[arg-type]
-        assert found["NDCG@10"] in (1.0, pytest.approx(1 / np.log2(3)))
+        evaluation = fp.evaluate([1, 1], [0, 1], qid=[1, 1], seed=seed, ties="shuffle", ci=True)  # type: ignore[arg-type]
+        assert evaluation["NDCG@10"] in (1.0, pytest.approx(1 / np.log2(3)))
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda: fp.evaluate([1], [1], qid=[1], measures=[5]), "a measure must be a string"),
         (lambda: fp.evaluate([1], [1], qid=[1], measures=None), "at least one measure"),  # type: ignore[arg-type]
@@ -56,6 +56,6 @@ def test_any_seed_will_do() -> None:
         (lambda: fp.Synthetic(docs="uniform(5, 2)"), "positive numbers"),
     ],
 )
-def test_nonsense_is_refused(call, says: str) -> None:
-    with pytest.raises(fp.FirstpageError, match=says):
+def test_invalid_input_raises_an_error(call, message: str) -> None:
+    with pytest.raises(fp.FirstpageError, match=message):
         call()

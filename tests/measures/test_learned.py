@@ -1,4 +1,4 @@
-"""Measures of files: their texts, their values, their ideals, and what they refuse."""
+"""Measures of measure files: texts, values, ideal values, and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from firstpage.measures.learned import LearnedDCG, LearnedNDCG
 from firstpage.measures.measure import resolve_convention
 from tests.measures.reference import orders
 
-# Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
+# Runs and judgments with different queries or documents warn; `test_coverage` tests that.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
 
 STANDARD = fp.Utility.standard("exp", range(5), 10)
@@ -38,7 +38,7 @@ FREE = fp.Utility(
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch) -> Path:
+def working_folder(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     SEGMENTED.save("measure.json")
     return tmp_path
@@ -61,11 +61,11 @@ def here(tmp_path: Path, monkeypatch) -> Path:
         ),
     ],
 )
-def test_text_to_measure_to_canonical_text(here: Path, text: str, canonical: str) -> None:
-    found = fp.measure(text)
-    assert str(found) == canonical
-    assert fp.measure(canonical) == found
-    assert hash(fp.measure(canonical)) == hash(found)
+def test_text_to_measure_to_canonical_text(working_folder: Path, text: str, canonical: str) -> None:
+    result = fp.measure(text)
+    assert str(result) == canonical
+    assert fp.measure(canonical) == result
+    assert hash(fp.measure(canonical)) == hash(result)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_text_to_measure_to_canonical_text(here: Path, text: str, canonical: str
         "a, form=weights.json", "x)y.json", "[1,2].json", "'q'.json", " ends ", "f.json, segment=x",
     ],
 )  # fmt: skip
-def test_any_file_name_comes_back_from_its_text(here: Path, name: str) -> None:
+def test_any_file_name_round_trips_through_the_text(working_folder: Path, name: str) -> None:
     SEGMENTED.save(name)
-    found = fp.measure("NDCG(form=gains)@2", of=name)
-    again = fp.measure(str(found))
-    assert again == found
+    result = fp.measure("NDCG(form=gains)@2", of=name)
+    again = fp.measure(str(result))
+    assert again == result
     assert again.source == Source(name, "gains")
 
 
@@ -89,7 +89,7 @@ def test_any_file_name_comes_back_from_its_text(here: Path, name: str) -> None:
     form=st.sampled_from([None, "gains", "weights"]),
     segment=st.none() | st.text("ab,. ()'", max_size=6),
 )
-def test_sources_are_read_back(file: str, form, segment) -> None:
+def test_sources_round_trip_through_their_text(file: str, form, segment) -> None:
     source = Source(file, form, segment)
     assert Source.parse(str(source)) == source
 
@@ -102,19 +102,19 @@ def test_a_utility_is_a_measure() -> None:
     assert isinstance(ndcg, LearnedNDCG)
     assert ndcg.utility is SEGMENTED.segments["news"]
     assert str(fp.measure(FREE)) != str(plain)
-    found = fp.evaluate([2, 1, 0], [2, 0, 1], qid=[1, 1, 1], measures=[SEGMENTED, FREE, "AP"])
-    assert list(found.means) == [str(plain), str(fp.measure(FREE)), "AP"]
+    result = fp.evaluate([2, 1, 0], [2, 0, 1], qid=[1, 1, 1], measures=[SEGMENTED, FREE, "AP"])
+    assert list(result.means) == [str(plain), str(fp.measure(FREE)), "AP"]
     assert fp.evaluate([2, 1], [2, 0], qid=[1, 1], measures=FREE).values[0, 0] == 1.1
 
 
-def test_measures_are_values_that_can_be_copied() -> None:
-    found = fp.measure("NDCG@2", of=FREE)
-    for other in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
-        assert other == found
-        assert str(other) == str(found)
+def test_measures_can_be_copied_and_pickled() -> None:
+    result = fp.measure("NDCG@2", of=FREE)
+    for other in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert other == result
+        assert str(other) == str(result)
 
 
-def test_a_file_that_changes_is_read_anew(here: Path) -> None:
+def test_changed_file_is_read_again(working_folder: Path) -> None:
     first = fp.measure("DCG(measure.json)@1")
     fp.Utility.of([0, 1, 2], [1, 0.5, 0.2]).save("measure.json")
     second = fp.measure("DCG(measure.json)@1")
@@ -127,7 +127,7 @@ def test_a_file_that_changes_is_read_anew(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("DCG(measure.json)@4", "cut-off of DCG is 4, and measure.json has weights of 3 ranks"),
         ("DCG(measure.json, segment=news)@3", "weights of 2 ranks; choose one from 1 to 2"),
@@ -148,26 +148,30 @@ def test_a_file_that_changes_is_read_anew(here: Path) -> None:
         ("ERR(measure.json)", "ERR has no parameter 'measure.json'"),
     ],
 )
-def test_bad_texts_are_answered_in_one_line(here: Path, text: str, says: str) -> None:
+def test_invalid_texts_raise_an_error_of_one_line(
+    working_folder: Path, text: str, message: str
+) -> None:
     Path("broken.json").write_text("{")
     Path("other.json").write_text("{}")
-    with pytest.raises(fp.MeasureError, match=says) as error:
+    with pytest.raises(fp.MeasureError, match=message) as error:
         fp.measure(text)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.slow
 @given(inside=st.text(max_size=12) | st.text("./,='\"()@\0 form=segment=", max_size=20))
-def test_any_text_in_the_brackets_is_answered(here: Path, inside: str) -> None:
+def test_any_text_in_parentheses_parses_or_raises_measure_error(
+    working_folder: Path, inside: str
+) -> None:
     for text in (f"NDCG({inside})@2", f"DCG(file={inside})", f"DCG(measure.json, {inside})"):
         try:
-            found = fp.measure(text)
+            result = fp.measure(text)
         except fp.MeasureError:
             continue
-        assert fp.measure(str(found)) == found
+        assert fp.measure(str(result)) == result
 
 
-def test_what_is_made_of_a_utility_must_be_a_dcg(here: Path) -> None:
+def test_only_dcg_and_ndcg_can_be_made_of_a_utility(working_folder: Path) -> None:
     with pytest.raises(fp.MeasureError, match="only DCG and NDCG"):
         fp.measure("ERR@5", of=FREE)
     with pytest.raises(fp.MeasureError, match="names a file itself"):
@@ -179,14 +183,14 @@ def test_what_is_made_of_a_utility_must_be_a_dcg(here: Path) -> None:
 # --- values
 
 
-def worth(table, ranked) -> float:
-    """Of grades down a list, None: unjudged or below the worst."""
-    shown = zip(table, ranked, strict=False)
-    return sum(float(row[0 if grade is None else grade] - row[0]) for row, grade in shown)
+def list_value(table, ranked) -> float:
+    """Return the value of grades in ranked order; None is unjudged or below the lowest grade."""
+    ranked_weights = zip(table, ranked, strict=False)
+    return sum(float(row[0 if grade is None else grade] - row[0]) for row, grade in ranked_weights)
 
 
-def best(table, pool) -> float:
-    return max(worth(table, order) for order in permutations(pool))
+def ideal_value(table, pool) -> float:
+    return max(list_value(table, order) for order in permutations(pool))
 
 
 documents = st.lists(
@@ -197,8 +201,8 @@ utilities = st.sampled_from([SEGMENTED, RISING, FREE, FREE.with_form("gains"), R
 
 @pytest.mark.slow
 @given(docs=documents, utility=utilities, cutoff=st.sampled_from([None, 1, 2]))
-def test_values_are_means_over_the_orders_of_ties(docs, utility, cutoff) -> None:
-    """By hand: all orders that scores allow, and the best of all orders of judged documents."""
+def test_value_is_the_mean_over_all_orders_of_ties(docs, utility, cutoff) -> None:
+    """The reference enumerates all orders that scores allow, and all orders of the judged ones."""
     qrels = {"q": {f"d{i}": y for i, (y, _) in enumerate(docs) if y is not None}}
     if not qrels["q"]:
         return
@@ -206,13 +210,13 @@ def test_values_are_means_over_the_orders_of_ties(docs, utility, cutoff) -> None
     grades = [None if y is None or y < 0 else y for y, _ in docs]
     table = utility.table()[:cutoff]
     all_orders = orders([s for _, s in docs])
-    dcg = np.mean([worth(table, [grades[i] for i in order]) for order in all_orders])
-    top = best(table, [g for g, (y, _) in zip(grades, docs, strict=True) if y is not None])
+    dcg = np.mean([list_value(table, [grades[i] for i in order]) for order in all_orders])
+    top = ideal_value(table, [g for g, (y, _) in zip(grades, docs, strict=True) if y is not None])
     measures = [fp.measure(name, of=utility) for name in ("DCG", "NDCG")]
     measures = [m if cutoff is None else m @ cutoff for m in measures]
-    found = fp.evaluate(run, qrels, measures=measures)
-    assert found.values[0, 0] == pytest.approx(dcg, abs=1e-12)
-    assert found.values[1, 0] == pytest.approx(dcg / top if top > 0 else 0.0, abs=1e-12)
+    result = fp.evaluate(run, qrels, measures=measures)
+    assert result.values[0, 0] == pytest.approx(dcg, abs=1e-12)
+    assert result.values[1, 0] == pytest.approx(dcg / top if top > 0 else 0.0, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -221,15 +225,15 @@ def test_values_are_means_over_the_orders_of_ties(docs, utility, cutoff) -> None
     numbers=st.lists(st.integers(-4, 9), min_size=16, max_size=16),
     form=st.sampled_from(["gains", "weights"]),
 )
-def test_the_ideal_is_the_greatest_of_all_orders(pool, numbers, form) -> None:
-    """Whatever the weights: rising discounts, falling gains, negative ones."""
+def test_ideal_is_the_maximum_over_all_orders(pool, numbers, form) -> None:
+    """It is, for any weights: increasing discounts, decreasing gains, negative ones."""
     gains, weights = np.array(numbers[:4], float), np.array(numbers, float).reshape(4, 4)
     utility = fp.Utility((0, 1, 2, 3), weights, gains, np.array(numbers[4:8], float), form)
     lists = make_lists(
         np.zeros(len(pool)), pool, resolve_convention("default"), np.zeros(len(pool)), None
     )
-    found = fp.measure("NDCG", of=utility)._ideal_dcg(lists)
-    assert found == pytest.approx([best(utility.table(), pool)], abs=1e-9)
+    result = fp.measure("NDCG", of=utility)._ideal_dcg(lists)
+    assert result == pytest.approx([ideal_value(utility.table(), pool)], abs=1e-9)
 
 
 @pytest.mark.slow
@@ -243,7 +247,7 @@ def test_the_ideal_is_the_greatest_of_all_orders(pool, numbers, form) -> None:
     ),
     cutoff=st.integers(1, 10),
 )  # fmt: skip
-def test_the_usual_numbers_are_the_usual_measure(lists, cutoff: int) -> None:
+def test_standard_utility_gives_the_standard_measure(lists, cutoff: int) -> None:
     qrels = {
         str(q): {str(i): y for i, (y, _) in enumerate(docs) if y is not None}
         for q, docs in enumerate(lists)
@@ -255,110 +259,110 @@ def test_the_usual_numbers_are_the_usual_measure(lists, cutoff: int) -> None:
         return
     texts = ["DCG(form=weights)", "NDCG(form=weights)", "NDCG(form=gains)"]
     ours = [fp.measure(f"{text}@{cutoff}", of=STANDARD) for text in texts]
-    found = fp.evaluate(run, qrels, measures=ours).values
-    want = fp.evaluate(run, qrels, measures=[f"DCG@{cutoff}", f"NDCG@{cutoff}"]).values
-    assert found == pytest.approx(want[[0, 1, 1]], abs=1e-12)
+    result = fp.evaluate(run, qrels, measures=ours).values
+    expected = fp.evaluate(run, qrels, measures=[f"DCG@{cutoff}", f"NDCG@{cutoff}"]).values
+    assert result == pytest.approx(expected[[0, 1, 1]], abs=1e-12)
 
 
-def test_conventions_of_gains_do_not_apply_and_strict_cutoffs_do() -> None:
+def test_gain_conventions_do_not_apply_but_strict_cutoffs_do() -> None:
     ours, usual = fp.measure("NDCG@3", of=STANDARD), "NDCG(gain=exp, discount=log2)@3"
     data = ([3, 2, 1, 2, 1], [1, 0, 4, 0, 3])
     for name in ("default", "letor"):
-        found = fp.evaluate(
+        result = fp.evaluate(
             *data, qid=[1, 1, 1, 2, 2], measures=[ours, usual, STANDARD], convention=name
         )
-        assert found.values[0] == pytest.approx(found.values[1])
-        assert (found.values[0, 1] == 0) == (name == "letor")
-        assert found.values[2, 1] > 0
+        assert result.values[0] == pytest.approx(result.values[1])
+        assert (result.values[0, 1] == 0) == (name == "letor")
+        assert result.values[2, 1] > 0
 
 
-def test_no_cutoff_means_all_places_of_the_file() -> None:
+def test_without_cutoff_all_ranks_of_the_file_count() -> None:
     labels = [0] * 3 + [2]
-    found = fp.evaluate([4, 3, 2, 1], labels, qid=[1] * 4, measures=["DCG", SEGMENTED])
-    assert found.values[:, 0] == pytest.approx([3 / np.log2(5), 0])
+    result = fp.evaluate([4, 3, 2, 1], labels, qid=[1] * 4, measures=["DCG", SEGMENTED])
+    assert result.values[:, 0] == pytest.approx([3 / np.log2(5), 0])
 
 
-@pytest.mark.parametrize(("label", "shown"), [(3, "3"), (1.5, "1.5")])
+@pytest.mark.parametrize(("label", "text"), [(3, "3"), (1.5, "1.5")])
 @pytest.mark.parametrize("name", ["DCG", "NDCG"])
-def test_labels_that_are_no_grades_are_told(label: float, shown: str, name: str) -> None:
-    words = f"weights of the grades 0, 1, 2, and the data hold a label {shown}"
-    with pytest.raises(fp.MeasureError, match=words):
+def test_labels_that_are_not_grades_raise_an_error(label: float, text: str, name: str) -> None:
+    message = f"weights of the grades 0, 1, 2, and the data hold a label {text}"
+    with pytest.raises(fp.MeasureError, match=message):
         fp.evaluate([2, 1], [label, 0], qid=[1, 1], measures=fp.measure(name, of=FREE))
     unseen = ({"q": {"a": 1.0}}, {"q": {"a": 1, "b": label}})
-    with pytest.raises(fp.MeasureError, match=words):
+    with pytest.raises(fp.MeasureError, match=message):
         fp.evaluate(*unseen, measures=fp.measure(name, of=FREE))
 
 
-def test_grades_need_not_start_at_0_nor_be_neighbors() -> None:
+def test_grades_need_not_start_at_0_or_be_consecutive() -> None:
     utility = fp.Utility.of([-1, 0, 3], [1, 0.5], grades=[1, 2, 5])
-    found = fp.evaluate([3, 2, 1], [0, 5, 1], qid=[1] * 3, measures=fp.measure("NDCG", of=utility))
-    assert found.values[0, 0] == pytest.approx(0.5)
+    result = fp.evaluate([3, 2, 1], [0, 5, 1], qid=[1] * 3, measures=fp.measure("NDCG", of=utility))
+    assert result.values[0, 0] == pytest.approx(0.5)
 
 
-def test_a_worst_grade_that_is_worth_something_is_the_zero() -> None:
+def test_weights_are_relative_to_the_lowest_grade() -> None:
     utility = fp.Utility((0, 1), [[2.0, 3.0], [1.0, 4.0]], [0.5, 1.5], [1.0, 0.5], "weights")
-    found = fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures=utility)
-    assert found.values[0, 0] == 3.0
+    result = fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures=utility)
+    assert result.values[0, 0] == 3.0
 
 
-def test_additive_parts_add_up_to_the_measure() -> None:
+def test_additive_form_sums_to_the_measure() -> None:
     rng = np.random.default_rng(3)
     labels, scores = rng.integers(0, 3, 200).astype(float), rng.normal(size=200)
-    how = resolve_convention("default")
-    lists = make_lists(scores, labels, how, np.repeat(np.arange(10), 20), None)
+    convention = resolve_convention("default")
+    lists = make_lists(scores, labels, convention, np.repeat(np.arange(10), 20), None)
     for name in ("DCG", "NDCG"):
-        one = fp.measure(f"{name}@3", of=RISING)
-        parts = one.additive_form(lists, how)
-        assert parts is not None
-        gains = parts.gains.reshape(10, 20)
+        measure = fp.measure(f"{name}@3", of=RISING)
+        form = measure.additive_form(lists, convention)
+        assert form is not None
+        gains = form.gains.reshape(10, 20)
         ranked = np.take_along_axis(gains, np.argsort(-scores.reshape(10, 20)), 1)
-        assert one.values(lists, how) == pytest.approx(ranked[:, :3] @ parts.discount)
-        assert fp.measure(name, of=FREE).additive_form(lists, how) is None
+        assert measure.values(lists, convention) == pytest.approx(ranked[:, :3] @ form.discount)
+        assert fp.measure(name, of=FREE).additive_form(lists, convention) is None
     assert fp.measure("NDCG", of=RISING).additive_form(lists, resolve_convention("letor")) is None
 
 
-def test_the_kernel_says_the_same_uncompiled(interpreted) -> None:
+def test_interpreted_kernel_gives_values_in_range(interpreted) -> None:
     rng = np.random.default_rng(5)
     labels, scores = rng.integers(0, 3, 60), rng.integers(0, 3, 60)
-    found = fp.evaluate(
+    result = fp.evaluate(
         scores, labels, qid=np.repeat([1, 2, 3], 20), measures=fp.measure("NDCG", of=FREE)
     )
-    assert ((found.values > 0) & (found.values < 1)).all()
+    assert ((result.values > 0) & (result.values < 1)).all()
 
 
-def test_many_queries_are_solved_by_their_kinds() -> None:
-    """Queries with the same best documents share one assignment."""
+def test_ideal_values_are_cached_by_grade_counts() -> None:
+    """Queries with the same best documents share one assignment problem."""
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 5, 40_000)
     qid = np.repeat(np.arange(1000), 40)
-    one = fp.measure("NDCG(form=weights)@10", of=STANDARD)
-    fp.evaluate(rng.normal(size=40_000), labels, qid=qid, measures=one)
-    assert 0 < len(one.ideal_cache) < 100
+    measure = fp.measure("NDCG(form=weights)@10", of=STANDARD)
+    fp.evaluate(rng.normal(size=40_000), labels, qid=qid, measures=measure)
+    assert 0 < len(measure.ideal_cache) < 100
 
 
-def test_kinds_of_many_grades_and_places_are_told_apart_too() -> None:
-    """So many that a query's counts do not fit into one number."""
+def test_grade_counts_of_many_grades_are_distinguished() -> None:
+    """There are so many that the counts of a query do not fit into one integer."""
     rng = np.random.default_rng(2)
     labels, qid = rng.integers(0, 40, 600), np.repeat(np.arange(30), 20)
     utility = fp.Utility.standard("linear", range(40), 50)
-    found = fp.evaluate(
+    result = fp.evaluate(
         rng.normal(size=600), labels, qid=qid,
         measures=[fp.measure("NDCG", of=utility), "NDCG(gain=linear)@50"],
     )  # fmt: skip
-    assert found.values[0] == pytest.approx(found.values[1])
+    assert result.values[0] == pytest.approx(result.values[1])
 
 
-def test_the_catalog_names_the_form() -> None:
+def test_catalog_lists_the_form_of_measure_files() -> None:
     from firstpage.measures.registry import measure_signatures
 
-    found = dict(measure_signatures())
-    assert "measure file" in found["DCG(file, form, segment)@n"]
-    assert "measure file" in found["NDCG(file, form, segment)@n"]
+    result = dict(measure_signatures())
+    assert "measure file" in result["DCG(file, form, segment)@n"]
+    assert "measure file" in result["NDCG(file, form, segment)@n"]
 
 
-def test_a_damaged_file_is_a_line_of_the_reader(here: Path) -> None:
-    held = json.loads(Path("measure.json").read_text())
-    held["gains"][1] = 0.9
-    Path("measure.json").write_text(json.dumps(held))
+def test_damaged_file_raises_an_error(working_folder: Path) -> None:
+    content = json.loads(Path("measure.json").read_text())
+    content["gains"][1] = 0.9
+    Path("measure.json").write_text(json.dumps(content))
     with pytest.raises(fp.MeasureError, match="checksum differs"):
         fp.measure("DCG(measure.json)")

@@ -1,4 +1,4 @@
-"""Bounds, invariances and extremes, for all measures at once."""
+"""Bounds, invariances and extreme inputs of all measures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXTS = [
     "Recall@4", "RR", "Rprec", "Success@2", "bpref", "Judged@5", "RBP", "SetP", "SetR", "SetF",
     "ppref@3", "nwppref", "PairAccuracy", "RBO", "TopK01@2", "Perm01",
 ]  # fmt: skip
-EVERY = [*TEXTS, "Tau", "WKT@3", "WKT(norm=true)", "DCG@3"]
+ALL_TEXTS = [*TEXTS, "Tau", "WKT@3", "WKT(norm=true)", "DCG@3"]
 
 collections = st.lists(
     st.lists(
@@ -35,8 +35,8 @@ def flat(lists):
     return scores, labels, qid
 
 
-def test_every_measure_is_in_a_table_of_tests() -> None:
-    named = {str(fp.measure(t)).split("@")[0].split("(")[0] for t in EVERY}
+def test_every_measure_is_tested_here() -> None:
+    named = {str(fp.measure(t)).split("@")[0].split("(")[0] for t in ALL_TEXTS}
     assert named | {"kNDCG", "kERR"} == {m.__name__ for m in MEASURES}
 
 
@@ -44,40 +44,40 @@ def test_every_measure_is_in_a_table_of_tests() -> None:
 @given(lists=collections)
 def test_values_lie_between_0_and_1(lists) -> None:
     scores, labels, qid = flat(lists)
-    found = fp.evaluate(scores, labels, qid=qid, measures=TEXTS)
-    assert (found.values >= -1e-12).all()
-    assert (found.values <= 1 + 1e-12).all()
+    evaluation = fp.evaluate(scores, labels, qid=qid, measures=TEXTS)
+    assert (evaluation.values >= -1e-12).all()
+    assert (evaluation.values <= 1 + 1e-12).all()
 
 
 @pytest.mark.slow
 @given(lists=collections, scale=st.sampled_from([1e-6, 3.0, 1e9]), shift=st.integers(-5, 5))
 def test_only_the_order_of_scores_matters(lists, scale: float, shift: int) -> None:
     scores, labels, qid = flat(lists)
-    a = fp.evaluate(scores, labels, qid=qid, measures=EVERY)
-    b = fp.evaluate(scale * scores + shift * scale, labels, qid=qid, measures=EVERY)
+    a = fp.evaluate(scores, labels, qid=qid, measures=ALL_TEXTS)
+    b = fp.evaluate(scale * scores + shift * scale, labels, qid=qid, measures=ALL_TEXTS)
     assert np.array_equal(a.values, b.values)
 
 
 @pytest.mark.slow
 @given(lists=collections, seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(lists, seed: int) -> None:
-    """Not inside queries, and not when queries come interleaved."""
+    """Neither within queries, nor if the rows of queries are interleaved."""
     scores, labels, qid = flat(lists)
     order = np.random.default_rng(seed).permutation(len(qid))
-    a = fp.evaluate(scores, labels, qid=qid, measures=EVERY)
-    b = fp.evaluate(scores[order], labels[order], qid=qid[order], measures=EVERY)
-    place = [list(b.queries).index(q) for q in a.queries]
-    assert a.values == pytest.approx(b.values[:, place], abs=1e-12)
+    a = fp.evaluate(scores, labels, qid=qid, measures=ALL_TEXTS)
+    b = fp.evaluate(scores[order], labels[order], qid=qid[order], measures=ALL_TEXTS)
+    position = [list(b.queries).index(q) for q in a.queries]
+    assert a.values == pytest.approx(b.values[:, position], abs=1e-12)
 
 
 @pytest.mark.slow
 @given(lists=collections)
-def test_sorting_by_the_labels_is_perfect(lists) -> None:
+def test_ranking_by_labels_is_ideal(lists) -> None:
     _, labels, qid = flat(lists)
-    found = fp.evaluate(labels, labels, qid=qid, measures=["NDCG@3", "NDCG", "AP", "RBO"])
-    some = np.array([max(y for y, _ in docs) > 0 for docs in lists])
-    assert found.values[:, some] == pytest.approx(1.0)
-    assert not found.values[:, ~some].any()
+    evaluation = fp.evaluate(labels, labels, qid=qid, measures=["NDCG@3", "NDCG", "AP", "RBO"])
+    has_relevant = np.array([max(y for y, _ in docs) > 0 for docs in lists])
+    assert evaluation.values[:, has_relevant] == pytest.approx(1.0)
+    assert not evaluation.values[:, ~has_relevant].any()
     losses = fp.evaluate(labels, labels, qid=qid, measures=["WKT@4", "TopK01@3", "Perm01"])
     unequal = losses.values[:, [len({y for y, _ in d}) == len(d) for d in lists]]
     assert not unequal.any()
@@ -85,19 +85,19 @@ def test_sorting_by_the_labels_is_perfect(lists) -> None:
 
 @pytest.mark.slow
 @given(lists=collections, k=st.integers(1, 6))
-def test_lans_bound_holds_in_expectation(lists, k: int) -> None:
+def test_bound_of_lan_et_al_holds_in_expectation(lists, k: int) -> None:
     """1 - NDCG@k <= WKT@k / N_k (Lan et al. 2013, theorem 1), also with ties here."""
     scores, labels, qid = flat(lists)
     texts = [f"NDCG@{k}", f"WKT(norm=true)@{k}"]
-    found = fp.evaluate(scores, labels, qid=qid, measures=texts)
-    some = np.array([max(y for y, _ in docs) > 0 for docs in lists])
-    ndcg, wkt = found.values[:, some]
+    evaluation = fp.evaluate(scores, labels, qid=qid, measures=texts)
+    has_relevant = np.array([max(y for y, _ in docs) > 0 for docs in lists])
+    ndcg, wkt = evaluation.values[:, has_relevant]
     assert (1 - ndcg <= wkt + 1e-12).all()
 
 
 @pytest.mark.slow
 @given(lists=collections)
-def test_dictionaries_give_the_same_as_arrays(lists) -> None:
+def test_dictionaries_give_the_same_values_as_arrays(lists) -> None:
     scores, labels, qid = flat(lists)
     names = [f"d{i}" for i in range(len(qid))]
     qrels: dict[str, dict[str, float]] = {}
@@ -105,25 +105,25 @@ def test_dictionaries_give_the_same_as_arrays(lists) -> None:
     for q, d, y, s in zip(qid.tolist(), names, labels.tolist(), scores.tolist(), strict=True):
         qrels.setdefault(str(q), {})[d] = y
         run.setdefault(str(q), {})[d] = s
-    a = fp.evaluate(scores, labels, qid=qid, measures=EVERY)
-    b = fp.evaluate(run, qrels, measures=EVERY)
+    a = fp.evaluate(scores, labels, qid=qid, measures=ALL_TEXTS)
+    b = fp.evaluate(run, qrels, measures=ALL_TEXTS)
     assert a.values == pytest.approx(b.values, abs=1e-12)
 
 
-@pytest.mark.parametrize("text", [*EVERY, "kNDCG@3", "kERR"])
-def test_extreme_lists(text: str) -> None:
+@pytest.mark.parametrize("text", [*ALL_TEXTS, "kNDCG@3", "kERR"])
+def test_values_of_extreme_lists_are_finite(text: str) -> None:
     """One document, no positive label, a cut-off past the list, very large scores."""
-    one = fp.evaluate([1e308], [1], qid=[1], measures=text)
-    assert np.isfinite(one.values).all()
-    none = fp.evaluate([1, -1e308, np.inf], [0, 0, 0], qid=[1, 1, 1], measures=text)
-    assert np.isfinite(none.values).all()
+    single = fp.evaluate([1e308], [1], qid=[1], measures=text)
+    assert np.isfinite(single.values).all()
+    irrelevant = fp.evaluate([1, -1e308, np.inf], [0, 0, 0], qid=[1, 1, 1], measures=text)
+    assert np.isfinite(irrelevant.values).all()
     with_cut = text.split("@")[0] + "@1000"
     if "@" in text:
         assert np.isfinite(fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures=with_cut).values).all()
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda: fp.evaluate([1, 2], [0], qid=[1]), "2 scores for 1 documents"),
         (lambda: fp.evaluate([1], [0]), "need qid"),
@@ -146,12 +146,12 @@ def test_extreme_lists(text: str) -> None:
         (lambda: fp.evaluate([1], [1], qid=[1], depth=0), "depth must be an integer of at least 1"),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, says: str) -> None:
-    with pytest.raises(fp.FirstpageError, match=says):
+def test_invalid_input_raises_an_error(call, message: str) -> None:
+    with pytest.raises(fp.FirstpageError, match=message):
         call()
 
 
-def test_documents_that_stand_twice_are_refused() -> None:
+def test_duplicate_documents_raise_an_error() -> None:
     run = fp.Run.from_arrays(["q", "q"], ["d", "d"], [2, 1])
     qrels = fp.Qrels.from_arrays(["q", "q"], ["d", "e"], [1, 0])
     with pytest.raises(fp.DataError, match="'d' stands twice in query 'q'"):
@@ -164,17 +164,17 @@ def run_columns():
     return ["q", "q"], ["d", "d"], [1, 0]
 
 
-def test_intervals_hold_the_mean_and_shrink_with_more_queries() -> None:
+def test_intervals_contain_the_mean_and_shrink_with_more_queries() -> None:
     rng = np.random.default_rng(0)
     widths = []
     for queries in (20, 2000):
         labels = rng.integers(0, 2, queries * 5)
         qid = np.repeat(np.arange(queries), 5)
-        found = fp.evaluate(rng.random(queries * 5), labels, qid=qid, measures="AP", ci=True)
-        low, high = found.intervals["AP"]
-        assert low < found["AP"] < high
+        evaluation = fp.evaluate(rng.random(queries * 5), labels, qid=qid, measures="AP", ci=True)
+        low, high = evaluation.intervals["AP"]
+        assert low < evaluation["AP"] < high
         widths.append(high - low)
-        sd = found.per_query("AP").std() / np.sqrt(queries)
+        sd = evaluation.per_query("AP").std() / np.sqrt(queries)
         assert high - low == pytest.approx(2 * 1.96 * sd, rel=0.1)
     assert widths[1] < widths[0] / 5
 
@@ -188,13 +188,13 @@ def compiled_values() -> tuple:
         for _ in range(6)
     ]
     scores, labels, qid = flat(lists)
-    return (scores, labels, qid), fp.evaluate(scores, labels, qid=qid, measures=EVERY, ci=True)
+    return (scores, labels, qid), fp.evaluate(scores, labels, qid=qid, measures=ALL_TEXTS, ci=True)
 
 
 @pytest.mark.slow
 def test_interpreted_kernels_give_the_same_values(compiled_values, interpreted) -> None:
-    (scores, labels, qid), want = compiled_values
-    found = fp.evaluate(scores, labels, qid=qid, measures=EVERY, ci=True)
-    assert found.values == pytest.approx(want.values, rel=1e-13, abs=1e-15)
-    for text in EVERY:
-        assert found.intervals[text] == pytest.approx(want.intervals[text])
+    (scores, labels, qid), expected = compiled_values
+    evaluation = fp.evaluate(scores, labels, qid=qid, measures=ALL_TEXTS, ci=True)
+    assert evaluation.values == pytest.approx(expected.values, rel=1e-13, abs=1e-15)
+    for text in ALL_TEXTS:
+        assert evaluation.intervals[text] == pytest.approx(expected.intervals[text])

@@ -47,21 +47,23 @@ def test_text_to_measure_to_canonical_text(text: str, canonical: str) -> None:
 
 
 @given(cutoff=st.one_of(st.none(), st.integers(1, 10**6)), data=st.data())
-def test_every_measure_round_trips(cutoff: int | None, data) -> None:
+def test_every_measure_round_trips_through_its_text(cutoff: int | None, data) -> None:
     kind = data.draw(st.sampled_from(MEASURES))
     names = kind.__dataclass_fields__
-    given_: dict = {}
+    parameters: dict = {}
     if "cutoff" in names:
-        given_["cutoff"] = cutoff or (10 if kind.__name__ in ("P", "Success", "TopK01") else None)
+        parameters["cutoff"] = cutoff or (
+            10 if kind.__name__ in ("P", "Success", "TopK01") else None
+        )
     if "rel" in names:
-        given_["rel"] = data.draw(st.sampled_from([None, 1.0, 2.0, 0.5]))
+        parameters["rel"] = data.draw(st.sampled_from([None, 1.0, 2.0, 0.5]))
     if "gain" in names:
-        given_["gain"] = data.draw(st.sampled_from([None, "exp", "linear", (0.0, 1.5, 3.0)]))
-    measure = kind(**given_)
+        parameters["gain"] = data.draw(st.sampled_from([None, "exp", "linear", (0.0, 1.5, 3.0)]))
+    measure = kind(**parameters)
     assert fp.measure(str(measure)) == measure
 
 
-def test_measures_are_values() -> None:
+def test_measures_are_immutable_values() -> None:
     assert NDCG() @ 10 == NDCG(cutoff=10) == fp.measure("NDCG@10")
     assert {P(cutoff=5), P(cutoff=5)} == {fp.measure("P@5")}
     assert AP(rel=2) != AP()
@@ -71,7 +73,7 @@ def test_measures_are_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("NDGC@10", "no measure 'NDGC'. Nearest: NDCG"),
         ("nonsense", "There are: NDCG"),
@@ -94,32 +96,32 @@ def test_measures_are_values() -> None:
         ("P", "P needs a cut-off"),
         ("Success", "Success needs a cut-off"),
         ("TopK01", "TopK01 needs a cut-off"),
-        ("NDCG@10@5", "cannot read the measure"),
-        ("", "cannot read the measure"),
-        ("@10", "cannot read the measure"),
+        ("NDCG@10@5", "cannot parse the measure"),
+        ("", "cannot parse the measure"),
+        ("@10", "cannot parse the measure"),
     ],
 )
-def test_bad_texts_are_answered(text: str, says: str) -> None:
-    with pytest.raises(fp.MeasureError, match=says):
+def test_invalid_texts_raise_an_error(text: str, message: str) -> None:
+    with pytest.raises(fp.MeasureError, match=message):
         fp.measure(text)
 
 
 @given(text=st.text(max_size=20))
-def test_any_text_is_a_measure_or_a_measure_error(text: str) -> None:
+def test_any_text_parses_or_raises_measure_error(text: str) -> None:
     try:
-        found = fp.measure(text)
+        result = fp.measure(text)
     except fp.MeasureError:
         return
-    assert fp.measure(str(found)) == found
+    assert fp.measure(str(result)) == result
 
 
 def test_keys_are_the_texts_that_were_typed() -> None:
-    found = fp.evaluate([1, 0], [1, 0], qid=[1, 1], measures=["map", ERR(), "ndcg_cut_5"])
-    assert list(found.means) == ["map", "ERR", "ndcg_cut_5"]
-    assert list(found.to_dict()["measures"]) == ["map", "ERR", "ndcg_cut_5"]
+    result = fp.evaluate([1, 0], [1, 0], qid=[1, 1], measures=["map", ERR(), "ndcg_cut_5"])
+    assert list(result.means) == ["map", "ERR", "ndcg_cut_5"]
+    assert list(result.to_dict()["measures"]) == ["map", "ERR", "ndcg_cut_5"]
     with pytest.raises(KeyError, match="'AP' was not measured"):
-        found.per_query("AP")
+        result.per_query("AP")
 
 
-def test_a_huge_cut_off_cuts_nothing() -> None:
+def test_huge_cutoff_includes_all_documents() -> None:
     assert fp.evaluate([1], [1], qid=[1], measures="NDCG@99999999999999999999").values[0, 0] == 1

@@ -143,7 +143,7 @@ def _parsed(text: str) -> Measure:
     match = FORM.fullmatch(text)
     if match is None:
         raise MeasureError(
-            f"cannot read the measure {text!r}; it must look like NDCG@10 or NDCG(gain=linear)@10."
+            f"cannot parse the measure {text!r}; it must look like NDCG@10 or NDCG(gain=linear)@10."
         )
     name, inside, cutoff = match.groups()
     cls = BY_NAME.get(_plain(name))

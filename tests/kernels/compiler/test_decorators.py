@@ -1,4 +1,4 @@
-"""The compiler's cache: made once, loaded without Numba, never trusted blindly."""
+"""The cache of machine code: compiled once, loaded without Numba, validated on loading."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_kernels_call_parts_and_return_numbers(cache: Path) -> None:
+def test_kernels_call_subroutines_and_return_numbers(cache: Path) -> None:
     out = np.ones(3)
     assert add_tripled(np.array([1.0, 2.0, 3.0]), out) == 3
     assert out.tolist() == [4, 7, 10]
@@ -81,7 +81,7 @@ def test_kernels_call_parts_and_return_numbers(cache: Path) -> None:
         assert len(list(cache.glob(f"{name}-*.o"))) == 1
 
 
-def test_one_version_for_each_type(cache: Path) -> None:
+def test_there_is_one_version_per_argument_type(cache: Path) -> None:
     out32 = np.ones(2, np.float32)
     add_tripled(np.ones(2, np.float32), out32)  # type: ignore[arg-type]
     add_tripled(np.ones(2), np.ones(2))
@@ -89,11 +89,17 @@ def test_one_version_for_each_type(cache: Path) -> None:
     assert len(list(cache.glob("add_tripled-*.o"))) == 2
 
 
-def test_a_damaged_or_cut_cache_file_is_made_again(cache: Path, monkeypatch) -> None:
+def test_damaged_or_truncated_cache_file_is_rebuilt(cache: Path, monkeypatch) -> None:
     add_tripled(np.ones(1), np.ones(1))
     (file,) = cache.glob("add_tripled-*.o")
-    whole = file.read_bytes()
-    for damaged in (whole[:-7], whole[:-1] + b"\x00", b"", b"junk\n", whole.replace(b"{", b"[", 1)):
+    content = file.read_bytes()
+    for damaged in (
+        content[:-7],
+        content[:-1] + b"\x00",
+        b"",
+        b"invalid\n",
+        content.replace(b"{", b"[", 1),
+    ):
         file.write_bytes(damaged)
         monkeypatch.setattr(add_tripled, "_versions", {})
         out = np.zeros(1)
@@ -102,7 +108,7 @@ def test_a_damaged_or_cut_cache_file_is_made_again(cache: Path, monkeypatch) -> 
         assert object_cache.read_object_file(file) is not None
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, monkeypatch) -> None:
+def test_kernels_work_without_a_writable_cache(tmp_path: Path, monkeypatch) -> None:
     blocked = tmp_path / "a file, not a folder"
     blocked.write_text("")
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(blocked))
@@ -112,7 +118,7 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, m
     assert out[0] == 3
 
 
-def test_the_cache_key_follows_the_code_of_every_part_and_constant() -> None:
+def test_cache_key_depends_on_every_subroutine_and_constant() -> None:
     before = object_cache.cache_file(add_tripled, ("float64:1", "float64:1"))
     scope = dict(tripled.python.__globals__, FACTOR=4)
     changed = Subroutine(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
@@ -124,37 +130,37 @@ def test_the_cache_key_follows_the_code_of_every_part_and_constant() -> None:
     assert object_cache.cache_file(add_tripled, ("float64:1", "float32:1")) != before
 
 
-def test_sums_in_the_order_of_vectors_are_never_interpreted(cache: Path, monkeypatch) -> None:
+def test_vector_kernels_are_never_interpreted(cache: Path, monkeypatch) -> None:
     """A worker's small shard and a large one elsewhere must agree to the last bit."""
     monkeypatch.setattr(decorators, "MAX_INTERPRETED", 10**15)
     monkeypatch.setattr(dot, "_versions", {})
     values = np.random.default_rng(0).normal(size=1000)
-    found = dot(values, values)
+    result = dot(values, values)
     assert list(cache.iterdir())
-    assert found == pytest.approx(dot.python(values, values), rel=1e-12)
+    assert result == pytest.approx(dot.python(values, values), rel=1e-12)
 
 
-def test_small_jobs_without_machine_code_are_interpreted(cache: Path, monkeypatch) -> None:
+def test_small_inputs_without_machine_code_are_interpreted(cache: Path, monkeypatch) -> None:
     monkeypatch.setattr(decorators, "MAX_INTERPRETED", 25)
     out = np.zeros(5)
     add_tripled(np.ones(5), out)  # 10 elements
     add_tripled(np.ones(5), out)  # 20
     assert not cache.exists()
     assert out.tolist() == [6] * 5
-    add_tripled(np.ones(5), out)  # 30: now compiling pays
+    add_tripled(np.ones(5), out)  # 30: now it is compiled
     assert len(list(cache.glob("add_tripled-*.o"))) == 1
     assert out.tolist() == [9] * 5
 
 
-def test_compiling_can_be_announced(cache: Path, monkeypatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(kernels, "on_compile", lambda: said.append("wait"))
+def test_on_compile_is_called_before_a_compilation(cache: Path, monkeypatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(kernels, "on_compile", lambda: calls.append("compiled"))
     fill(np.zeros(1, np.int64), 1)
     fill(np.zeros(1, np.int64), 1)
-    assert said == ["wait"]
+    assert calls == ["compiled"]
 
 
-def test_many_threads_may_ask_for_a_kernel_at_once(cache: Path) -> None:
+def test_many_threads_may_call_a_new_kernel_at_once(cache: Path) -> None:
     def job(i: int) -> float:
         out = np.zeros(100)
         add_tripled(np.full(100, float(i)), out)
@@ -164,7 +170,7 @@ def test_many_threads_may_ask_for_a_kernel_at_once(cache: Path) -> None:
         assert list(pool.map(job, range(40))) == [300.0 * i for i in range(40)]
 
 
-def test_only_c_ordered_arrays_are_taken(cache: Path) -> None:
+def test_only_c_ordered_arrays_are_accepted(cache: Path) -> None:
     with pytest.raises(AssertionError, match="C-ordered"):
         add_tripled(np.ones(6)[::2], np.ones(3))
 
@@ -179,8 +185,8 @@ print(round(found["RR"], 6), [m for m in ("numba", "scipy", "sklearn", "rich") i
 
 
 @pytest.mark.slow
-def test_later_processes_need_no_compiler(tmp_path: Path) -> None:
-    """Two at once, then a third, in a fresh cache: all agree and the third loads no Numba."""
+def test_later_processes_do_not_load_numba(tmp_path: Path) -> None:
+    """Two processes at once, then a third, in a new cache: all agree, the third loads no Numba."""
     env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path)}
     command = [sys.executable, "-c", SCRIPT]
     pipes = [

@@ -1,4 +1,4 @@
-"""Plain Numba in place of linked machine code: forced, and where linking breaks."""
+"""Kernels as ordinary Numba functions: on request, and where linking fails."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.kernels.compiler.functions import NumbaFunction
 from firstpage.types import Floats
 
-# Reads LETOR text, TREC judgments and scores, fits a smooth ranker and a hinge, and evaluates:
-# every number is printed to the last bit.
+# The script reads LETOR text, TREC judgments and scores, fits a smooth ranker and a hinge, and
+# evaluates; every number is printed to the last bit.
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -71,19 +71,19 @@ def run(script: str, tmp_path: Path, **env: str) -> subprocess.CompletedProcess[
 
 @pytest.mark.slow
 def test_plain_numba_gives_the_same_numbers(tmp_path: Path) -> None:
-    told = SCRIPT + "print(any(m.startswith('numba') for m in sys.modules), file=sys.stderr)"
-    linked = run(told, tmp_path / "linked")
-    forced = run(told, tmp_path / "forced", FIRSTPAGE_KERNELS="numba")
+    script = SCRIPT + "print(any(m.startswith('numba') for m in sys.modules), file=sys.stderr)"
+    linked = run(script, tmp_path / "linked")
+    forced = run(script, tmp_path / "forced", FIRSTPAGE_KERNELS="numba")
     assert forced.stdout == linked.stdout
-    assert forced.stderr == "True\n"  # asked for: no warning
+    assert forced.stderr == "True\n"  # on request: no warning
     stored = {file.name for file in (tmp_path / "numba").rglob("*.nbc")}
     assert stored
-    run(told, tmp_path / "again", FIRSTPAGE_KERNELS="numba")
+    run(script, tmp_path / "again", FIRSTPAGE_KERNELS="numba")
     assert {file.name for file in (tmp_path / "numba").rglob("*.nbc")} == stored  # from the cache
 
 
 @pytest.mark.slow
-def test_a_linker_that_breaks_gives_way_to_plain_numba_and_one_warning(tmp_path: Path) -> None:
+def test_broken_linker_falls_back_to_numba_with_one_warning(tmp_path: Path) -> None:
     broken = run(BROKEN, tmp_path / "broken")
     assert broken.stdout == "0.5 0.63093\n"
     (line,) = [text for text in broken.stderr.splitlines() if "FirstpageWarning" in text]
@@ -94,7 +94,7 @@ def test_a_linker_that_breaks_gives_way_to_plain_numba_and_one_warning(tmp_path:
 
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A process that has linked nothing yet, with an empty cache."""
+    """Set up the state of a process that has linked nothing, with an empty cache."""
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path))
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "numba"))
     monkeypatch.setattr(object_cache.linking, "_on", None)
@@ -126,13 +126,13 @@ def total_scaled(values: Floats) -> float:
 
 
 def check_doubled(warning: str) -> None:
-    """A new kernel works, by the warning named, for read-only arrays and bound arguments too."""
+    """Check that a new kernel warns and works, also with read-only arrays and bound arguments."""
     function = kernel(doubled)
     values, out = np.arange(3.0), np.zeros(3)
     values.setflags(write=False)
-    with pytest.warns(FirstpageWarning, match=warning) as told:
+    with pytest.warns(FirstpageWarning, match=warning) as caught:
         assert function(values, out) == 6
-    assert len(told) == 1
+    assert len(caught) == 1
     assert out.tolist() == [0, 2, 4]
     assert isinstance(next(iter(function._versions.values())), NumbaFunction)
     out[:] = 0
@@ -140,32 +140,32 @@ def check_doubled(warning: str) -> None:
     assert out.tolist() == [0, 2, 4]
 
 
-def test_a_version_never_checked_is_not_linked(fresh: pytest.MonkeyPatch) -> None:
+def test_untested_version_is_not_linked(fresh: pytest.MonkeyPatch) -> None:
     fresh.setitem(object_cache.TESTED_VERSIONS, "numba", ((0, 1), (0, 2)))
     check_doubled(r"numba \d+\.\d+\S* is not a tested version")
 
 
 def test_code_with_other_arguments_is_not_called(fresh: pytest.MonkeyPatch) -> None:
-    """As if Numba passed arrays by three words more."""
+    """The compiled function appears to take one argument more."""
     signature = object_cache._signature
     fresh.setattr(object_cache, "_signature", lambda types: signature((*types, "int")))
     check_doubled("kernel _weighted_sum takes")
 
 
-def test_a_failed_self_check_is_noticed_before_a_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
-    """As if results came back in another place."""
+def test_failed_self_check_is_detected_before_a_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
+    """The result appears to be written to another address."""
     fresh.setattr(object_cache.LinkedFunction, "_run", lambda self, words, box: box.value)
     check_doubled("the self-check returned")
 
 
-def test_an_unknown_wish_is_refused(fresh: pytest.MonkeyPatch) -> None:
+def test_unknown_value_of_the_variable_raises_an_error(fresh: pytest.MonkeyPatch) -> None:
     fresh.setenv("FIRSTPAGE_KERNELS", "fast")
     with pytest.raises(FirstpageError, match="set it to linked or numba"):
         kernel(doubled)(np.ones(1), np.ones(1))
 
 
-def test_numbas_cache_follows_every_part_and_constant(fresh: pytest.MonkeyPatch) -> None:
-    """Numba itself looks at the function alone, and would load what was compiled before."""
+def test_numba_cache_depends_on_every_subroutine_and_constant(fresh: pytest.MonkeyPatch) -> None:
+    """Numba's own key covers the function alone, and would load the earlier version."""
     fresh.setenv("FIRSTPAGE_KERNELS", "numba")
     for factor in (3, 4):
         scope = dict(scaled.python.__globals__, FACTOR=factor)
@@ -175,19 +175,19 @@ def test_numbas_cache_follows_every_part_and_constant(fresh: pytest.MonkeyPatch)
         assert function(np.ones(5)) == 5 * factor
 
 
-def test_a_cache_that_numba_cannot_write_costs_compiling_only(fresh: pytest.MonkeyPatch) -> None:
-    """Numba finds no folder for a function that was made from text."""
+def test_numba_functions_work_without_a_writable_cache(fresh: pytest.MonkeyPatch) -> None:
+    """Numba has no cache folder for a function that was compiled from text."""
     scope = {"__name__": "nowhere"}
     exec(compile("def third(x: float) -> float:\n    return x / 3\n", "<text>", "exec"), scope)
     fresh.setenv("FIRSTPAGE_KERNELS", "numba")
     assert kernel(scope["third"])(6.0) == 2  # type: ignore[arg-type]
 
 
-def test_the_versions_checked_are_those_that_the_package_asks_for() -> None:
+def test_tested_versions_match_the_dependencies() -> None:
     file = Path(__file__).parents[3] / "pyproject.toml"
-    asked = "\n".join(tomllib.loads(file.read_text())["project"]["dependencies"])
+    dependencies = "\n".join(tomllib.loads(file.read_text())["project"]["dependencies"])
     for package, (first, end) in object_cache.TESTED_VERSIONS.items():
-        bounds = re.search(rf"^{package}>=(\S+),<(\S+)$", asked, re.M)
+        bounds = re.search(rf"^{package}>=(\S+),<(\S+)$", dependencies, re.M)
         assert bounds is not None
         assert bounds.groups() == (".".join(map(str, first)), ".".join(map(str, end)))
-    object_cache.check_versions()  # of what is installed here
+    object_cache.check_versions()  # of the installed packages

@@ -1,4 +1,4 @@
-"""Numbers read by the kernel must be those of Python's float(), to the last bit."""
+"""Numbers parsed by the kernel must equal those of Python's float(), to the last bit."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from firstpage.types import Bytes, Floats, Ints, Words
 
 
 @kernel
-def parse_one(
+def parse_text(
     buf: Bytes, tens: Floats, fives: Words, bits: Words, real: Floats, end: Ints, out: Floats
 ) -> int:
-    done, end[0], out[0] = parse_number(buf, 0, tens, fives, bits, real)
-    return 1 if done else 0
+    decided, end[0], out[0] = parse_number(buf, 0, tens, fives, bits, real)
+    return 1 if decided else 0
 
 
 def read(text: str, interpreted: bool = False) -> float | None:
-    """The number, or None where the text is none."""
+    """Return the number, or None if the text is not a number."""
     raw = text.encode() + b"\n"
     cell, end, out = np.zeros(1, np.uint64), np.zeros(1, np.int64), np.zeros(1)
     args = (np.frombuffer(raw, np.uint8), *powers(), cell, cell.view(np.float64), end, out)
     with np.errstate(all="ignore"):
-        done = (parse_one.python if interpreted else parse_one)(*args)
+        decided = (parse_text.python if interpreted else parse_text)(*args)
     word = raw[: end[0]]
-    value = float(out[0]) if done else fallback_number(word)
+    value = float(out[0]) if decided else fallback_number(word)
     return value if end[0] == len(raw) - 1 else None
 
 
@@ -45,7 +45,7 @@ def same(a: float | None, b: float) -> bool:
 @example(2.2250738585072011e-308)
 @example(1.7976931348623157e308)
 @example(9007199254740993.0)
-def test_shortest_forms_read_back(value: float) -> None:
+def test_shortest_representations_round_trip(value: float) -> None:
     assert same(read(repr(value)), value)
 
 
@@ -65,8 +65,8 @@ def test_decimals_are_rounded_as_python_rounds_them(text: str) -> None:
     assert same(read(text), float(text))
 
 
-def test_half_way_cases() -> None:
-    """Numbers right between two floats, and just beside."""
+def test_halfway_cases_are_rounded_correctly() -> None:
+    """Numbers exactly between two floats, and their neighbors, are rounded correctly."""
     rng = np.random.default_rng(0)
     for _ in range(400):
         mantissa = int(rng.integers(2**52, 2**53))
@@ -76,7 +76,7 @@ def test_half_way_cases() -> None:
 
 
 @pytest.mark.parametrize("text", ["nan", "NaN", "-nan", "NULL", "null"])
-def test_missing_values(text: str) -> None:
+def test_missing_values_are_nan(text: str) -> None:
     value = read(text)
     assert value is not None
     assert np.isnan(value)
@@ -87,14 +87,14 @@ def test_missing_values(text: str) -> None:
     [("inf", np.inf), ("-Infinity", -np.inf), ("1e999", np.inf), ("-1e999", -np.inf), (".5", 0.5),
      ("5.", 5.0), ("+3", 3.0), ("1E5", 1e5)],
 )  # fmt: skip
-def test_other_spellings(text: str, value: float) -> None:
+def test_other_spellings_are_parsed(text: str, value: float) -> None:
     assert same(read(text), value)
 
 
 @pytest.mark.parametrize(
     "text", ["", ".", "-", "e5", "1e", "1e+", "--1", "1_000", "nul", "x", "+-1"]
 )
-def test_what_is_no_number(text: str) -> None:
+def test_invalid_numbers_are_rejected(text: str) -> None:
     assert read(text) is None
 
 
