@@ -78,7 +78,7 @@ def test_the_page_stands_alone(run, files) -> None:
     [
         (["NDCG@5"], 2, "name two measures"),
         (["NDCG@5", "AP", "data.txt", "--scores", "good.scores"], 1, "only DCG and NDCG"),
-        (["NDCG@5", "DCG@5", "data.txt", "--scores", "good.scores"], 2, "one ranking only"),
+        (["NDCG@5", "DCG@5", "data.txt", "--scores", "good.scores"], 2, "give at least two rankings"),
         (["NDCG@5", "DCG@5", "data.txt"], 2, "all as --run or all as --scores"),
         (["DCG(gain=[0, 1])@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores"], 1, "hold a grade 2"),
         (["DCG@5", "DCG@5", "--qrels", "data.qrels", "--run", "good.run", "other.run"], 1, "share no query"),

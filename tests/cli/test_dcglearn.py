@@ -165,9 +165,9 @@ def test_simulate_tells_means_and_errors(run, files):
     ("arguments", "words"),
     [
         (["learn", "none.jsonl"], "none.jsonl: no such file"),
-        (["learn", "prefs.jsonl", "--C", "x"], "--C is a number above 0, or cv"),
+        (["learn", "prefs.jsonl", "--C", "x"], "--C must be a positive number, or cv"),
         (["learn", "prefs.jsonl", "--C", "-1"], "C must be a finite number above 0"),
-        (["learn", "prefs.jsonl", "--grades", "a,b"], "--grades are whole numbers"),
+        (["learn", "prefs.jsonl", "--grades", "a,b"], "--grades must be integers"),
         (["learn", "prefs.jsonl", "--grades", "1,2"], "the grades are 1, 2"),
         (["learn", "prefs.jsonl", "--run", "a.run"], "a.run: no such file"),
         (["show", "prefs.jsonl"], "not a measure file"),
@@ -215,7 +215,7 @@ def test_what_does_not_go_with_a_folder(run, files):
     assert "holds no file of preferences" in err
     code, _, err = run("dcglearn", "learn", "many", "--qrels", "x.qrels")
     assert code == 2
-    assert "files of a folder have grades in their rows" in err
+    assert "files of a folder must have grades in their rows" in err
     code, _, err = run("dcglearn", "learn", "prefs.jsonl", "--engine", "threads")
     assert code == 1
     assert "engine goes with a folder of files" in err

@@ -63,7 +63,7 @@ def folder(tmp_path: Path, monkeypatch, run) -> Path:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "3 queries, 24 documents" in done.stdout
-    assert done.stdout.count("comes in here") == 3
+    assert done.stdout.count("signs in here") == 3
     judge_all("labels", {"ada": 0, "ben": 1})
     return tmp_path
 
@@ -127,7 +127,7 @@ def test_an_export_is_named_for_its_format(folder: Path, run) -> None:
     for name, what in (("truth.txt", "truth"), ("truth.csv", "truth"), ("study.csv", "report")):
         done = run("label", "export", "labels", "--what", what, "-o", name)
         assert done.returncode == 2
-        assert f"{name}: the name does not say how {what} is written" in done.stderr
+        assert f"{name}: no format of {what} has this suffix" in done.stderr
         assert "--format" in done.stderr
         assert not Path(name).exists()
     assert run("label", "export", "labels", "-o", "truth.letor").returncode == 0
@@ -177,18 +177,18 @@ def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
     assert all(row["cost"]["seconds"] >= 0 and row["by"] == "robot" for row in log)
     again = run("label", "judge", "labels", "--assessor", "robot", "--function", "taste:longer")
     assert "0 answers" in again.stdout
-    assert "there was no open work" in again.stderr
+    assert "there were no open queries" in again.stderr
 
 
 @pytest.mark.parametrize(
     ("args", "code", "says"),
     [
-        (("stats", "nowhere"), 1, "holds no labeling project"),
+        (("stats", "nowhere"), 1, "has no labeling project"),
         (("stats",), 2, "give a project, or --records"),
-        (("export", "nowhere", "-o", "x"), 1, "holds no labeling project"),
+        (("export", "nowhere", "-o", "x"), 1, "has no labeling project"),
         (("setup", "new", "--queries", "none.jsonl"), 1, "none.jsonl"),
         (("setup", "new", "--strategy", "heep"), 1, "Did you mean"),
-        (("restore", "none", "new"), 2, "is no file"),
+        (("restore", "none", "new"), 2, "is not a file"),
         (("judge", "nowhere", "--assessor", "x", "--function", "a:b"), 1, "no labeling project"),
         (("judge", "nowhere", "--assessor", "x"), 2, "--endpoint"),
         (("judge", "nowhere", "--assessor", "x", "--endpoint", "http://x"), 2, "--model"),
@@ -258,7 +258,7 @@ def test_what_a_model_did_not_read_is_told(run, tmp_path: Path, monkeypatch) -> 
     with served() as stub:
         stub.reply = '{"better": "A"}'
         done = asked(run, stub, "--longest", 4)
-    assert "of 2 documents the model read only the first 4 characters" in done.stderr
+    assert "the model read only the first 4 characters (--longest) of 2 documents" in done.stderr
 
 
 def test_an_answer_that_cannot_be_read_is_skipped_and_many_stop(
@@ -296,12 +296,12 @@ def test_people_are_added_to_a_project_that_is_there(run, tmp_path: Path, monkey
     assert hint in refused.stderr
     done = run(*hint.split()[1:])
     assert done.returncode == 0, done.stderr
-    assert "robot comes in here (once)" in done.stdout
+    assert "robot signs in here (once)" in done.stdout
     assert "robot: 1 queries" in done.stdout
     assert "1 queries" in run(*words).stdout
     more = run("label", "add", "labels", "--assessor", "late", "--lead", "lena")
     assert "no queries for late" in more.stderr
-    assert "lena comes in here (once)" in more.stdout
+    assert "lena signs in here (once)" in more.stdout
     assert run("label", "add", "labels").returncode == 2
     assert run("label", "add", "nowhere", "--lead", "x").returncode == 1
 
@@ -323,7 +323,7 @@ def test_a_link_for_somebody_who_cannot_sign_in(run, tmp_path: Path, monkeypatch
     for nobody in ("mallory", "local"):
         refused = run("label", "link", "labels", nobody)
         assert refused.returncode == 1
-        assert f"has no account {nobody!r} that could sign in" in refused.stderr
+        assert f"has no account {nobody!r} that can sign in" in refused.stderr
 
 
 def test_a_function_that_fails_is_told_in_a_line(run, tmp_path: Path, monkeypatch) -> None:
@@ -383,7 +383,7 @@ def test_options_without_effect_are_refused_or_told(run, tmp_path: Path, monkeyp
     assert "1 queries, 3 documents, 2 known answers" in done.stdout
     assert "2 known answers are stored and never asked; --gold-share mixes them in" in done.stderr
     assert "1 of 2 known answers do not fit the tool pairs" in done.stderr
-    assert "of 1 queries (q, ..) only some documents have a prior" in done.stderr
+    assert "in 1 queries (such as q) only some documents have a prior" in done.stderr
     long = run("label", "setup", "other", "--title", "x" * 301)
     assert "at most 300 characters; got 301" in long.stderr
 
@@ -396,7 +396,9 @@ def test_stats_say_what_was_skipped_and_refuse_what_they_would_ignore(
     Path("unsure.py").write_text("def unsure(query, left, right):\n    return 'skip'\n")
     setup(run, "--assessor", "robot")
     run("label", "judge", "labels", "--assessor", "robot", "--function", "unsure:unsure")
-    assert "questions were skipped, and are in no figure" in run("label", "stats", "labels").stderr
+    assert (
+        "questions were skipped; no figure includes them" in run("label", "stats", "labels").stderr
+    )
     Path("r.jsonl").write_text("")
     assert run("label", "stats", "labels", "--results", "r.jsonl").returncode == 2
     assert run("label", "stats", "--records", "r.jsonl", "--name", "x").returncode == 2
@@ -421,7 +423,7 @@ def test_a_program_that_skips_everything_leaves_no_truth(run, tmp_path: Path, mo
 
 
 def test_judgments_of_unfinished_queries_are_no_empty_log(run, tmp_path: Path, monkeypatch) -> None:
-    """The log has judgments, so 'nothing is judged yet' would be wrong."""
+    """The log has judgments, so 'nothing has been judged yet' would be wrong."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("tired.py").write_text(
@@ -435,7 +437,7 @@ def test_judgments_of_unfinished_queries_are_no_empty_log(run, tmp_path: Path, m
     done = run("label", "export", "labels", "-o", "truth.qrels")
     assert "truth.qrels is empty." in done.stderr
     assert "No query is finished yet; all 1 are left out." in done.stderr
-    assert "nothing is judged yet" not in done.stderr
+    assert "nothing has been judged yet" not in done.stderr
 
 
 def test_ties_of_conflicts_need_a_project_with_ties(run, tmp_path: Path, monkeypatch) -> None:

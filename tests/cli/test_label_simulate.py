@@ -58,7 +58,7 @@ def test_pairs_without_a_vote_are_told(run, tmp_path: Path) -> None:
     assert "answered as ties" in done.stderr
     refused = run("label", "simulate", "--votes", path, "--noise", 0.1)
     assert refused.returncode == 2
-    assert "--noise goes with made-up queries, not with --votes" in refused.stderr
+    assert "--noise goes with random queries, not with --votes" in refused.stderr
 
 
 @pytest.mark.parametrize(

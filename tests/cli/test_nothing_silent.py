@@ -96,7 +96,7 @@ def test_queries_that_order_nothing_are_counted(files: Path, run) -> None:
     flat[: MADE.offsets[2]] = 1
     fp.write(MADE.with_labels(flat), "flat.txt")
     (note,) = notes(run("train", "ListNet", "flat.txt", "-o", "m.json"))
-    assert note.endswith("flat.txt: 2 of 12 queries have one label alone; left out.")
+    assert note.endswith("flat.txt: 2 of 12 queries have a single label value; skipped.")
     assert notes(run("train", "Regression", "flat.txt", "-o", "m.json")) == []
     assert notes(run("train", "ListNet", "varied.txt", "-o", "m.json")) == []
 
@@ -105,7 +105,7 @@ def test_a_seed_that_changes_nothing(files: Path, run) -> None:
     """A note, as scripts hand one seed to every command."""
     asked = ["evaluate", "d.txt", "--scores", "a.scores", "--seed", "3"]
     (note,) = notes(run(*asked))
-    assert "--seed changes nothing here" in note
+    assert "--seed has no effect" in note
     for more in (["--ci"], ["--k", "3"], ["--ties", "shuffle"], ["-f", "html"]):
         assert notes(run(*asked, *more)) == []
 
@@ -118,7 +118,7 @@ def test_trials_that_diverge_are_counted(files: Path, run) -> None:
 
 def test_names_that_letor_text_cannot_hold(files: Path, run) -> None:
     (note,) = notes(run("convert", "named.csv", "n.txt"))
-    assert "n.txt: LETOR text has no names of features" in note
+    assert "n.txt: LETOR text has no feature names" in note
     assert notes(run("convert", "named.csv", "n.parquet")) == []
 
 
@@ -248,10 +248,10 @@ def test_ranks_that_scores_do_not_follow(files: Path, run, scores, ranks, said) 
 
 def test_what_a_trec_file_leaves_out(files: Path, run) -> None:
     done = run("convert", "d.txt", "o.qrels")
-    assert "firstpage: note: o.qrels: qrels hold labels only; left out: 3 features." in notes(done)
+    assert "firstpage: note: o.qrels: qrels have labels only; dropped: 3 features." in notes(done)
     assert done.stderr.splitlines()[-1] == "wrote Qrels(d.txt: 12 queries, 72 documents) to o.qrels"
     done = run("convert", "d.txt", "o.run", "--scores", "a.scores")
-    assert "note: o.run: a run holds scores only; left out: labels and 3 features." in done.stderr
+    assert "note: o.run: a run has scores only; dropped: labels and 3 features." in done.stderr
 
 
 @pytest.mark.parametrize(("separator", "suffix"), [(";", "csv"), ("\t", "csv"), ("\t", "tsv")])

@@ -10,10 +10,10 @@ import pytest
 
 import firstpage as fp
 from firstpage.cli import app
-from firstpage.cli.outputs import DATA, FOREIGN, SUFFIXES, OutputFile, suffixes
+from firstpage.cli.outputs import DATA, FOREIGN_SUFFIXES, SUFFIXES, OutputFile, suffixes
 from firstpage.data.formats.trec import run_of
 
-EVERY = sorted({*FOREIGN, *(s for name in (*DATA, *SUFFIXES) for s in suffixes(name))})
+EVERY = sorted({*FOREIGN_SUFFIXES, *(s for name in (*DATA, *SUFFIXES) for s in suffixes(name))})
 WRITTEN = ("output", "html", "target", "folder", "per_query", "trials_to", "checkpoint")
 READ = {"crossval": {"folder"}}  # folders that are read, not written
 

@@ -85,7 +85,7 @@ def test_the_list_says_what_is_possible(run, tmp_path: Path) -> None:
         (("zhou2013/figure99",), 1, "there is no entry of zhou2013 'figure99'. Did you mean"),
         (("zhou2013/figure12",), 1, "figure12 needs MSLR-WEB10K (or mslr-web10k-5k)"),
         (("zhou2013", "--data", "nowhere"), 1, "nowhere: no such folder"),
-        (("zhou2013/figure1", "-f", "pdf"), 2, "a format is one of text, json"),
+        (("zhou2013/figure1", "-f", "pdf"), 2, "the format must be one of text, json"),
         (("zhou2013", "other"), 1, "there is no study 'other'"),
         (("zhou2013/figure1", "--seeds", "0"), 2, "--seeds"),
     ],

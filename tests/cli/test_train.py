@@ -341,7 +341,7 @@ def test_the_files_of_a_folder_are_named(files: Path, run) -> None:
         fp.write_letor(data[number::2], f"parts/part-{number}.txt")
     Path("parts/more.csv").write_text("label,qid,a\n1,1,1\n")
     said = (
-        "firstpage: note: parts: takes 2 files for one data set: part-0.txt, part-1.txt; left out: "
+        "firstpage: note: parts: reading 2 files as one data set: part-0.txt, part-1.txt; ignored: "
         "more.csv.\n"
     )
     done = run("train", "ListNet", "parts", "-o", "m.json", "--json")
@@ -352,7 +352,7 @@ def test_the_files_of_a_folder_are_named(files: Path, run) -> None:
     assert said in run("evaluate", "parts", "--model", "m.json").stderr
     assert said in run("shard", "parts", "shards").stderr
     done = run("train", "ListNet", "parts", "--valid", "parts/part-0.txt", "-o", "m.json")
-    assert "parts/part-0.txt is trained on, too" in done.stderr
+    assert "parts/part-0.txt is also a file of training data" in done.stderr
 
 
 @pytest.mark.parametrize("more", [[], ["--grid", "l2=0.1,1,10"]])

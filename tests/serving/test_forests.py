@@ -61,5 +61,5 @@ def test_trees_that_we_cannot_read_are_left_to_the_library(tmp_path: Path, monke
 
 def test_trees_that_score_otherwise_are_left_to_the_library(tmp_path: Path, monkeypatch) -> None:
     scoring = load(write_model(tmp_path / "model.json", "lightgbm")).model.scoring
-    monkeypatch.setattr(forests.Flat, "predict", lambda self, X: np.zeros(len(X)))
-    assert forests.flat_of(scoring) is None
+    monkeypatch.setattr(forests.FlatForest, "predict", lambda self, X: np.zeros(len(X)))
+    assert forests.flat_forest(scoring) is None

@@ -217,10 +217,10 @@ def test_a_pipe_in_the_models_place_keeps_nobody_waiting(model: Path) -> None:
     before = once(server)
     model.unlink()
     os.mkfifo(model)
-    wait_for(lambda: "is no file" in server.log.read_text(), "the refusal")
+    wait_for(lambda: "is not a file" in server.log.read_text(), "the refusal")
     model.unlink()
     model.mkdir()
-    wait_for(lambda: server.log.read_text().count("is no file") == 2, "the folder's refusal")
+    wait_for(lambda: server.log.read_text().count("is not a file") == 2, "the folder's refusal")
     assert once(server) == before
     model.rmdir()
     other = write_model(model.with_name("other.json"), "stumps")

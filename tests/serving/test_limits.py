@@ -46,7 +46,7 @@ def test_much_work_is_done_beside_the_loop(tmp_path: Path) -> None:
 
 
 def test_explanations_have_a_limit(model: Path) -> None:
-    for client in clients(model, Limits(explained=20, reasons=30)):
+    for client in clients(model, Limits(explained_candidates=20, explanation_terms=30)):
         queries = [body(X)] * 4
         for wishes, status in (
             ({}, 200), ({"explain": 1}, 413), ({"explain": 1, "top": 5}, 200),
@@ -110,5 +110,5 @@ def test_a_file_that_is_swapped_to_and_fro_while_it_is_read(
         return found
 
     monkeypatch.setattr(served_model, "read_model", swapped)
-    with pytest.raises(served_model.DataError, match="changed while it was read"):
+    with pytest.raises(served_model.DataError, match="changed while it was being read"):
         served_model.load(path)

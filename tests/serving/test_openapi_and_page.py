@@ -46,9 +46,11 @@ def test_it_names_this_model_and_these_limits(model: Path) -> None:
         by_name, by_place = held["Features"]["anyOf"]
         assert by_name["required"] == NAMES
         assert (by_place["minItems"], by_place["maxItems"]) == (4, 4)
-        assert held["Query"]["properties"]["candidates"]["maxItems"] == 7
+        assert held["QueryMessage"]["properties"]["candidates"]["maxItems"] == 7
         assert (
-            held["Batch"]["properties"]["queries"]["maxItems"] == held["QueryList"]["maxItems"] == 5
+            held["BatchMessage"]["properties"]["queries"]["maxItems"]
+            == held["QueryList"]["maxItems"]
+            == 5
         )
 
 
@@ -187,5 +189,5 @@ def test_a_model_that_cannot_be_told_is_refused(model: Path) -> None:
     for client in clients(model):
         linear_model(model, ("a", "\ud800", "c"))
         assert not client.app.watched.reload().accepted
-        assert "no JSON" in client.get("/health").json()["refused"]
+        assert "cannot be encoded as JSON" in client.get("/health").json()["refused"]
         assert client.get("/model").json()["features"]["names"] == NAMES

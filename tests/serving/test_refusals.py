@@ -47,17 +47,17 @@ def fewer() -> dict:
 
 JSON = {
     "a feature is missing": (lacking("clicks"), "candidate 'd2' lacks the feature 'clicks'"),
-    "too few": (fewer(), "candidate 'd' has 3 features, and the model 4"),
-    "null": (changed(1, age=None), "feature 'age' is None, which is no number"),
+    "too few": (fewer(), "candidate 'd' has 3 features, but the model has 4"),
+    "null": (changed(1, age=None), "feature 'age' is None, not a number"),
     "text in a list": (
         {"candidates": [{"features": [1, 2, 3, 4]}, {"features": [1, 2, 3, "4"]}]},
-        "candidate 1: feature 'age' is no number.",
+        "candidate 1: feature 'age' is not a number.",
     ),
     "text beyond the list": (
-        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0: feature 5 is no number.",
+        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0: feature 5 is not a number.",
     ),
-    "text": (changed(1, age="7"), "feature 'age' is '7', which is no number"),
-    "too great": (changed(1, age=1e999), "is not JSON"),  # Python writes Infinity
+    "text": (changed(1, age="7"), "feature 'age' is '7', not a number"),
+    "too great": (changed(1, age=1e999), "is not valid JSON"),  # Python writes Infinity
     "no candidates": ({"candidates": []}, "has no candidates"),
     "no list": ({"candidates": 3}, "the body: 'candidates' must be a list of candidates."),
     "no object": ([1], "the body must be an object with 'candidates'."),
@@ -78,7 +78,7 @@ JSON = {
     "top": ({**body(X), "top": 0}, "'top' must be a number"),
     "an id is missing": (
         {"candidates": [{"id": 1, "features": [1, 2, 3, 4]}, {"features": [1, 2, 3, 4]}]},
-        "candidate 1 has no id; give all of them ids, or none.",
+        "candidate 1 has no id; give ids to all candidates, or to none.",
     ),
     "an integer without end": (changed(1, age=10**4000), "a feature is too large"),
 }  # fmt: skip
@@ -118,23 +118,23 @@ def test_features_too_great_to_be_explained(tmp_path: Path) -> None:
 BINARY = {
     "nan": (npy(np.where(ONES > 0, np.nan, 0)), NPY, 422, "candidate 0: feature 'bm25' is nan"),
     "inf": (npy(np.full((1, 4), np.inf, np.float32)), NPY, 422, "is inf"),
-    "wrong count": (npy(np.ones((3, 5))), NPY, 422, "has 5 features, and the model 4"),
+    "wrong count": (npy(np.ones((3, 5))), NPY, 422, "has 5 features, but the model has 4"),
     "no matrix": (npy(np.ones(4)), NPY, 422, "shape (4,)"),
-    "whole numbers": (npy(np.ones((3, 4), int)), NPY, 422, "holds int64"),
+    "whole numbers": (npy(np.ones((3, 4), int)), NPY, 422, "of type int64"),
     "cut": (npy(ONES)[:-8], NPY, 422, "the body has another length"),
     "longer": (npy(ONES) + b"12345678", NPY, 422, "the body has another length"),
-    "no npy": (b"{}", NPY, 422, "no .npy file"),
+    "no npy": (b"{}", NPY, 422, "not a .npy file"),
     "a long header": (b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + b"{" * 99, NPY, 422, "header"),
     "a wild header": (b"\x93NUMPY\x01\x00\x10\x00" + b"(" * 16, NPY, 422, "cannot be read"),
     "no arrow": (b"\x00" * 64, ARROW, 422, None),
-    "garbage arrow": (b"abcdefgh" * 9, ARROW, 422, "no Arrow stream"),
+    "garbage arrow": (b"abcdefgh" * 9, ARROW, 422, "not an Arrow stream"),
     "a column is missing": (
         arrow(bm25=[1.0], pagerank=[1.0], age=[1.0]), ARROW, 422, "lacks the feature 'clicks'",
     ),
     "a column of texts": (
-        arrow(**{name: ["x"] for name in NAMES}), ARROW, 422, "must hold numbers",
+        arrow(**{name: ["x"] for name in NAMES}), ARROW, 422, "must contain numbers",
     ),
-    "unknown type": (b"x", {"content-type": "text/csv"}, 415, "'text/csv' is not read here"),
+    "unknown type": (b"x", {"content-type": "text/csv"}, 415, "'text/csv' is not supported"),
     "zipped": (b"x", {**NPY, "content-encoding": "gzip"}, 415, "compressed bodies"),
 }  # fmt: skip
 
@@ -154,7 +154,7 @@ def test_pickles_are_not_read(client) -> None:
     out = io.BytesIO()
     np.save(out, objects, allow_pickle=True)
     found = client.post("/rank", content=out.getvalue(), headers=NPY)
-    assert (found.status_code, "holds object" in found.json()["detail"]) == (422, True)
+    assert (found.status_code, "of type object" in found.json()["detail"]) == (422, True)
 
 
 def test_arrow_that_unfolds_is_refused_before_it_does(client) -> None:
@@ -174,7 +174,7 @@ def test_arrow_that_unfolds_is_refused_before_it_does(client) -> None:
     assert (found.status_code, "dictionary" in found.json()["detail"]) == (422, True)
     sent = arrow(query=["a", "b", "a"], **{name: np.ones(3) for name in NAMES})
     found = client.post("/batch", content=sent, headers=ARROW)
-    assert (found.status_code, "stand together" in found.json()["detail"]) == (422, True)
+    assert (found.status_code, "must be adjacent" in found.json()["detail"]) == (422, True)
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_limits_name_the_option_that_raises_them(model: Path) -> None:
 
 
 def test_more_requests_than_at_once_are_told_to_come_again(model: Path) -> None:
-    for client in clients(model, Limits(at_once=2)):
+    for client in clients(model, Limits(concurrent_requests=2)):
         client.app.admission.answering = 2
         found = client.post("/rank", content=npy(ONES), headers=NPY)
         assert (found.status_code, found.headers["retry-after"]) == (503, "1")
@@ -265,7 +265,7 @@ def test_slow_bodies_take_nobodys_place(model: Path) -> None:
     whole = npy(ONES)
 
     async def run() -> None:
-        app = Serving(watched, Limits(at_once=2), poll=None)
+        app = Serving(watched, Limits(concurrent_requests=2), poll=None)
         slow = [Slow(app, whole[:-9], whole[-9:]) for _ in range(5)]
         await asyncio.sleep(0)
         quick = Slow(app, whole)
@@ -275,7 +275,7 @@ def test_slow_bodies_take_nobodys_place(model: Path) -> None:
             one.go_on.set()
             await one.task
         assert [one.status for one in slow] == [200] * 5
-        assert (app.admission.answering, app.admission.unread) == (0, 0)
+        assert (app.admission.answering, app.admission.pending_bytes) == (0, 0)
         assert app.metrics.registry.get_sample_value("firstpage_requests_in_flight") == 0
 
     asyncio.run(run())
@@ -286,17 +286,17 @@ def test_bodies_under_way_have_a_limit_together(model: Path) -> None:
     watched.reload()
 
     async def run() -> None:
-        app = Serving(watched, Limits(at_once=2, bytes=4000), poll=None)
+        app = Serving(watched, Limits(concurrent_requests=2, bytes=4000), poll=None)
         slow = [Slow(app, b"x" * 3000, b"x") for _ in range(4)]
         for _ in range(3):
             await asyncio.sleep(0)
         assert [one.status for one in slow] == [None, None, 503, 503]
-        assert app.admission.unread == 6000
+        assert app.admission.pending_bytes == 6000
         for one in slow:
             one.go_on.set()
             await one.task
         assert [one.status for one in slow][:2] == [422, 422]
-        assert app.admission.unread == 0
+        assert app.admission.pending_bytes == 0
 
     asyncio.run(run())
 

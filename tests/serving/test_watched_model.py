@@ -137,7 +137,7 @@ def test_a_good_file_after_a_refused_one_is_logged(
     assert not watched.reload().accepted
     model.write_bytes(good)
     assert watched.reload().accepted
-    assert f"recovered: {model} can be served again" in caplog.text
+    assert f"recovered: {model} is valid again" in caplog.text
     caplog.clear()
     assert watched.reload().accepted
     assert "recovered" not in caplog.text
@@ -183,7 +183,7 @@ def test_other_features_are_taken_up_where_that_is_allowed(
     assert watched.reload().features["added"] == ["price"]
     assert (watched.reloads, watched.refused) == (1, None)
     assert watched.model.names[-1] == "price"
-    assert "other features than before: 5 instead of 4; added: 'price'" in caplog.text
+    assert "the features changed: 5 instead of 4; added: 'price'" in caplog.text
 
 
 def test_the_watcher_takes_a_new_file_once(model: Path) -> None:

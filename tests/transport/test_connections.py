@@ -15,9 +15,9 @@ from packaging.requirements import Requirement
 from uvicorn.server import ServerState
 
 from firstpage.transport import connections, server
-from firstpage.transport.connections import BUFFER, ConnectionLimits, guarded
+from firstpage.transport.connections import WRITE_BUFFER_BYTES, ConnectionLimits, limited_protocol
 
-LIMITS = ConnectionLimits(connections=3, head=10, idle=75, answer=20, rate=BUFFER)
+LIMITS = ConnectionLimits(connections=3, head=10, idle=75, answer=20, rate=WRITE_BUFFER_BYTES)
 HEAD, IDLE, ANSWER = LIMITS.head, LIMITS.idle, LIMITS.answer
 
 
@@ -46,7 +46,7 @@ def opened() -> Any:
     async def nothing(scope: object, receive: object, send: object) -> None:
         return None
 
-    config = uvicorn.Config(nothing, http=guarded(LIMITS), log_level="error")
+    config = uvicorn.Config(nothing, http=limited_protocol(LIMITS), log_level="error")
     config.load()
     state, clock = ServerState(), SimpleNamespace(now=0.0)
     loop: Any = SimpleNamespace(time=lambda: clock.now)

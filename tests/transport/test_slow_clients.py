@@ -50,7 +50,7 @@ class Kind:
 def model_server(folder: Path, seconds: float) -> Any:
     watched = WatchedModel(linear_model(folder / "model.json", ["a", "b"]))
     assert watched.reload().accepted
-    return Serving(watched, Limits(seconds=seconds), poll=None)
+    return Serving(watched, Limits(body_seconds=seconds), poll=None)
 
 
 def labeling_server(folder: Path, seconds: float) -> Any:
@@ -221,7 +221,7 @@ def test_so_many_connections_and_no_more(kind: Kind, tmp_path: Path) -> None:
 
         def under_way() -> bool:
             found: list[Any] = list(server.server_state.connections)
-            return len(found) == most and not any(one.silent for one in found)
+            return len(found) == most and not any(one.idle for one in found)
 
         busy = [connected(port) for _ in range(most)]
         for line in busy:

@@ -1,0 +1,97 @@
+"""Help of every command: grouped, complete at 80 columns, with examples that run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from firstpage.cli import app
+from firstpage.cli.help import ExampleCommand, SectionedGroup, summary
+from tests.docs.pages import parse, unknown_options
+
+WIDTH = 80
+
+
+def contexts(
+    command: click.Command = app, name: str = "firstpage", parent: click.Context | None = None
+) -> Iterator[click.Context]:
+    """Yield the context of a command and of all its subcommands."""
+    context = click.Context(command, parent, name, **command.context_settings)
+    yield context
+    if isinstance(command, click.Group):
+        for subcommand in command.list_commands(context):
+            yield from contexts(command.commands[subcommand], subcommand, context)
+
+
+@pytest.fixture(params=list(contexts()), ids=lambda context: context.command_path)
+def context(request, monkeypatch) -> click.Context:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    return request.param
+
+
+def examples(context: click.Context) -> list[str]:
+    command = context.command
+    assert isinstance(command, ExampleCommand | SectionedGroup)
+    return [example.replace("\\\n", " ") for example in command.examples]
+
+
+def test_help_fits_into_80_columns_and_is_not_truncated(context: click.Context) -> None:
+    text = context.get_help()
+    assert [line for line in text.splitlines() if len(line) > WIDTH] == []
+    assert "..." not in text
+    assert "\xa0" not in text
+
+
+def test_help_begins_with_a_summary_and_ends_with_examples(context: click.Context) -> None:
+    text = context.get_help()
+    line = summary(context.command)
+    assert line.endswith(".")
+    assert f"\n\n  {line}\n" in text, "the summary has one line"
+    _, _, last = text.partition("\nExamples:\n")
+    assert last.startswith("  firstpage ")
+    assert last.endswith(context.command.examples[-1].replace("\n", "\n  "))
+
+
+def test_every_option_has_a_help_text_and_a_metavar(context: click.Context) -> None:
+    for option in context.command.get_params(context):
+        if isinstance(option, click.Option):
+            assert (option.help or "").endswith("."), option.opts
+            metavar = option.make_metavar(context)
+            assert metavar not in ("TEXT", "INTEGER", "FLOAT", "PATH", "INTEGER RANGE") or (
+                option.metavar == metavar
+            ), option.opts
+
+
+def test_every_default_value_is_shown(context: click.Context) -> None:
+    for option in context.command.get_params(context):
+        if isinstance(option, click.Option) and not option.is_flag and not option.multiple:
+            default = option.get_default(context)
+            if isinstance(default, (int, float, str, tuple)):
+                assert option.show_default, option.opts
+
+
+def test_examples_parse(context: click.Context) -> None:
+    lines = examples(context)
+    assert lines
+    for line in lines:
+        program, *args = shlex.split(line)
+        assert program == "firstpage"
+        assert unknown_options(args) == [], line
+        parse(args)
+    if isinstance(context.command, ExampleCommand):
+        assert all(line.startswith(context.command_path) for line in lines)
+
+
+def test_commands_are_grouped_and_each_is_listed_once() -> None:
+    text = app.get_help(click.Context(app, info_name="firstpage"))
+    titles = re.findall(r"^(\S.*):$", text, re.M)
+    assert titles == ["Options", *app.sections, "Examples"]
+    names = [command.name for commands in app.sections.values() for command in commands]
+    assert sorted(names) == sorted(app.commands)
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert re.search(rf"^  {name} +\S.*\.$", text, re.M), name
