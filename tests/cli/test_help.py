@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 
 from firstpage.cli import app
 from firstpage.cli.help import ExampleCommand, SectionedGroup, summary
+from tests.docs.examples import page_folder, write_examples
 from tests.docs.pages import parse, unknown_options
+from tests.docs.pages import run as run_command
 
 WIDTH = 80
+NOT_RUN = (  # servers, network access, and minutes of work
+    "firstpage demo", "firstpage serve", "firstpage label serve", "firstpage reproduce zhou2013",
+    "firstpage label judge shop --assessor robot --model",
+)  # fmt: skip
+PREPARATION = (
+    "train ListMLE train.txt -o model.json",
+    "label setup prepared --queries queries.jsonl --documents documents.jsonl --k 3 "
+    "--assessor robot --lead lena",
+    "label backup prepared -o shop.backup",
+)
 
 
 def contexts(
@@ -84,6 +98,23 @@ def test_examples_parse(context: click.Context) -> None:
         parse(args)
     if isinstance(context.command, ExampleCommand):
         assert all(line.startswith(context.command_path) for line in lines)
+
+
+@pytest.mark.slow
+def test_examples_run(tmp_path: Path) -> None:
+    write_examples(tmp_path)
+    lines = dict.fromkeys(line for context in contexts() for line in examples(context))
+    with page_folder(tmp_path):
+        for line in PREPARATION:
+            assert run_command(shlex.split(line))[0] == 0, line
+        for line in lines:
+            if line.startswith(NOT_RUN):
+                continue
+            shutil.rmtree("shop", ignore_errors=True)
+            if not line.startswith("firstpage label setup"):
+                shutil.copytree("prepared", "shop")
+            code, printed = run_command(shlex.split(line)[1:])
+            assert code == 0, f"{line}\n{printed}"
 
 
 def test_commands_are_grouped_and_each_is_listed_once() -> None:

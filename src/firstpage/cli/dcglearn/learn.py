@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 @documented_command(
     "learn",
     "firstpage dcglearn learn prefs.jsonl -o measure.json",
-    "firstpage dcglearn learn said.jsonl --qrels test.qrels --run ours.run \\\n"
-    "  --run bm25.run --K 5",
+    "firstpage dcglearn learn prefs.jsonl --K 5 --decreasing --html measure.html",
 )
 @click.argument("prefs", type=options.FILE)
 @inputs.ranking_options

@@ -25,7 +25,7 @@ BudgetResult = tuple[int | None, "Simulation"]
 
 @documented_command(
     "simulate",
-    "firstpage label simulate --strategy heap --strategy tournament --noise 0.1",
+    "firstpage label simulate --strategy heap --strategy tournament --runs 200",
     "firstpage label simulate --votes votes.csv --k 3 --budget 20",
 )
 @click.option(
