@@ -32,11 +32,15 @@ Explained = Annotated[str | UnsetType, Meta(description="Meaning of `part` in ex
 
 
 class Candidate(Struct, forbid_unknown_fields=True, gc=False):
+    """A candidate: its features by name, or as a list in the order of the model."""
+
     features: dict[str, Any] | list[float | bool]
     id: Id | None = None
 
 
 class BatchQuery(Struct, forbid_unknown_fields=True):
+    """A query and its candidates."""
+
     candidates: list[Candidate]
     query: Id | None = None
 
@@ -66,6 +70,8 @@ class ScoreTerm(Struct, kw_only=True):
 
 
 class ScoreExplanation(Struct, kw_only=True):
+    """The largest contributions to a score; `base` and all contributions add up to it."""
+
     base: float | UnsetType = UNSET
     parts: list[ScoreTerm]
 
@@ -90,6 +96,8 @@ class BatchAnswer(Struct, kw_only=True):
 
 
 class Health(Struct, kw_only=True):
+    """The state of the server: the model in service since a Unix time, and its file."""
+
     status: Annotated[
         Literal["ok", "degraded", "no model"],
         Meta(description="degraded: the current file is refused, and an older model serves."),
@@ -103,6 +111,8 @@ class Health(Struct, kw_only=True):
 
 
 class ModelDescription(Struct):
+    """The model in service; `by_query`: whether a score depends on the other candidates."""
+
     ranker: str
     digest: str
     parameters: dict[str, Any]
@@ -113,6 +123,8 @@ class ModelDescription(Struct):
 
 
 class ModelSummary(Struct):
+    """A model of a reload; only its digest, if the file is not a valid model."""
+
     digest: str | None
     ranker: str | None = None
     features: int | None = None
@@ -133,6 +145,8 @@ class ReloadReport(Struct, kw_only=True):
 
 
 class ErrorMessage(Struct):
+    """The answer to a refused request."""
+
     detail: Annotated[str, Meta(description="What is wrong, in one line.")]
 
 

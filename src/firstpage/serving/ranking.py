@@ -47,7 +47,7 @@ def media_type_of(headers: Headers) -> str:
     if media_type == ARROW and not binary.has_arrow():
         raise Refusal(f"Arrow is not supported without pyarrow; send {JSON} or {NPY}.", 415)
     if headers.get("content-encoding", "identity") != "identity":
-        raise Refusal("compressed bodies are not supported; send it uncompressed.", 415)
+        raise Refusal("compressed bodies are not supported; send them uncompressed.", 415)
     return media_type
 
 

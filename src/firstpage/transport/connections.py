@@ -77,9 +77,7 @@ class BodyReader:
 
 
 ANSWERED_GRACE = 1  # seconds for which an answered connection is not closed in favor of others
-WRITE_BUFFER_BYTES = (
-    48 << 10
-)  # bytes that the client has received each time asyncio resumes writing
+WRITE_BUFFER_BYTES = 48 << 10  # received by the client each time asyncio resumes writing
 FULL_RESPONSE = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 39\r\n\r\n"
@@ -107,7 +105,7 @@ class ConnectionLimits:
 
     connections: int = 1000
     head: float = 10.0
-    idle: float = 75.0  # longer than most clients keep theirs
+    idle: float = 75.0  # longer than most clients keep a connection
     answer: float = 20.0
     rate: float = 16 << 10
 
@@ -177,6 +175,7 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 self.transport.close()
 
         def end_if_late(self, now: float) -> None:
+            """Close the connection if the client has exceeded a time limit."""
             if self.is_late(now):
                 self.end()
 
@@ -194,6 +193,7 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             return now - self.idle_since > limits.idle + limits.head
 
         def end(self) -> None:
+            """Close the connection at once."""
             self.connections.discard(self)
             self.transport.abort()
 
