@@ -1,4 +1,4 @@
-"""The command line, called in this process."""
+"""A fixture that runs the command line in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from firstpage.cli import main
 
 
-class Done(NamedTuple):
+class CommandResult(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
@@ -18,13 +18,13 @@ class Done(NamedTuple):
 
 @pytest.fixture
 def run(capsys, monkeypatch):
-    """firstpage(..): (exit code, standard output, standard error)."""
+    """Return a function that runs `firstpage` with arguments in this process."""
 
-    def call(*args: object) -> Done:
+    def call(*args: object) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["firstpage", *map(str, args)])
         with pytest.raises(SystemExit) as stop:
             main()
         out, err = capsys.readouterr()
-        return Done(int(stop.value.code or 0), out, err)
+        return CommandResult(int(stop.value.code or 0), out, err)
 
     return call

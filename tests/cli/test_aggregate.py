@@ -1,4 +1,4 @@
-"""`firstpage aggregate` as a user meets it."""
+"""Tests of `firstpage aggregate`: output, summary, weights and errors."""
 
 from __future__ import annotations
 
@@ -41,31 +41,31 @@ def order(path: str) -> dict[str, list[str]]:
     return {q: sorted(docs, key=lambda d, docs=docs: -docs[d]) for q, docs in table.items()}
 
 
-def test_the_run_goes_to_standard_output_and_what_it_is_made_of_beside_it(run, files) -> None:
+def test_run_goes_to_standard_output_and_summary_to_standard_error(run, files) -> None:
     code, out, err = run("aggregate", *RUNS)
     assert code == 0
     Path("out.run").write_text(out)
-    want = fp.aggregate([fp.read_run(r) for r in RUNS])
-    assert order("out.run") == {q: list(want.run.to_dict()[q]) for q in want.run.queries}
+    expected = fp.aggregate([fp.read_run(r) for r in RUNS])
+    assert order("out.run") == {q: list(expected.run.to_dict()[q]) for q in expected.run.queries}
     assert len(out.splitlines()) == DATA.n_docs
     assert out.split()[5] == "SupervisedKemeny"
     assert "0.run  0.3333" in err
-    assert f"Kemeny cost {want.cost:.6g}, at least {want.lower_bound:.6g}" in err
+    assert f"Kemeny cost {expected.cost:.6g}, at least {expected.lower_bound:.6g}" in err
 
 
-def test_weights_are_measured_on_the_queries_that_judgments_and_runs_share(run, files) -> None:
+def test_weights_are_learned_on_queries_shared_by_judgments_and_runs(run, files) -> None:
     code, out, err = run("aggregate", *RUNS, "--qrels", "vali.qrels", "-m", "P@3", "-o", "o.run")
     assert (code, out) == (0, "")
     runs = [fp.read_run(r) for r in RUNS]
-    want = fp.supervised_weights(runs, fp.read_qrels("vali.qrels"), "P@3")
+    expected = fp.supervised_weights(runs, fp.read_qrels("vali.qrels"), "P@3")
     assert "weights by P@3 on 5 judged queries" in err
     for i in range(3):
-        assert f"{i}.run  {want.weights[i]:.4f}  ({want.means[i]:.4f})" in err
-    found = fp.aggregate(runs, weights=want.weights)
-    assert order("o.run") == {q: list(d) for q, d in found.run.to_dict().items()}
+        assert f"{i}.run  {expected.weights[i]:.4f}  ({expected.means[i]:.4f})" in err
+    aggregation = fp.aggregate(runs, weights=expected.weights)
+    assert order("o.run") == {q: list(d) for q, d in aggregation.run.to_dict().items()}
 
 
-def test_runs_over_other_queries_bring_validation_runs(run, files) -> None:
+def test_validation_runs_give_the_weights_of_runs_over_other_queries(run, files) -> None:
     test = [f"{i}.test.run" for i in range(3)]
     code, _, err = run("aggregate", *test, "--weights", "auto", "--qrels", "vali.qrels")
     assert code == 1
@@ -78,22 +78,22 @@ def test_runs_over_other_queries_bring_validation_runs(run, files) -> None:
     assert {line.split()[0] for line in out.splitlines()} == set(DATA[5:].queries)
 
 
-def test_json_alone(run, files) -> None:
+def test_json_is_the_only_output(run, files) -> None:
     code, out, err = run(
         "aggregate", *RUNS, "--method", "best-insertion", "--weights", "2,1,1", "--json",
         "-o", "o.run", "--tag", "mine", "--depth", "5",
     )  # fmt: skip
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert told["method"] == "BestInsertion"
-    assert [r["weight"] for r in told["rankers"]] == [0.5, 0.25, 0.25]
-    assert told["candidates"] == int(np.minimum(DATA.lengths, 5).sum())
-    assert told["kemeny"]["lower_bound"] <= told["kemeny"]["cost"]
+    summary = json.loads(out)
+    assert summary["method"] == "BestInsertion"
+    assert [r["weight"] for r in summary["rankers"]] == [0.5, 0.25, 0.25]
+    assert summary["candidates"] == int(np.minimum(DATA.lengths, 5).sum())
+    assert summary["kemeny"]["lower_bound"] <= summary["kemeny"]["cost"]
     assert fp.read_run("o.run").name == "mine"
     assert run("aggregate", *RUNS, "--json")[1].startswith("{")
 
 
-def test_scores_of_a_data_file(run, files) -> None:
+def test_scores_of_a_data_file_are_aggregated(run, files) -> None:
     scores = [arg for i in range(3) for arg in ("--scores", f"{i}.scores")]
     valid = [arg for i in range(3) for arg in ("--valid-scores", f"{i}.valid.scores")]
     code, out, err = run(
@@ -109,7 +109,7 @@ def test_scores_of_a_data_file(run, files) -> None:
     assert "on 5 judged queries" in err
 
 
-def test_scores_come_back_in_the_order_of_an_interleaved_file(run, files) -> None:
+def test_scores_have_the_order_of_an_interleaved_file(run, files) -> None:
     lines = Path("data.txt").read_text().splitlines()
     mixed = np.random.default_rng(0).permutation(len(lines))
     Path("mixed.txt").write_text("".join(lines[i] + "\n" for i in mixed))
@@ -125,30 +125,30 @@ def test_scores_come_back_in_the_order_of_an_interleaved_file(run, files) -> Non
     assert got.tolist() == fp.aggregate(ballots, "Borda").scores[mixed].tolist()
 
 
-def test_the_base_is_a_voter_another_run_or_all_in_turn(run, files) -> None:
+def test_base_is_a_ranking_another_run_or_turns(run, files) -> None:
     runs = [fp.read_run(r) for r in RUNS]
-    for given, base, voters in (
+    for arguments, base, voters in (
         (("0.run", "1.run", "--base", "1.run"), 1, runs[:2]),
         (("0.run", "1.run", "--base", "2.run"), runs[2], runs[:2]),
         (("0.run", "1.run", "2.run", "--base", "turns"), "turns", runs),
     ):
-        code, _, err = run("aggregate", *given, "-o", "o.run", "--depth", "3")
+        code, _, err = run("aggregate", *arguments, "-o", "o.run", "--depth", "3")
         assert code == 0, err
-        want = fp.aggregate(voters, base=base, depth=3).run.to_dict()
-        assert order("o.run") == {q: list(docs) for q, docs in want.items()}
+        expected = fp.aggregate(voters, base=base, depth=3).run.to_dict()
+        assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
 
 
 def test_credit_and_missing_reach_the_method(run, files) -> None:
     Path("part.run").write_text("1 Q0 q1d1 1 1.0 part\n")
     runs = [fp.read_run("0.run"), fp.read_run("1.run"), fp.read_run("part.run")]
-    given = ("0.run", "1.run", "part.run", "--credit", "paper", "--missing", "silent")
-    assert run("aggregate", *given, "-o", "o.run").returncode == 0
-    want = fp.aggregate(runs, "skr(credit=paper)", missing="silent").run.to_dict()
-    assert order("o.run") == {q: list(docs) for q, docs in want.items()}
+    arguments = ("0.run", "1.run", "part.run", "--credit", "paper", "--missing", "silent")
+    assert run("aggregate", *arguments, "-o", "o.run").returncode == 0
+    expected = fp.aggregate(runs, "skr(credit=paper)", missing="silent").run.to_dict()
+    assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["0.run", "none.run"], "none.run"),
         (["0.run", "data.qrels"], "data.qrels:1:"),
@@ -163,18 +163,18 @@ def test_credit_and_missing_reach_the_method(run, files) -> None:
         (["--data", "data.txt", "--scores", "0.valid.scores"], "scores for"),
     ],
 )
-def test_mistakes_in_the_input_are_one_line_and_exit_1(run, files, args, said) -> None:
+def test_input_errors_are_one_line_and_exit_code_1(run, files, args, message) -> None:
     Path("bad.run").write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 high x\n")
     Path("twice.run").write_text("1 Q0 a 1 2.0 x\n1 Q0 a 2 1.0 x\n")
     code, out, err = run("aggregate", *args)
     assert code == 1
     assert out == ""
-    assert said in err
+    assert message in err
     assert len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         ([], "give runs, or --data"),
         (["0.run", "--data", "data.txt", "--scores", "0.scores"], "give runs, or --data"),
@@ -194,7 +194,7 @@ def test_mistakes_in_the_input_are_one_line_and_exit_1(run, files, args, said) -
         (["0.run", "--credit", "full"], "credit"),
     ],
 )
-def test_wrong_usage_exits_2(run, files, args, said) -> None:
+def test_usage_errors_have_exit_code_2(run, files, args, message) -> None:
     code, out, err = run("aggregate", *args)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: results, JSON alone, one-line errors, exit codes."""
+"""Tests of `evaluate`, `compare`, `convert`, `describe` and the program: output, errors, exit codes."""
 
 from __future__ import annotations
 
@@ -15,59 +15,67 @@ import pytest
 import firstpage as fp
 from tests.patience import PATIENCE
 
-MADE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3).dataset()
+SYNTHETIC = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3).dataset()
 RECIPE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3)
-GOOD = RECIPE.true_utility(MADE.X)
+UTILITY = RECIPE.true_utility(SYNTHETIC.X)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     from firstpage.data.formats.trec import run_of
 
-    fp.write_letor(MADE, tmp_path / "data.txt")
-    fp.write_qrels(MADE, tmp_path / "data.qrels")
+    fp.write_letor(SYNTHETIC, tmp_path / "data.txt")
+    fp.write_qrels(SYNTHETIC, tmp_path / "data.qrels")
     rng = np.random.default_rng(0)
-    for name, scores in (("good", GOOD), ("noise", rng.random(MADE.n_docs)), ("good2", GOOD + 1)):
+    for name, scores in (
+        ("good", UTILITY),
+        ("noise", rng.random(SYNTHETIC.n_docs)),
+        ("good2", UTILITY + 1),
+    ):
         fp.write_scores(scores, tmp_path / f"{name}.scores")
-        fp.write_run(run_of(MADE, scores, name), tmp_path / f"{name}.run")
+        fp.write_run(run_of(SYNTHETIC, scores, name), tmp_path / f"{name}.run")
     return tmp_path
 
 
-def test_evaluate_scores(run, files) -> None:
+def test_evaluate_prints_the_means_of_scores(run, files) -> None:
     code, out, err = run("evaluate", files / "data.txt", "--scores", files / "good.scores")
     assert (code, err) == (0, "")
     assert "25 queries" in out
-    want = fp.evaluate(GOOD, MADE)
-    for text, mean in want.means.items():
+    expected = fp.evaluate(UTILITY, SYNTHETIC)
+    for text, mean in expected.means.items():
         assert f"{text} " in out
         assert f"{mean:.4f}" in out
 
 
-def test_json_is_alone_on_standard_output_with_the_keys_typed(run, files) -> None:
+def test_json_is_the_only_output_and_has_the_measure_names_as_typed(run, files) -> None:
     code, out, _ = run(
         "evaluate", "--qrels", files / "data.qrels", "--run", files / "good.run",
         "-m", "ndcg_cut_10", "-m", "map", "--json", "--ci",
     )  # fmt: skip
     assert code == 0
-    found = json.loads(out)
-    want = fp.evaluate(GOOD, MADE, measures=["NDCG@10", "AP"])
-    assert found["measures"] == pytest.approx({"ndcg_cut_10": want["NDCG@10"], "map": want["AP"]})
-    assert found["queries"] == 25
-    assert set(found["ci"]) == {"ndcg_cut_10", "map"}
+    record = json.loads(out)
+    expected = fp.evaluate(UTILITY, SYNTHETIC, measures=["NDCG@10", "AP"])
+    assert record["measures"] == pytest.approx(
+        {"ndcg_cut_10": expected["NDCG@10"], "map": expected["AP"]}
+    )
+    assert record["queries"] == 25
+    assert set(record["ci"]) == {"ndcg_cut_10", "map"}
 
 
 def test_scores_runs_and_python_agree(run, files) -> None:
-    ways = [
+    inputs = [
         (files / "data.txt", "--scores", files / "noise.scores"),
         ("--qrels", files / "data.qrels", "--run", files / "noise.run"),
         (files / "data.txt", "--run", files / "noise.run"),
     ]
-    means = [json.loads(run("evaluate", *way, "--json")[1])["measures"] for way in ways]
+    means = [
+        json.loads(run("evaluate", *arguments, "--json")[1])["measures"] for arguments in inputs
+    ]
     assert means[0] == pytest.approx(means[1])
     assert means[0] == pytest.approx(means[2])
 
 
-def test_settings_reach_the_measures(run, files) -> None:
+def test_options_change_the_measures(run, files) -> None:
     base = ["evaluate", files / "data.txt", "--scores", files / "noise.scores", "--json"]
 
     def value(*more: object) -> float:
@@ -75,7 +83,7 @@ def test_settings_reach_the_measures(run, files) -> None:
 
     assert value("-m", "kNDCG@5", "--k", 5) == pytest.approx(
         fp.evaluate(
-            fp.read_scores(files / "noise.scores"), MADE, measures="kNDCG@5", k=5
+            fp.read_scores(files / "noise.scores"), SYNTHETIC, measures="kNDCG@5", k=5
         )["kNDCG@5"]
     )  # fmt: skip
     assert value("-m", "AP", "--rel", 2) != value("-m", "AP")
@@ -88,42 +96,43 @@ SYSTEMS = ("good", "noise", "good2")
 
 
 def several(files: Path, option: str) -> list[object]:
-    """The command that measures three rankings, with two measures."""
+    """Return the arguments that measure three rankings by two measures."""
     kind, truth = ("run", "--qrels") if option == "--run" else ("scores", None)
-    given = [truth, files / "data.qrels"] if truth else [files / "data.txt"]
-    named = [x for name in SYSTEMS for x in (option, files / f"{name}.{kind}")]
-    return ["evaluate", *given, *named, "-m", "NDCG@10", "-m", "AP"]
+    truth_arguments = [truth, files / "data.qrels"] if truth else [files / "data.txt"]
+    system_arguments = [x for name in SYSTEMS for x in (option, files / f"{name}.{kind}")]
+    return ["evaluate", *truth_arguments, *system_arguments, "-m", "NDCG@10", "-m", "AP"]
 
 
 @pytest.mark.parametrize("option", ["--run", "--scores"])
-def test_several_rankings_get_a_row_each(run, files, option) -> None:
+def test_each_ranking_has_a_row(run, files, option) -> None:
     kind = option.removeprefix("--")
     scores = {n: fp.read_scores(files / f"{n}.scores") for n in SYSTEMS}
-    want = {
-        f"{n}.{kind}": fp.evaluate(s, MADE, measures=["NDCG@10", "AP"]) for n, s in scores.items()
+    expected = {
+        f"{n}.{kind}": fp.evaluate(s, SYNTHETIC, measures=["NDCG@10", "AP"])
+        for n, s in scores.items()
     }
     command = several(files, option)
     code, out, err = run(*command)
     assert (code, err) == (0, "")
     rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line}
-    for name, found in want.items():
-        assert rows[name] == [f"{found[m]:.4f}" for m in ("NDCG@10", "AP")]
-    held = json.loads(run(*command, "--json", "--ci")[1])
-    assert [row["system"] for row in held] == list(want)
-    assert [row["measures"]["AP"] for row in held] == pytest.approx(
-        [e["AP"] for e in want.values()]
+    for name, evaluation in expected.items():
+        assert rows[name] == [f"{evaluation[m]:.4f}" for m in ("NDCG@10", "AP")]
+    records = json.loads(run(*command, "--json", "--ci")[1])
+    assert [row["system"] for row in records] == list(expected)
+    assert [row["measures"]["AP"] for row in records] == pytest.approx(
+        [e["AP"] for e in expected.values()]
     )
-    assert all(set(row["ci"]) == {"NDCG@10", "AP"} for row in held)
+    assert all(set(row["ci"]) == {"NDCG@10", "AP"} for row in records)
     table = list(csv.DictReader(run(*command, "-f", "csv")[1].splitlines()))
     means = {(row["system"], row["measure"]): float(row["mean"]) for row in table}
-    assert means == pytest.approx({(n, m): e[m] for n, e in want.items() for m in e.texts})
+    assert means == pytest.approx({(n, m): e[m] for n, e in expected.items() for m in e.texts})
     for form in ("latex", "markdown", "html"):
         out = run(*command, "-f", form)[1]
-        assert all(f"{e[m]:.4f}" in out for e in want.values() for m in e.texts)
-        assert all(name in out for name in want)
+        assert all(f"{e[m]:.4f}" in out for e in expected.values() for m in e.texts)
+        assert all(name in out for name in expected)
 
 
-def test_per_query_values_of_several_rankings(run, files) -> None:
+def test_per_query_values_of_several_rankings_are_written(run, files) -> None:
     code, _, _ = run(*several(files, "--run"), "--per-query", files / "q.csv")
     assert code == 0
     rows = list(csv.DictReader((files / "q.csv").read_text().splitlines()))
@@ -134,24 +143,24 @@ def test_per_query_values_of_several_rankings(run, files) -> None:
 
 def test_several_models_and_scores_are_measured_together(run, files) -> None:
     for name, l2 in (("a", 0.1), ("b", 10.0)):
-        fp.ListNet(l2=l2).fit(MADE).save(files / f"{name}.json")
+        fp.ListNet(l2=l2).fit(SYNTHETIC).save(files / f"{name}.json")
     command = ["evaluate", files / "data.txt", "--model", files / "a.json", "--model",
                files / "b.json", "--scores", files / "noise.scores", "-m", "AP", "--json"]  # fmt: skip
-    held = {row["system"]: row["measures"]["AP"] for row in json.loads(run(*command)[1])}
+    values = {row["system"]: row["measures"]["AP"] for row in json.loads(run(*command)[1])}
     for name in "ab":
         model = fp.load(files / f"{name}.json")
-        assert held[f"{name}.json"] == pytest.approx(
-            fp.evaluate(model.predict(MADE), MADE)["AP"], abs=1e-4
+        assert values[f"{name}.json"] == pytest.approx(
+            fp.evaluate(model.predict(SYNTHETIC), SYNTHETIC)["AP"], abs=1e-4
         )
-    assert next(iter(held)) == "noise.scores"
-    assert len(set(held.values())) == 3
+    assert next(iter(values)) == "noise.scores"
+    assert len(set(values.values())) == 3
 
 
-def test_best_means_have_no_asterisk(run, files) -> None:
+def test_best_means_are_marked_without_an_asterisk(run, files) -> None:
     command = ["compare", files / "data.txt", "-m", "NDCG@10", "--rounds", 200]
     command += [x for name in SYSTEMS for x in ("--scores", files / f"{name}.scores")]
     shown = {form: run(*command, "-f", form)[1] for form in ("text", "markdown", "latex", "html")}
-    best = f"{fp.evaluate(GOOD, MADE)['NDCG@10']:.4f}"
+    best = f"{fp.evaluate(UTILITY, SYNTHETIC)['NDCG@10']:.4f}"
     assert "*" not in shown["text"]
     assert shown["text"].count(f"{best}◂") == 2  # good and good2 tie
     assert "◂ best mean; says nothing about significance" in shown["text"]
@@ -163,7 +172,7 @@ def test_best_means_have_no_asterisk(run, files) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json"])
-def test_per_query_values(run, files, suffix) -> None:
+def test_per_query_values_are_written(run, files, suffix) -> None:
     target = files / f"values.{suffix}"
     code, _, err = run(
         "evaluate", files / "data.txt", "--scores", files / "good.scores", "-m", "AP", "-m", "RR",
@@ -171,7 +180,7 @@ def test_per_query_values(run, files, suffix) -> None:
     )  # fmt: skip
     assert code == 0
     assert str(target) in err
-    want = fp.evaluate(GOOD, MADE, measures=["AP", "RR"])
+    expected = fp.evaluate(UTILITY, SYNTHETIC, measures=["AP", "RR"])
     if suffix == "json":
         rows = {q: [v["AP"], v["RR"]] for q, v in json.loads(target.read_text()).items()}
     else:
@@ -179,25 +188,25 @@ def test_per_query_values(run, files, suffix) -> None:
         head, *body = list(csv.reader(text, delimiter="\t" if suffix == "tsv" else ","))
         assert head == ["query", "AP", "RR"]
         rows = {row[0]: [float(v) for v in row[1:]] for row in body}
-    assert list(rows) == list(want.queries)
-    assert np.array_equal(np.array(list(rows.values())).T, want.values)
+    assert list(rows) == list(expected.queries)
+    assert np.array_equal(np.array(list(rows.values())).T, expected.values)
 
 
 @pytest.mark.parametrize("name", ["text", "json", "csv", "markdown", "latex", "html"])
 @pytest.mark.parametrize("verb", ["evaluate", "compare"])
-def test_every_format(run, files, name, verb) -> None:
+def test_every_report_format_is_written(run, files, name, verb) -> None:
     systems = ["--scores", files / "good.scores"]
     if verb == "compare":
         systems += ["--scores", files / "noise.scores", "--rounds", 1000]
     code, out, _ = run(verb, files / "data.txt", *systems, "-m", "NDCG@10", "--format", name)
     assert code == 0
-    exact = fp.evaluate(GOOD, MADE)["NDCG@10"]
+    exact = fp.evaluate(UTILITY, SYNTHETIC)["NDCG@10"]
     assert (repr(exact) if name in ("json", "csv") else f"{exact:.4f}") in out
     starts = {"json": "{", "latex": r"\begin{tabular}", "html": "<!doctype html>"}
     assert out.startswith(starts.get(name, ""))
 
 
-def test_a_suffix_says_the_format(run, files) -> None:
+def test_suffix_selects_the_format(run, files) -> None:
     target = files / "report.html"
     code, out, err = run(
         "compare", "--qrels", files / "data.qrels", "--run", files / "good.run", "--run",
@@ -212,7 +221,7 @@ def test_a_suffix_says_the_format(run, files) -> None:
         assert outside not in page.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_compare_names_the_baseline_by_file_stem_or_tag(run, files) -> None:
+def test_baseline_is_named_by_file_stem_or_tag(run, files) -> None:
     for name in ("noise.run", "noise"):
         code, out, _ = run(
             "compare", "--qrels", files / "data.qrels", "--run", files / "good.run", "--run",
@@ -220,16 +229,16 @@ def test_compare_names_the_baseline_by_file_stem_or_tag(run, files) -> None:
             "--correction", "bh",
         )  # fmt: skip
         assert code == 0
-        found = json.loads(out)
-        assert found["baseline"] == "noise.run"
-        (difference,) = found["differences"]
+        record = json.loads(out)
+        assert record["baseline"] == "noise.run"
+        (difference,) = record["differences"]
         assert difference["system"] == "good.run"
         assert difference["difference"] > 0.2
         assert difference["p_corrected"] < 0.001
-        assert len(found["most_different"][0]["queries"]) == 5
+        assert len(record["most_different"][0]["queries"]) == 5
 
 
-def test_describe(run, files) -> None:
+def test_describe_summarizes_files(run, files) -> None:
     code, out, _ = run("describe", files / "data.txt", files / "good.run")
     assert code == 0
     assert "25" in out
@@ -238,15 +247,15 @@ def test_describe(run, files) -> None:
     assert json.loads(out)["queries"] == 25
 
 
-def test_convert_formats_and_truth(run, files) -> None:
+def test_convert_changes_format_and_ground_truth(run, files) -> None:
     code, _, err = run("convert", files / "data.txt", files / "x.parquet")
     assert code == 0
     assert "wrote" in err
-    assert np.array_equal(fp.read(files / "x.parquet").X, MADE.X)
+    assert np.array_equal(fp.read(files / "x.parquet").X, SYNTHETIC.X)
     run("convert", files / "x.parquet", files / "top.txt", "--truth", "top-k", "--k", 3)
     assert fp.read_letor(files / "top.txt").truth.top_k_depth == 3
     run("convert", files / "data.qrels", files / "full.qrels", "--truth", "full-order")
-    assert fp.read_qrels(files / "full.qrels").labels.max() == MADE.lengths.max() - 1
+    assert fp.read_qrels(files / "full.qrels").labels.max() == SYNTHETIC.lengths.max() - 1
     run("convert", files / "data.txt", files / "b.qrels", "--truth", "binary", "--rel", 2)
     assert set(fp.read_qrels(files / "b.qrels").labels) == {0, 1}
     run("convert", files / "data.txt", files / "n.npz", "--normalize", "minmax")
@@ -258,7 +267,7 @@ def test_convert_formats_and_truth(run, files) -> None:
     assert len(fp.read_folds(files / "folds")) == 5
 
 
-def test_synthesize_and_measures(run, tmp_path) -> None:
+def test_synthesize_writes_data_and_measures_lists_all(run, tmp_path) -> None:
     code, _, _ = run(
         "synthesize", tmp_path / "s.txt.gz", "--queries", 7, "--docs", "poisson(5)", "--seed", 3
     )
@@ -273,7 +282,7 @@ def test_synthesize_and_measures(run, tmp_path) -> None:
     }  # fmt: skip
 
 
-def test_interleaved_data_get_a_note(run, tmp_path) -> None:
+def test_interleaved_data_print_a_note(run, tmp_path) -> None:
     (tmp_path / "i.txt").write_text("1 qid:1 1:1\n0 qid:2 1:1\n0 qid:1 1:1\n")
     code, _, err = run("describe", tmp_path / "i.txt")
     assert code == 0
@@ -284,25 +293,25 @@ def test_interleaved_data_get_a_note(run, tmp_path) -> None:
 BAD = {
     "no such file": (["evaluate", "nowhere.txt", "--scores", "x"], 1, "no such file"),
     "unknown measure": (["evaluate", "D", "--scores", "S", "-m", "NDGC"], 1, "Nearest: NDCG"),
-    "unknown format": (["evaluate", "D", "--scores", "S", "-f", "pdf"], 2, "a format is one of"),
+    "unknown format": (["evaluate", "D", "--scores", "S", "-f", "pdf"], 2, "the format must be one of"),
     "kappa on grades": (["evaluate", "D", "--scores", "S", "-m", "kERR"], 1, "--k 10"),
-    "run as data": (["evaluate", "R", "--scores", "S"], 1, "holds run lines; give it as --run"),
+    "run as data": (["evaluate", "R", "--scores", "S"], 1, "contains run lines; pass it as --run"),
     "unknown convention": (["evaluate", "D", "--scores", "S", "--convention", "x"], 1, "no convent"),
     "not writable": (["evaluate", "D", "--scores", "S", "-o", "no/x.md"], 1, "cannot write there"),
     "bad ties": (["evaluate", "D", "--scores", "S", "--ties", "x"], 1, "ties must be one of"),
     "unknown baseline": (["compare", "D", "--scores", "S", "--scores", "S2", "--baseline", "z"], 1, "no system 'z'"),
-    "nothing to measure": (["evaluate", "D"], 2, "--scores, --run or --model"),
-    "both": (["evaluate", "D", "--scores", "S", "--run", "R"], 2, "--scores, --run or --model"),
-    "truth twice": (["evaluate", "D", "--qrels", "Q", "--run", "R"], 2, "give the truth once"),
-    "scores of qrels": (["evaluate", "--qrels", "Q", "--scores", "S"], 2, "--scores go with"),
+    "nothing to measure": (["evaluate", "D"], 2, "--scores and --model, or --run"),
+    "both": (["evaluate", "D", "--scores", "S", "--run", "R"], 2, "--scores and --model, or --run"),
+    "truth twice": (["evaluate", "D", "--qrels", "Q", "--run", "R"], 2, "give the ground truth once"),
+    "scores of qrels": (["evaluate", "--qrels", "Q", "--scores", "S"], 2, "--scores goes with"),
     "one system": (["compare", "D", "--scores", "S"], 2, "at least two rankings"),
     "bad k": (["evaluate", "D", "--scores", "S", "--k", "0"], 2, "0 is not in the range"),
     "seed twice": (["evaluate", "D", "--scores", "S", "--seed", "1", "--seed=2"], 2, "--seed is given twice"),
     "output twice": (["convert", "D", "x.txt", "--to", "letor", "--to", "csv"], 2, "--to is given twice"),
     "twice in a group": (["dcglearn", "show", "m.json", "--top", "1", "--top", "2"], 2, "--top is given twice"),
     "unknown verb": (["evaluat"], 2, "No such command"),
-    "truth of a run": (["convert", "R", "x.qrels", "--truth", "binary"], 1, "no truth to convert"),
-    "features of qrels": (["convert", "Q", "x.txt", "--normalize", "minmax"], 1, "no data file"),
+    "truth of a run": (["convert", "R", "x.qrels", "--truth", "binary"], 1, "no ground truth to convert"),
+    "features of qrels": (["convert", "Q", "x.txt", "--normalize", "minmax"], 1, "not a data file"),
     "unknown target": (["convert", "D", "x.bin"], 1, "does not say a format"),
     "unknown suffix": (["evaluate", "D", "--scores", "S", "-o", "x.pdf"], 2, "must end in .txt, .json, .csv, .md, .tex or .html"),
     "unknown packed suffix": (["compare", "D", "--scores", "S", "--scores", "S2", "-o", "x.doc.gz"], 2, "must end in"),
@@ -317,9 +326,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_mistakes_are_one_clear_line(run, files, monkeypatch, name) -> None:
+def test_errors_are_one_line(run, files, monkeypatch, name) -> None:
     monkeypatch.chdir(files)
-    args, want, says = BAD[name]
+    args, expected, message = BAD[name]
     names = {
         "D": "data.txt",
         "S": "good.scores",
@@ -328,11 +337,11 @@ def test_mistakes_are_one_clear_line(run, files, monkeypatch, name) -> None:
         "R": "good.run",
     }
     code, out, err = run(*(names.get(a, a) for a in args))
-    assert code == want
+    assert code == expected
     assert out == ""
-    assert says in err
+    assert message in err
     assert "Traceback" not in err
-    if want == 1:
+    if expected == 1:
         assert err.startswith("firstpage: error: ")
         assert err.count("\n") == 1
 
@@ -343,27 +352,27 @@ def firstpage(*args: object, **options) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.slow
-def test_the_real_program(files) -> None:
-    done = firstpage("evaluate", "data.txt", "--scores", "good.scores", "--json", cwd=files)
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["queries"] == 25
-    assert done.stderr == ""
+def test_program_runs_as_a_process(files) -> None:
+    result = firstpage("evaluate", "data.txt", "--scores", "good.scores", "--json", cwd=files)
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["queries"] == 25
+    assert result.stderr == ""
     assert firstpage("--version").stdout.strip() == f"firstpage {fp.__version__}"
     assert "evaluate" in firstpage("--help").stdout
 
 
 @pytest.mark.slow
-def test_a_closed_pipe_is_no_error(files) -> None:
+def test_closed_pipe_is_not_an_error(files) -> None:
     command = f'"{sys.executable}" -m firstpage convert data.txt - --to letor | head -1'
-    done = subprocess.run(
+    result = subprocess.run(
         command, shell=True, capture_output=True, text=True, cwd=files, timeout=PATIENCE
     )
-    assert done.stdout.startswith("0 qid:1 ") or done.stdout[1:].startswith(" qid:1 ")
-    assert done.stderr == ""
+    assert result.stdout.startswith("0 qid:1 ") or result.stdout[1:].startswith(" qid:1 ")
+    assert result.stderr == ""
 
 
 @pytest.mark.slow
-def test_importing_firstpage_loads_nothing_and_changes_nothing() -> None:
+def test_import_loads_no_heavy_module_and_changes_no_state() -> None:
     script = """
 import sys, os, warnings
 before, filters = dict(os.environ), list(warnings.filters)
@@ -379,15 +388,15 @@ try:
 except AttributeError:
     print("fine")
 """
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE
     )
-    assert done.stdout.strip() == "fine", done.stderr
+    assert result.stdout.strip() == "fine", result.stderr
 
 
 @pytest.mark.slow
-def test_evaluating_a_small_file_needs_no_compiler_at_all(files, tmp_path) -> None:
-    """In a fresh cache: small jobs are interpreted; nothing heavy is loaded."""
+def test_evaluate_of_a_small_file_needs_no_compiler(files, tmp_path) -> None:
+    """With an empty cache, small jobs are interpreted and no heavy module is loaded."""
     env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path / "fresh")}
     script = """
 import sys
@@ -401,7 +410,7 @@ finally:
     small = "".join((files / "data.txt").read_text().splitlines(keepends=True)[:8])
     (files / "data.txt").write_text(small)
     (files / "good.scores").write_text("\n".join(str(i) for i in range(8)))
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -409,13 +418,13 @@ finally:
         env=env,
         timeout=PATIENCE,
     )
-    assert done.stderr.strip() == "[]"
+    assert result.stderr.strip() == "[]"
     again = fp.evaluate(range(8), fp.read_letor(files / "data.txt"))
-    assert json.loads(done.stdout)["measures"] == again.means
+    assert json.loads(result.stdout)["measures"] == again.means
 
 
 @pytest.mark.slow
-def test_demo(run, tmp_path, monkeypatch) -> None:
+def test_demo_writes_a_report(run, tmp_path, monkeypatch) -> None:
     from firstpage.demo import loop
     from tests.demo.small import QUESTIONS, small_collection
 
@@ -427,10 +436,10 @@ def test_demo(run, tmp_path, monkeypatch) -> None:
     assert len(fp.read_qrels(tmp_path / "demo" / "collection.qrels")) == QUESTIONS
 
 
-def test_what_a_run_misses_is_one_note_on_standard_error(run, files) -> None:
+def test_queries_missing_from_a_run_print_one_note(run, files) -> None:
     text = (files / "good.run").read_text()
     (files / "short.run").write_text("\n".join(x for x in text.splitlines() if x.split()[0] != "7"))
-    asked = [
+    arguments = [
         "--qrels",
         files / "data.qrels",
         "--run",
@@ -439,16 +448,16 @@ def test_what_a_run_misses_is_one_note_on_standard_error(run, files) -> None:
         files / "short.run",
     ]
     for verb in (["evaluate"], ["compare", "--rounds", 100], ["evaluate", "-f", "csv"]):
-        done = run(verb[0], *asked, *verb[1:])
-        assert done.returncode == 0
-        assert done.stderr == (
+        result = run(verb[0], *arguments, *verb[1:])
+        assert result.returncode == 0
+        assert result.stderr == (
             "firstpage: note: short.run: 1 of 25 judged queries are not in the run and count 0: 7.\n"
         )
-        assert "note" not in done.stdout
-    assert len(json.loads(run("evaluate", *asked, "--json").stdout)) == 2
+        assert "note" not in result.stdout
+    assert len(json.loads(run("evaluate", *arguments, "--json").stdout)) == 2
 
 
-def test_a_packed_report_is_in_the_format_that_its_name_says(run, files) -> None:
+def test_suffix_before_gz_selects_the_format(run, files) -> None:
     import gzip
 
     target = files / "report.csv.gz"
@@ -462,14 +471,14 @@ INTERLEAVED = "2 qid:1 1:1\n0 qid:2 1:0\n1 qid:1 1:0\n3 qid:2 1:1\n0 qid:1 1:3\n
 
 
 @pytest.mark.slow
-def test_scores_follow_interleaved_data(tmp_path: Path, monkeypatch) -> None:
+def test_scores_follow_the_order_of_interleaved_data(tmp_path: Path, monkeypatch) -> None:
     from firstpage.data.formats import letor
 
     (tmp_path / "i.txt").write_text(INTERLEAVED)
     (tmp_path / "i.scores").write_text("2\n0\n1\n3\n0\n")  # the labels, in the file's order
-    done = firstpage("evaluate", "i.txt", "--scores", "i.scores", "--json", cwd=tmp_path)
-    assert json.loads(done.stdout)["measures"]["NDCG@10"] == pytest.approx(1.0)
-    assert "regrouped" in done.stderr
+    result = firstpage("evaluate", "i.txt", "--scores", "i.scores", "--json", cwd=tmp_path)
+    assert json.loads(result.stdout)["measures"]["NDCG@10"] == pytest.approx(1.0)
+    assert "regrouped" in result.stderr
     firstpage("convert", "i.txt", "i.run", "--scores", "i.scores", cwd=tmp_path)
     assert fp.read_run(tmp_path / "i.run").to_dict()["2"] == {"2-1": 0, "2-2": 3}
     monkeypatch.setattr(letor, "CACHED_FROM", 0)
@@ -480,9 +489,9 @@ def test_scores_follow_interleaved_data(tmp_path: Path, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_terminals_without_unicode_and_without_output() -> None:
-    done = firstpage("measures", env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    assert (done.returncode, done.stderr) == (0, "")
+def test_terminal_may_lack_unicode_or_standard_output() -> None:
+    result = firstpage("measures", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (result.returncode, result.stderr) == (0, "")
     command = f'"{sys.executable}" -m firstpage measures >&-'
     closed = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=PATIENCE)
     assert "Traceback" not in closed.stderr

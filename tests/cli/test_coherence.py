@@ -1,4 +1,4 @@
-"""`firstpage dcglearn` as a user meets it."""
+"""Tests of `firstpage dcglearn compare`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_text_says_agreement_and_certificates(run, files) -> None:
+def test_text_reports_agreement_and_certificates(run, files) -> None:
     code, out, err = run(
         "dcglearn", "compare", "DCG@5", f"NDCG({files / 'measure.json'})@3", "--qrels",
         files / "data.qrels", "--runs", files / "good.run", files / "fair.run", files / "poor.run",
@@ -42,25 +42,27 @@ def test_text_says_agreement_and_certificates(run, files) -> None:
 
 
 @pytest.mark.slow
-def test_json_is_the_same_for_runs_and_scores(run, files) -> None:
-    more = ("--json", "--baseline", "good", "--within", "1.2", "--effort", "10")
-    ways = [
+def test_json_is_equal_for_runs_and_scores(run, files) -> None:
+    options = ("--json", "--baseline", "good", "--within", "1.2", "--effort", "10")
+    inputs = [
         (files / "data.txt", "--scores", files / "good.scores", "--scores", files / "poor.scores"),
         ("--qrels", files / "data.qrels", "--run", files / "good.run", "--run", files / "poor.run"),
     ]
-    found = [
-        json.loads(run("dcglearn", "compare", "NDCG@5", "DCG(gain=linear)@3", *way, *more)[1])
-        for way in ways
+    records = [
+        json.loads(
+            run("dcglearn", "compare", "NDCG@5", "DCG(gain=linear)@3", *arguments, *options)[1]
+        )
+        for arguments in inputs
     ]
-    assert found[0]["agreement"] == found[1]["agreement"]
-    verdict = found[0]["verdicts"][0]
+    assert records[0]["agreement"] == records[1]["agreement"]
+    verdict = records[0]["verdicts"][0]
     assert verdict["better"] == "good.scores"
     assert verdict["within"]["state"] == "proven"
-    want = fp.evaluate(fp.read_scores(files / "good.scores"), DATA, measures="NDCG@5")["NDCG@5"]
-    assert found[0]["means"][0]["good.scores"] == pytest.approx(want)
+    expected = fp.evaluate(fp.read_scores(files / "good.scores"), DATA, measures="NDCG@5")["NDCG@5"]
+    assert records[0]["means"][0]["good.scores"] == pytest.approx(expected)
 
 
-def test_the_page_stands_alone(run, files) -> None:
+def test_page_is_self_contained(run, files) -> None:
     code, _, _ = run(
         "dcglearn", "compare", "DCG@5", "NDCG@5", files / "data.txt", "--scores",
         files / "good.scores", files / "fair.scores", "-o", files / "page.html",
@@ -74,11 +76,11 @@ def test_the_page_stands_alone(run, files) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "message"),
     [
         (["NDCG@5"], 2, "name two measures"),
         (["NDCG@5", "AP", "data.txt", "--scores", "good.scores"], 1, "only DCG and NDCG"),
-        (["NDCG@5", "DCG@5", "data.txt", "--scores", "good.scores"], 2, "one ranking only"),
+        (["NDCG@5", "DCG@5", "data.txt", "--scores", "good.scores"], 2, "give at least two rankings"),
         (["NDCG@5", "DCG@5", "data.txt"], 2, "all as --run or all as --scores"),
         (["DCG(gain=[0, 1])@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores"], 1, "hold a grade 2"),
         (["DCG@5", "DCG@5", "--qrels", "data.qrels", "--run", "good.run", "other.run"], 1, "share no query"),
@@ -88,27 +90,27 @@ def test_the_page_stands_alone(run, files) -> None:
         (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores", "-o", "x.csv"], 2, ".html"),
     ],
 )  # fmt: skip
-def test_mistakes_are_one_line(run, files, monkeypatch, args, code, said) -> None:
+def test_errors_are_one_line(run, files, monkeypatch, args, code, message) -> None:
     monkeypatch.chdir(files)
     Path("other.run").write_text("elsewhere Q0 d1 1 1.0 x\n")
     Path("half.qrels").write_text("a 0 d1 1\nb 0 d1 1\n")
     Path("one.run").write_text("a Q0 d1 1 1.0 x\n")
     Path("two.run").write_text("b Q0 d1 1 1.0 x\n")
-    done = run("dcglearn", "compare", *args)
-    assert done.returncode == code
-    assert said in done.stderr
-    assert done.stdout == ""
+    result = run("dcglearn", "compare", *args)
+    assert result.returncode == code
+    assert message in result.stderr
+    assert result.stdout == ""
     if code == 1:
-        assert len([x for x in done.stderr.splitlines() if "firstpage: note: " not in x]) == 1
+        assert len([x for x in result.stderr.splitlines() if "firstpage: note: " not in x]) == 1
 
 
-def test_a_cutoff_beyond_all_lists_is_as_in_evaluate(files, monkeypatch) -> None:
-    """Places without a document are worth nothing."""
+def test_cutoff_beyond_all_lists_equals_evaluate(files, monkeypatch) -> None:
+    """Ranks without a document add nothing to a measure."""
     monkeypatch.chdir(files)
     data = fp.read_letor("data.txt")
     systems = {name: fp.read_scores(f"{name}.scores") for name in ("good", "fair")}
-    found = fp.coherence(systems, data, "NDCG@50", "DCG@50")
+    coherence = fp.coherence(systems, data, "NDCG@50", "DCG@50")
     for name, scores in systems.items():
-        told = fp.evaluate(scores, data, measures=["NDCG@50", "DCG@50"])
-        assert found.means[0][name] == pytest.approx(told["NDCG@50"])
-        assert found.means[1][name] == pytest.approx(told["DCG@50"])
+        evaluation = fp.evaluate(scores, data, measures=["NDCG@50", "DCG@50"])
+        assert coherence.means[0][name] == pytest.approx(evaluation["NDCG@50"])
+        assert coherence.means[1][name] == pytest.approx(evaluation["DCG@50"])

@@ -1,4 +1,4 @@
-"""`firstpage label setup`, `stats`, `export`, `backup` as a user meets them."""
+"""Tests of `firstpage label setup`, `stats`, `export`, `judge`, `add`, `link` and `backup`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.labeling.endpoint import Stub, served
         ("label", "stats", "p"),
     ],
 )
-def test_what_to_install_is_said_before_the_application_is_loaded(monkeypatch, words) -> None:
+def test_missing_package_is_reported_before_the_application_is_loaded(monkeypatch, words) -> None:
     monkeypatch.setattr(shared, "find_spec", lambda name: None)
     for name in [name for name in sys.modules if name.startswith("firstpage.web")]:
         monkeypatch.setitem(sys.modules, name, None)
@@ -46,7 +46,7 @@ def test_what_to_install_is_said_before_the_application_is_loaded(monkeypatch, w
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch, run) -> Path:
-    """A project of two people who judge the same three queries, all of it done."""
+    """Return a project in which two people have judged the same three queries."""
     monkeypatch.chdir(tmp_path)
     queries = [{"query": q, "text": f"about {q}"} for q in ("q1", "q2", "q3")]
     documents = [
@@ -56,20 +56,20 @@ def folder(tmp_path: Path, monkeypatch, run) -> Path:
     ]
     for name, rows in (("queries", queries), ("documents", documents)):
         Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = run(
+    result = run(
         "label", "setup", "labels", "--queries", "queries.jsonl", "--documents", "documents.jsonl",
         "--k", 3, "--strategy", "tournament", "--replicates", 2, "--repeats", 0.2,
         "--assessor", "ada", "--assessor", "ben", "--lead", "lena",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "3 queries, 24 documents" in done.stdout
-    assert done.stdout.count("comes in here") == 3
+    assert result.returncode == 0, result.stderr
+    assert "3 queries, 24 documents" in result.stdout
+    assert result.stdout.count("signs in here") == 3
     judge_all("labels", {"ada": 0, "ben": 1})
     return tmp_path
 
 
 def judge_all(where: str, taste: dict[str, int]) -> None:
-    """Each person prefers the longer text; ben holds d6 for better than d7."""
+    """Judge everything: each person prefers the longer text, but ben prefers d6 to d7."""
     store = Store(where).prepare()
     desk = Desk(store)
     for login, odd in taste.items():
@@ -85,12 +85,12 @@ def judge_all(where: str, taste: dict[str, int]) -> None:
                 outcome = 1 if (left > right) != bool(swapped) else -1
                 span = {"kind": "active", "ms": 2000}
                 key = f"{login}-{task.id}-{state.seq}"
-                given = Given(state.seq, key, left, right, outcome, timing=Timing(spans=(span,)))
-                state = desk.answer(task.id, person, given)
+                answer = Given(state.seq, key, left, right, outcome, timing=Timing(spans=(span,)))
+                state = desk.answer(task.id, person, answer)
     store.close()
 
 
-def test_stats(folder: Path, run) -> None:
+def test_stats_report_effort_and_agreement(folder: Path, run) -> None:
     text = run("label", "stats", "labels").stdout
     assert "top-k" in text.lower()
     record = json.loads(run("label", "stats", "labels", "--json").stdout)
@@ -107,9 +107,9 @@ def test_stats(folder: Path, run) -> None:
     assert "<table" in page.read_text()
 
 
-def test_export_of_truth(folder: Path, run) -> None:
-    done = run("label", "export", "labels", "--what", "truth", "-o", "truth.qrels")
-    assert done.returncode == 0, done.stderr
+def test_export_writes_the_ground_truth(folder: Path, run) -> None:
+    result = run("label", "export", "labels", "--what", "truth", "-o", "truth.qrels")
+    assert result.returncode == 0, result.stderr
     truth = fp.read_qrels("truth.qrels").to_dict()
     assert set(truth) == {"q1", "q2", "q3"}
     assert sorted(truth["q1"].values(), reverse=True)[:4] == [3, 2, 1, 0]
@@ -122,24 +122,24 @@ def test_export_of_truth(folder: Path, run) -> None:
     assert len(Path("log.jsonl").read_text().splitlines()) > 30
 
 
-def test_an_export_is_named_for_its_format(folder: Path, run) -> None:
-    """.txt is LETOR in every other command, and truth is qrels by default: neither is guessed."""
+def test_export_refuses_a_suffix_of_another_format(folder: Path, run) -> None:
+    """A .txt file is LETOR in other commands, and truth is qrels by default; neither is guessed."""
     for name, what in (("truth.txt", "truth"), ("truth.csv", "truth"), ("study.csv", "report")):
-        done = run("label", "export", "labels", "--what", what, "-o", name)
-        assert done.returncode == 2
-        assert f"{name}: the name does not say how {what} is written" in done.stderr
-        assert "--format" in done.stderr
+        result = run("label", "export", "labels", "--what", what, "-o", name)
+        assert result.returncode == 2
+        assert f"{name}: no format of {what} has this suffix" in result.stderr
+        assert "--format" in result.stderr
         assert not Path(name).exists()
     assert run("label", "export", "labels", "-o", "truth.letor").returncode == 0
-    done = run("label", "export", "labels", "--format", "letor", "-o", "truth.txt")
-    assert done.returncode == 0
+    result = run("label", "export", "labels", "--format", "letor", "-o", "truth.txt")
+    assert result.returncode == 0
     assert Path("truth.txt").read_text() == Path("truth.letor").read_text()
     for name in ("truth", "truth.qrels.gz"):
         assert run("label", "export", "labels", "-o", name).returncode == 0
     assert fp.read_qrels("truth").to_dict() == fp.read_qrels("truth.qrels.gz").to_dict()
 
 
-def test_backup_and_restore(folder: Path, run) -> None:
+def test_restored_backup_has_the_same_content(folder: Path, run) -> None:
     assert run("label", "backup", "labels", "-o", "copy.jsonl").returncode == 0
     assert run("label", "restore", "copy.jsonl", "again").returncode == 0
     first, second = (run("label", "stats", name, "--json").stdout for name in ("labels", "again"))
@@ -147,8 +147,8 @@ def test_backup_and_restore(folder: Path, run) -> None:
 
 
 @pytest.mark.slow
-def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
-    """A function on the command line: its answers are in the log, each with its cost."""
+def test_function_judges_the_open_queries(run, tmp_path: Path, monkeypatch) -> None:
+    """The answers of a function are in the log, each with its cost."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("taste.py").write_text(
@@ -168,8 +168,8 @@ def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
         "--assessor",
         "robot",
     )
-    done = run("label", "judge", "labels", "--assessor", "robot", "--function", "taste:longer")
-    assert "1 queries" in done.stdout, done.stderr
+    result = run("label", "judge", "labels", "--assessor", "robot", "--function", "taste:longer")
+    assert "1 queries" in result.stdout, result.stderr
     run("label", "export", "labels", "-o", "truth.qrels")
     assert fp.read_qrels("truth.qrels").to_dict()["q"]["d5"] == 2
     run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
@@ -177,18 +177,18 @@ def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
     assert all(row["cost"]["seconds"] >= 0 and row["by"] == "robot" for row in log)
     again = run("label", "judge", "labels", "--assessor", "robot", "--function", "taste:longer")
     assert "0 answers" in again.stdout
-    assert "there was no open work" in again.stderr
+    assert "there were no open queries" in again.stderr
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "says"),
+    ("args", "code", "message"),
     [
-        (("stats", "nowhere"), 1, "holds no labeling project"),
+        (("stats", "nowhere"), 1, "has no labeling project"),
         (("stats",), 2, "give a project, or --records"),
-        (("export", "nowhere", "-o", "x"), 1, "holds no labeling project"),
+        (("export", "nowhere", "-o", "x"), 1, "has no labeling project"),
         (("setup", "new", "--queries", "none.jsonl"), 1, "none.jsonl"),
         (("setup", "new", "--strategy", "heep"), 1, "Did you mean"),
-        (("restore", "none", "new"), 2, "is no file"),
+        (("restore", "none", "new"), 2, "is not a file"),
         (("judge", "nowhere", "--assessor", "x", "--function", "a:b"), 1, "no labeling project"),
         (("judge", "nowhere", "--assessor", "x"), 2, "--endpoint"),
         (("judge", "nowhere", "--assessor", "x", "--endpoint", "http://x"), 2, "--model"),
@@ -196,27 +196,27 @@ def test_a_program_judges(run, tmp_path: Path, monkeypatch) -> None:
         (("stats", "--records", "none.jsonl"), 1, "none.jsonl"),
     ],
 )
-def test_mistakes_are_one_line(
-    run, tmp_path: Path, monkeypatch, args: tuple[str, ...], code: int, says: str
+def test_errors_are_one_line(
+    run, tmp_path: Path, monkeypatch, args: tuple[str, ...], code: int, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = run("label", *args)
-    assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
-    assert says in done.stderr
+    result = run("label", *args)
+    assert (result.returncode, "Traceback" in result.stderr) == (code, False), result.stderr
+    assert message in result.stderr
 
 
 def setup(run, *more: object, name: str = "labels", documents: int = 6) -> None:
-    """A project of one query whose documents are longer from one to the next."""
+    """Create a project of one query whose documents have increasing lengths."""
     rows = [
         {"query": "q", "document": f"d{i}", "title": f"T{i}", "text": "x" * (i + 1)}
         for i in range(documents)
     ]
     Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = run("label", "setup", name, "--documents", "documents.jsonl", "--k", 2, *more)
-    assert done.returncode == 0, done.stderr
+    result = run("label", "setup", name, "--documents", "documents.jsonl", "--k", 2, *more)
+    assert result.returncode == 0, result.stderr
 
 
-def asked(run, stub: Stub, *more: object):
+def judge_by_model(run, stub: Stub, *more: object):
     return run(
         "label", "judge", "labels", "--assessor", "robot", "--endpoint", stub.url, "--model", "m",
         *more,
@@ -231,47 +231,47 @@ def asked(run, stub: Stub, *more: object):
         ((), ("--conflicts", "first"), "the answer to the first order is recorded"),
     ],
 )
-def test_a_model_that_contradicts_itself(
+def test_conflicting_answers_of_a_model_are_recorded_as_chosen(
     run, tmp_path: Path, monkeypatch, project: tuple[str, ...], options: tuple[str, ...], note: str
 ) -> None:
-    """It always says A: in both orders, so of every pair it says both.  The run ends, not exits."""
+    """The model always answers A, in both orders, so its answers to every pair differ."""
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot", *project)
     with served() as stub:
         stub.reply = '{"better": "A"}'
-        done = asked(run, stub, *options)
-    assert done.returncode == 0, done.stderr
-    assert note in done.stderr
-    assert "1 queries" in done.stdout
+        result = judge_by_model(run, stub, *options)
+    assert result.returncode == 0, result.stderr
+    assert note in result.stderr
+    assert "1 queries" in result.stdout
     run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
     log = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
     assert len(stub.asked) == 2 * len(log) > 0
     assert {row["skipped"] for row in log} == {note.startswith("the pair is skipped")}
     assert {row["outcome"] for row in log} == ({1} if "first" in note else {0})
     counted = f"{len(log)} of {len(log)} questions were skipped: the model contradicted itself"
-    assert (counted in done.stderr) == note.startswith("the pair is skipped")
+    assert (counted in result.stderr) == note.startswith("the pair is skipped")
 
 
-def test_what_a_model_did_not_read_is_told(run, tmp_path: Path, monkeypatch) -> None:
+def test_truncated_documents_print_a_note(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")
     with served() as stub:
         stub.reply = '{"better": "A"}'
-        done = asked(run, stub, "--longest", 4)
-    assert "of 2 documents the model read only the first 4 characters" in done.stderr
+        result = judge_by_model(run, stub, "--longest", 4)
+    assert "the model read only the first 4 characters (--longest) of 2 documents" in result.stderr
 
 
-def test_an_answer_that_cannot_be_read_is_skipped_and_many_stop(
+def test_unreadable_answers_are_skipped_and_many_stop_the_run(
     run, tmp_path: Path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")
     with served() as stub:
         stub.reply = lambda body: "I would rather not say" if len(stub.asked) < 3 else "A"
-        done = asked(run, stub)
-        assert done.returncode == 0, done.stderr
-        assert "1 of " in done.stderr
-        assert "questions were skipped: the answer could not be read" in done.stderr
+        result = judge_by_model(run, stub)
+        assert result.returncode == 0, result.stderr
+        assert "1 of " in result.stderr
+        assert "questions were skipped: the answer could not be read" in result.stderr
         setup(run, "--assessor", "robot", name="other")
         stub.reply = "no"
         stopped = run(
@@ -281,8 +281,8 @@ def test_an_answer_that_cannot_be_read_is_skipped_and_many_stop(
     assert "must answer A, B or tie; it answered 'no'" in stopped.stderr
 
 
-def test_people_are_added_to_a_project_that_is_there(run, tmp_path: Path, monkeypatch) -> None:
-    """The hint of `label judge` can be followed, and the work is done."""
+def test_people_are_added_to_an_existing_project(run, tmp_path: Path, monkeypatch) -> None:
+    """The command in the error of `label judge` can be run, and then the work is done."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("keys.py").write_text(
@@ -294,19 +294,19 @@ def test_people_are_added_to_a_project_that_is_there(run, tmp_path: Path, monkey
     assert refused.returncode == 1
     hint = "firstpage label add labels --assessor robot"
     assert hint in refused.stderr
-    done = run(*hint.split()[1:])
-    assert done.returncode == 0, done.stderr
-    assert "robot comes in here (once)" in done.stdout
-    assert "robot: 1 queries" in done.stdout
+    result = run(*hint.split()[1:])
+    assert result.returncode == 0, result.stderr
+    assert "robot signs in here (once)" in result.stdout
+    assert "robot: 1 queries" in result.stdout
     assert "1 queries" in run(*words).stdout
     more = run("label", "add", "labels", "--assessor", "late", "--lead", "lena")
     assert "no queries for late" in more.stderr
-    assert "lena comes in here (once)" in more.stdout
+    assert "lena signs in here (once)" in more.stdout
     assert run("label", "add", "labels").returncode == 2
     assert run("label", "add", "nowhere", "--lead", "x").returncode == 1
 
 
-def test_a_link_for_somebody_who_cannot_sign_in(run, tmp_path: Path, monkeypatch) -> None:
+def test_link_sets_a_new_password(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run)
     run("label", "add", "labels", "--lead", "lena", "--assessor", "local")
@@ -320,29 +320,29 @@ def test_a_link_for_somebody_who_cannot_sign_in(run, tmp_path: Path, monkeypatch
         with pytest.raises(DataError, match="its time is over"):
             invitations.look(tx, first.stdout.split("/reset/")[1].strip(), "reset")
     store.close()
-    for nobody in ("mallory", "local"):
-        refused = run("label", "link", "labels", nobody)
+    for login in ("mallory", "local"):
+        refused = run("label", "link", "labels", login)
         assert refused.returncode == 1
-        assert f"has no account {nobody!r} that could sign in" in refused.stderr
+        assert f"has no account {login!r} that can sign in" in refused.stderr
 
 
-def test_a_function_that_fails_is_told_in_a_line(run, tmp_path: Path, monkeypatch) -> None:
+def test_failing_function_is_reported_in_one_line(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("broken_taste.py").write_text("def broken(query, left, right):\n    return left.nothing\n")
     setup(run, "--assessor", "robot")
     words = ("label", "judge", "labels", "--assessor", "robot", "--function", "broken_taste:broken")
-    done = run(*words)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert "failed on query q, d" in done.stderr
-    assert "AttributeError" in done.stderr
-    assert "broken_taste.py:2" in done.stderr
-    done = run(*words, "--conflicts", "skip")
-    assert done.returncode == 2
+    result = run(*words)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "failed on query q, d" in result.stderr
+    assert "AttributeError" in result.stderr
+    assert "broken_taste.py:2" in result.stderr
+    result = run(*words, "--conflicts", "skip")
+    assert result.returncode == 2
 
 
-def test_what_an_export_leaves_out_is_said(run, tmp_path: Path, monkeypatch) -> None:
+def test_export_prints_what_it_omits(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [
         {"query": q, "document": f"d{i}", "text": "x" * (i + 1)} for q in "ab" for i in range(4)
@@ -351,18 +351,20 @@ def test_what_an_export_leaves_out_is_said(run, tmp_path: Path, monkeypatch) -> 
     run("label", "setup", "labels", "--documents", "documents.jsonl", "--k", 2, "--ties",
         "--assessor", "ada", "--assessor", "ben", "--strategy", "heap")  # fmt: skip
     judge_all("labels", {"ada": 0})
-    done = run("label", "export", "labels", "-o", "truth.qrels")
-    assert "1 of 2 queries are left out: nobody has finished them." in done.stderr
+    result = run("label", "export", "labels", "-o", "truth.qrels")
+    assert "1 of 2 queries are left out: nobody has finished them." in result.stderr
     monkeypatch.syspath_prepend(tmp_path)
     Path("level.py").write_text("def level(query, left, right):\n    return 'tie'\n")
     run("label", "judge", "labels", "--assessor", "ben", "--function", "level:level")
-    done = run("label", "export", "labels", "-o", "truth.qrels")
-    assert "left out" not in done.stderr
-    assert "In 1 of 2 queries documents that were called equal" in done.stderr
+    result = run("label", "export", "labels", "-o", "truth.qrels")
+    assert "left out" not in result.stderr
+    assert "In 1 of 2 queries documents that were called equal" in result.stderr
     assert "called equal" not in run("label", "export", "labels", "-o", "truth.jsonl").stderr
 
 
-def test_options_without_effect_are_refused_or_told(run, tmp_path: Path, monkeypatch) -> None:
+def test_options_and_inputs_without_effect_are_refused_or_noted(
+    run, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [{"query": "q", "document": f"d{i}", "text": "x", "prior": i or None} for i in range(3)]
     Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -370,25 +372,25 @@ def test_options_without_effect_are_refused_or_told(run, tmp_path: Path, monkeyp
              {"query": "q", "left": "d0", "grade": 3}]  # fmt: skip
     Path("golds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in golds))
     words = ("label", "setup", "labels", "--documents", "documents.jsonl")
-    for more, says in (
+    for more, message in (
         (("--gold-share", 0.1), "needs --golds"), (("--depth", 9), "--depth goes with --run"),
         (("--tool", "grades", "--strategy", "heap"), "--strategy goes with --tool pairs"),
         (("--tool", "grades", "--refine", 3), "--refine goes with --tool pairs"),
     ):  # fmt: skip
-        done = run(*words, *more)
-        assert (done.returncode, Path("labels").exists()) == (2, False), more
-        assert says in done.stderr
-    done = run(*words, "--golds", "golds.jsonl")
-    assert done.returncode == 0, done.stderr
-    assert "1 queries, 3 documents, 2 known answers" in done.stdout
-    assert "2 known answers are stored and never asked; --gold-share mixes them in" in done.stderr
-    assert "1 of 2 known answers do not fit the tool pairs" in done.stderr
-    assert "of 1 queries (q, ..) only some documents have a prior" in done.stderr
+        result = run(*words, *more)
+        assert (result.returncode, Path("labels").exists()) == (2, False), more
+        assert message in result.stderr
+    result = run(*words, "--golds", "golds.jsonl")
+    assert result.returncode == 0, result.stderr
+    assert "1 queries, 3 documents, 2 known answers" in result.stdout
+    assert "2 known answers are stored and never asked; --gold-share mixes them in" in result.stderr
+    assert "1 of 2 known answers do not fit the tool pairs" in result.stderr
+    assert "in 1 queries (such as q) only some documents have a prior" in result.stderr
     long = run("label", "setup", "other", "--title", "x" * 301)
     assert "at most 300 characters; got 301" in long.stderr
 
 
-def test_stats_say_what_was_skipped_and_refuse_what_they_would_ignore(
+def test_stats_note_skipped_questions_and_refuse_unused_options(
     run, tmp_path: Path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -396,32 +398,36 @@ def test_stats_say_what_was_skipped_and_refuse_what_they_would_ignore(
     Path("unsure.py").write_text("def unsure(query, left, right):\n    return 'skip'\n")
     setup(run, "--assessor", "robot")
     run("label", "judge", "labels", "--assessor", "robot", "--function", "unsure:unsure")
-    assert "questions were skipped, and are in no figure" in run("label", "stats", "labels").stderr
+    assert (
+        "questions were skipped; no figure includes them" in run("label", "stats", "labels").stderr
+    )
     Path("r.jsonl").write_text("")
     assert run("label", "stats", "labels", "--results", "r.jsonl").returncode == 2
     assert run("label", "stats", "--records", "r.jsonl", "--name", "x").returncode == 2
 
 
-def test_a_program_that_skips_everything_leaves_no_truth(run, tmp_path: Path, monkeypatch) -> None:
+def test_function_that_skips_all_questions_yields_no_ground_truth(
+    run, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("never.py").write_text("def never(query, left, right):\n    return 'skip'\n")
     setup(run, "--assessor", "robot")
-    done = run("label", "export", "labels", "-o", "truth.qrels")
-    assert "No query is finished yet" in done.stderr
-    done = run("label", "judge", "labels", "--assessor", "robot", "--function", "never:never")
-    assert "1 queries, 0 answers, " in done.stdout, done.stderr
-    assert "0 answers, 0 skipped" not in done.stdout
+    result = run("label", "export", "labels", "-o", "truth.qrels")
+    assert "No query is finished yet" in result.stderr
+    result = run("label", "judge", "labels", "--assessor", "robot", "--function", "never:never")
+    assert "1 queries, 0 answers, " in result.stdout, result.stderr
+    assert "0 answers, 0 skipped" not in result.stdout
     for name in ("truth.qrels", "truth.jsonl", "truth.letor"):
-        done = run("label", "export", "labels", "-o", name)
-        assert done.returncode == 0, done.stderr
+        result = run("label", "export", "labels", "-o", name)
+        assert result.returncode == 0, result.stderr
         assert Path(name).read_text() == ""
-        assert f"{name} is empty" in done.stderr
-        assert "1 of 1 queries are left out, since everything was skipped: 'q'." in done.stderr
+        assert f"{name} is empty" in result.stderr
+        assert "1 of 1 queries are left out, since everything was skipped: 'q'." in result.stderr
 
 
-def test_judgments_of_unfinished_queries_are_no_empty_log(run, tmp_path: Path, monkeypatch) -> None:
-    """The log has judgments, so 'nothing is judged yet' would be wrong."""
+def test_log_of_unfinished_queries_is_not_empty(run, tmp_path: Path, monkeypatch) -> None:
+    """The log has judgments, so the note 'nothing has been judged yet' would be wrong."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("tired.py").write_text(
@@ -432,17 +438,17 @@ def test_judgments_of_unfinished_queries_are_no_empty_log(run, tmp_path: Path, m
     )
     setup(run, "--assessor", "robot")
     run("label", "judge", "labels", "--assessor", "robot", "--function", "tired:tired")
-    done = run("label", "export", "labels", "-o", "truth.qrels")
-    assert "truth.qrels is empty." in done.stderr
-    assert "No query is finished yet; all 1 are left out." in done.stderr
-    assert "nothing is judged yet" not in done.stderr
+    result = run("label", "export", "labels", "-o", "truth.qrels")
+    assert "truth.qrels is empty." in result.stderr
+    assert "No query is finished yet; all 1 are left out." in result.stderr
+    assert "nothing has been judged yet" not in result.stderr
 
 
-def test_ties_of_conflicts_need_a_project_with_ties(run, tmp_path: Path, monkeypatch) -> None:
+def test_conflicts_tie_needs_a_project_with_ties(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")
     with served() as stub:
-        done = asked(run, stub, "--conflicts", "tie")
-    assert done.returncode == 2
-    assert "has no ties" in done.stderr
+        result = judge_by_model(run, stub, "--conflicts", "tie")
+    assert result.returncode == 2
+    assert "has no ties" in result.stderr
     assert not stub.asked

@@ -1,4 +1,4 @@
-"""`firstpage label simulate` as a user meets it."""
+"""Tests of `firstpage label simulate`."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ SMALL = ("label", "simulate", "--n", 20, "--k", 5)
 
 
 @pytest.mark.slow
-def test_json_of_one_strategy(run) -> None:
-    done = run(*SMALL, "--runs", 300, "--strategy", "heap", "--json")
-    record = json.loads(done.stdout)
+def test_json_of_one_strategy_is_one_record(run) -> None:
+    result = run(*SMALL, "--runs", 300, "--strategy", "heap", "--json")
+    record = json.loads(result.stdout)
     assert record["mean"] == pytest.approx(47.1, abs=1.5)  # SPEC 2.3
     assert record["recall"] == 1
     assert record["sd"] > 0
-    assert run(*SMALL, "--runs", 300, "--strategy", "heap", "--json").stdout == done.stdout
+    assert run(*SMALL, "--runs", 300, "--strategy", "heap", "--json").stdout == result.stdout
 
 
 @pytest.mark.slow
-def test_several_strategies_and_budgets(run, tmp_path: Path) -> None:
+def test_strategies_and_budgets_are_combined(run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     several = ("--strategy", "heap", "--strategy", "tournament", "--budget", 15, "--budget", 30)
-    done = run(*SMALL, *several, "--runs", 20, "--html", page)
-    lines = done.stdout.splitlines()
+    result = run(*SMALL, *several, "--runs", 20, "--html", page)
+    lines = result.stdout.splitlines()
     assert [line.split()[:2] for line in lines[2:6]] == [
         ["heap", "15"], ["heap", "30"], ["tournament", "15"], ["tournament", "30"],
     ]  # fmt: skip
@@ -35,34 +35,34 @@ def test_several_strategies_and_budgets(run, tmp_path: Path) -> None:
     assert [r["budget"] for r in several_json["results"]] == [15, 30, 15, 30]
 
 
-def test_ties_in_the_truth_have_no_kndcg(run) -> None:
-    done = run(*SMALL, "--strategy", "heap", "--grades", 3, "--runs", 5)
-    assert done.stdout.splitlines()[2].split()[-2:] == ["-", "-"]
+def test_kndcg_is_undefined_with_ties(run) -> None:
+    result = run(*SMALL, "--strategy", "heap", "--grades", 3, "--runs", 5)
+    assert result.stdout.splitlines()[2].split()[-2:] == ["-", "-"]
 
 
-def test_votes(run, tmp_path: Path) -> None:
+def test_recorded_votes_are_simulated(run, tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("topic,arg1,arg2,vote\nt,a,b,a1\nt,b,c,a1\nt,a,c,a1\n")
-    done = run("label", "simulate", "--votes", path, "--k", 2, "--strategy", "heap", "--json")
-    record = json.loads(done.stdout)
+    result = run("label", "simulate", "--votes", path, "--k", 2, "--strategy", "heap", "--json")
+    record = json.loads(result.stdout)
     assert record["recall"] == 1
     assert record["runs"] == 30
     assert record["topics"] == {"t": 1.0}
 
 
-def test_pairs_without_a_vote_are_told(run, tmp_path: Path) -> None:
+def test_pairs_without_a_vote_print_a_note(run, tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("topic,arg1,arg2,vote\nt,a,b,a1\nt,b,c,a1\n")
-    done = run("label", "simulate", "--votes", path, "--k", 2, "--strategy", "heap")
-    assert "1 of 3 pairs in" in done.stderr
-    assert "answered as ties" in done.stderr
+    result = run("label", "simulate", "--votes", path, "--k", 2, "--strategy", "heap")
+    assert "1 of 3 pairs in" in result.stderr
+    assert "answered as ties" in result.stderr
     refused = run("label", "simulate", "--votes", path, "--noise", 0.1)
     assert refused.returncode == 2
-    assert "--noise goes with made-up queries, not with --votes" in refused.stderr
+    assert "--noise goes with random queries, not with --votes" in refused.stderr
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "says"),
+    ("args", "code", "message"),
     [
         (("--strategy", "heep"), 1, "Did you mean 'heap'?"),
         (("--noise", "2"), 1, "from 0 to 1"),
@@ -72,8 +72,8 @@ def test_pairs_without_a_vote_are_told(run, tmp_path: Path) -> None:
         (("--equal", "coin"), 2, "--equal goes with --votes"),
     ],
 )
-def test_mistakes_are_one_line(run, args: tuple[str, ...], code: int, says: str) -> None:
-    done = run("label", "simulate", *args)
-    assert done.returncode == code
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
+def test_errors_are_one_line(run, args: tuple[str, ...], code: int, message: str) -> None:
+    result = run("label", "simulate", *args)
+    assert result.returncode == code
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr

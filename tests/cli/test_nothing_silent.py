@@ -1,4 +1,4 @@
-"""What a command leaves out, assumes or fills in is one note; what would do nothing is refused."""
+"""Whatever a command drops or assumes prints one note; options without effect are refused."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import pytest
 import firstpage as fp
 from firstpage.data.formats.trec import run_of
 
-MADE = fp.Synthetic(queries=12, docs=6, features=3, grades=3).dataset()
+SYNTHETIC = fp.Synthetic(queries=12, docs=6, features=3, grades=3).dataset()
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    fp.write(MADE, "d.txt")
-    fp.write(MADE[6:], "v.txt")
-    fp.write_qrels(MADE, "d.qrels")
+    fp.write(SYNTHETIC, "d.txt")
+    fp.write(SYNTHETIC[6:], "v.txt")
+    fp.write_qrels(SYNTHETIC, "d.qrels")
     for name in "ab":
-        scores = np.random.default_rng(ord(name)).random(MADE.n_docs)
+        scores = np.random.default_rng(ord(name)).random(SYNTHETIC.n_docs)
         fp.write_scores(scores, f"{name}.scores")
-        fp.write_run(run_of(MADE, scores, name), f"{name}.run")
-    fp.write_run(run_of(MADE[:10], np.arange(MADE[:10].n_docs)), "short.run")
-    fp.write(MADE.with_features(MADE.X, ["x", "y1", "z"]), "named.csv")
-    fp.write_folds(MADE, "folds", 3)
+        fp.write_run(run_of(SYNTHETIC, scores, name), f"{name}.run")
+    fp.write_run(run_of(SYNTHETIC[:10], np.arange(SYNTHETIC[:10].n_docs)), "short.run")
+    fp.write(SYNTHETIC.with_features(SYNTHETIC.X, ["x", "y1", "z"]), "named.csv")
+    fp.write_folds(SYNTHETIC, "folds", 3)
     fp.Utility.of(gains=[0, 1, 2], discounts=[1, 0.5]).save("m.json")
     return tmp_path
 
@@ -36,7 +36,7 @@ SCORES = ["--scores", "a.scores", "--scores", "b.scores"]
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         ([*TRAIN, "--tuner", "optuna"], "--tuner goes with --tune or --grid"),
         ([*TRAIN, "--trials", "3"], "--trials goes with --tune or --grid"),
@@ -71,125 +71,127 @@ SCORES = ["--scores", "a.scores", "--scores", "b.scores"]
         (["dcglearn", "learn", ".", "--rounds", "10"], "--rounds goes with a file of preferences"),
     ],
 )  # fmt: skip
-def test_what_would_do_nothing_is_refused(files: Path, run, args: list[str], said: str) -> None:
+def test_options_without_effect_are_refused(
+    files: Path, run, args: list[str], message: str
+) -> None:
     Path("sub").mkdir()
-    fp.write_folds(MADE, "bare-folds", 3)
+    fp.write_folds(SYNTHETIC, "bare-folds", 3)
     for file in Path("bare-folds").glob("*/vali.txt"):
         file.unlink()
     Path("sub/a.run").write_bytes(Path("a.run").read_bytes())
-    done = run(*args)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stdout == ""
+    result = run(*args)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert result.stdout == ""
 
 
-def notes(done) -> list[str]:
-    assert done.returncode == 0, done.stderr
-    return [x for x in done.stderr.splitlines() if x.startswith("firstpage: note: ")]
+def notes(result) -> list[str]:
+    assert result.returncode == 0, result.stderr
+    return [x for x in result.stderr.splitlines() if x.startswith("firstpage: note: ")]
 
 
-def test_queries_that_order_nothing_are_counted(files: Path, run) -> None:
-    varied = MADE.y.copy()
-    varied[MADE.offsets[:-1]], varied[MADE.offsets[:-1] + 1] = 0, 1
-    fp.write(MADE.with_labels(varied), "varied.txt")
+def test_uninformative_queries_are_counted(files: Path, run) -> None:
+    varied = SYNTHETIC.y.copy()
+    varied[SYNTHETIC.offsets[:-1]], varied[SYNTHETIC.offsets[:-1] + 1] = 0, 1
+    fp.write(SYNTHETIC.with_labels(varied), "varied.txt")
     flat = varied.copy()
-    flat[: MADE.offsets[2]] = 1
-    fp.write(MADE.with_labels(flat), "flat.txt")
+    flat[: SYNTHETIC.offsets[2]] = 1
+    fp.write(SYNTHETIC.with_labels(flat), "flat.txt")
     (note,) = notes(run("train", "ListNet", "flat.txt", "-o", "m.json"))
-    assert note.endswith("flat.txt: 2 of 12 queries have one label alone; left out.")
+    assert note.endswith("flat.txt: 2 of 12 queries have a single label value; skipped.")
     assert notes(run("train", "Regression", "flat.txt", "-o", "m.json")) == []
     assert notes(run("train", "ListNet", "varied.txt", "-o", "m.json")) == []
 
 
-def test_a_seed_that_changes_nothing(files: Path, run) -> None:
-    """A note, as scripts hand one seed to every command."""
-    asked = ["evaluate", "d.txt", "--scores", "a.scores", "--seed", "3"]
-    (note,) = notes(run(*asked))
-    assert "--seed changes nothing here" in note
-    for more in (["--ci"], ["--k", "3"], ["--ties", "shuffle"], ["-f", "html"]):
-        assert notes(run(*asked, *more)) == []
+def test_unused_seed_prints_a_note(files: Path, run) -> None:
+    """It is a note and not an error, because scripts pass one seed to every command."""
+    arguments = ["evaluate", "d.txt", "--scores", "a.scores", "--seed", "3"]
+    (note,) = notes(run(*arguments))
+    assert "--seed has no effect" in note
+    for options in (["--ci"], ["--k", "3"], ["--ties", "shuffle"], ["-f", "html"]):
+        assert notes(run(*arguments, *options)) == []
 
 
-def test_trials_that_diverge_are_counted(files: Path, run) -> None:
-    asked = ["train", "Regression(solver=gd)", "d.txt", "--valid", "v.txt", "-o", "m.json"]
-    done = run(*asked, "--grid", "solver=gd(rate=0.1, max_iter=5),gd(rate=1e300, max_iter=5)")
-    assert "firstpage: note: 1 of 2 trials diverged; they have no score." in notes(done)
+def test_diverged_trials_are_counted(files: Path, run) -> None:
+    arguments = ["train", "Regression(solver=gd)", "d.txt", "--valid", "v.txt", "-o", "m.json"]
+    result = run(*arguments, "--grid", "solver=gd(rate=0.1, max_iter=5),gd(rate=1e300, max_iter=5)")
+    assert "firstpage: note: 1 of 2 trials diverged; they have no score." in notes(result)
 
 
-def test_names_that_letor_text_cannot_hold(files: Path, run) -> None:
+def test_feature_names_dropped_by_letor_text_print_a_note(files: Path, run) -> None:
     (note,) = notes(run("convert", "named.csv", "n.txt"))
-    assert "n.txt: LETOR text has no names of features" in note
+    assert "n.txt: LETOR text has no feature names" in note
     assert notes(run("convert", "named.csv", "n.parquet")) == []
 
 
-def test_ids_that_are_made_up(files: Path, run) -> None:
+def test_generated_document_ids_print_a_note(files: Path, run) -> None:
     Path("bare.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2 # docid = b\n")
     _, note = notes(run("convert", "bare.txt", "bare.qrels"))
     assert "bare.txt: 1 of 2 documents have no id" in note
     assert fp.read_qrels("bare.qrels").to_dict() == {"1": {"1-1": 1, "b": 0}}
 
 
-def test_columns_that_look_like_labels(files: Path, run) -> None:
+def test_columns_that_look_like_labels_print_a_note(files: Path, run) -> None:
     Path("two.csv").write_text("label,grade,qid,a\n1,1,1,0.5\n0,0,1,0.1\n")
     (note,) = notes(run("describe", "two.csv"))
     assert "two.csv: reads 'grade' as a feature, though 'label' is the label" in note
 
 
-def test_arrays_that_are_not_read(files: Path, run) -> None:
-    np.savez("d.npz", X=MADE.X, y=MADE.y, qid=MADE.qid, weights=np.ones(3))
+def test_unused_arrays_of_npz_print_a_note(files: Path, run) -> None:
+    np.savez("d.npz", X=SYNTHETIC.X, y=SYNTHETIC.y, qid=SYNTHETIC.qid, weights=np.ones(3))
     (note,) = notes(run("describe", "d.npz"))
     assert "d.npz: leaves out weights; data are X" in note
 
 
-def test_queries_that_a_run_does_not_have_to_aggregate(files: Path, run) -> None:
+def test_queries_missing_from_an_aggregated_run_print_a_note(files: Path, run) -> None:
     (note,) = notes(run("aggregate", "a.run", "b.run", "short.run", "-o", "o.run"))
     assert "short.run: 2 of 12 queries are not in it, and it has no vote there: 11, 12." in note
 
 
-def test_weights_of_nothing(files: Path, run) -> None:
-    done = run("aggregate", "a.run", "b.run", "--weights", "0,0", "--json")
-    assert [r["weight"] for r in json.loads(done.stdout)["rankers"]] == [0.5, 0.5]
-    assert notes(done) == ["firstpage: note: every ranking has the weight 0; all weigh alike."]
+def test_zero_weights_print_a_note(files: Path, run) -> None:
+    result = run("aggregate", "a.run", "b.run", "--weights", "0,0", "--json")
+    assert [r["weight"] for r in json.loads(result.stdout)["rankers"]] == [0.5, 0.5]
+    assert notes(result) == ["firstpage: note: every ranking has the weight 0; all weigh alike."]
 
 
-def test_files_of_a_folder_with_fewer_features(files: Path, run) -> None:
+def test_folder_files_with_fewer_features_print_a_note(files: Path, run) -> None:
     Path("parts").mkdir()
-    fp.write(MADE[:6], "parts/1.txt")
-    fp.write(MADE[6:].with_features(MADE[6:].X[:, :2]), "parts/2.txt")
-    said = notes(run("train", "ListNet", "parts", "-o", "m.json"))
+    fp.write(SYNTHETIC[:6], "parts/1.txt")
+    fp.write(SYNTHETIC[6:].with_features(SYNTHETIC[6:].X[:, :2]), "parts/2.txt")
+    printed = notes(run("train", "ListNet", "parts", "-o", "m.json"))
     assert (
         "firstpage: note: parts: has 3 features; those that a file lacks are taken for 0: 2.txt (2)."
-        in said
+        in printed
     )
 
 
-def test_a_column_name_that_stands_twice_is_refused(files: Path, run) -> None:
+def test_duplicate_column_name_is_refused(files: Path, run) -> None:
     Path("two.csv").write_text("label,qid,bm25,bm25\n1,1,0.5,1\n0,1,0.1,2\n")
-    done = run("describe", "two.csv")
-    assert done.returncode == 1
-    assert "two.csv: two columns are called 'bm25'; rename or drop one." in done.stderr
+    result = run("describe", "two.csv")
+    assert result.returncode == 1
+    assert "two.csv: two columns are called 'bm25'; rename or drop one." in result.stderr
 
 
 TWICE = "label,qid,docid,a\n1,1,x,0.5\n0,1,y,0.1\n0,1,x,0.2\n"
 
 
-def test_a_document_that_stands_twice(files: Path, run) -> None:
+def test_duplicate_document_prints_a_note(files: Path, run) -> None:
     Path("twice.csv").write_text(TWICE)
     data = fp.read("d.txt")
     fp.ListNet().fit(data.with_features(data.X[:, :1])).save("one.json")
-    said = "twice.csv: holds 1 second or later copies of documents"
-    done = run("evaluate", "twice.csv", "--model", "one.json")
-    assert sum(said in x for x in notes(done)) == 1
-    assert "the first is 'x' in query '1'" in done.stderr
-    for asked in (["rank", "one.json", "twice.csv", "--trec", "-o", "o.run"], ["convert", "twice.csv", "o.qrels"]):  # fmt: skip
-        done = run(*asked)
-        assert done.returncode == 1
-        (line,) = [x for x in done.stderr.splitlines() if "note: " not in x]
+    message = "twice.csv: holds 1 second or later copies of documents"
+    result = run("evaluate", "twice.csv", "--model", "one.json")
+    assert sum(message in x for x in notes(result)) == 1
+    assert "the first is 'x' in query '1'" in result.stderr
+    for arguments in (["rank", "one.json", "twice.csv", "--trec", "-o", "o.run"], ["convert", "twice.csv", "o.qrels"]):  # fmt: skip
+        result = run(*arguments)
+        assert result.returncode == 1
+        (line,) = [x for x in result.stderr.splitlines() if "note: " not in x]
         assert "document 'x' stands twice in query '1', and a TREC file names it once" in line
     assert not Path("o.run").exists()
 
 
-def test_text_that_is_cut_off(files: Path, run) -> None:
+def test_truncated_text_prints_a_note(files: Path, run) -> None:
     named = Path("d.txt").read_text().splitlines()
     lines = [line.split(" #")[0] for line in named]
     Path("whole.txt").write_text("\n".join(lines))
@@ -203,19 +205,22 @@ def test_text_that_is_cut_off(files: Path, run) -> None:
     assert "has no document id, as all others have" in note
 
 
-def test_remarks_on_text_come_from_the_cache_too(tmp_path: Path, monkeypatch) -> None:
+def test_warnings_are_repeated_for_cached_text(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.data.formats.letor.CACHED_FROM", 1)
     monkeypatch.chdir(tmp_path)
     lines = [f"1 qid:{i} 1:0.5 2:1 # docid = d\n" for i in range(12)]
     Path("one.txt").write_text("".join([*lines, "1 qid:12 1:2"]))
     for _ in range(2):
-        with pytest.warns(fp.FirstpageWarning) as said:
+        with pytest.warns(fp.FirstpageWarning) as caught:
             fp.read_letor("one.txt", cache=tmp_path / "cache")
-        told = [str(x.message) for x in said]
-        assert [("cut off" in x, "swapped" in x) for x in told] == [(True, False), (False, True)]
+        messages = [str(x.message) for x in caught]
+        assert [("cut off" in x, "swapped" in x) for x in messages] == [
+            (True, False),
+            (False, True),
+        ]
 
 
-def test_ids_of_queries_and_documents_swapped(files: Path, run) -> None:
+def test_swapped_query_and_document_ids_print_a_note(files: Path, run) -> None:
     rows = [f"{i % 2},d{i},q{i // 5},{i}" for i in range(20)]
     Path("swapped.csv").write_text("\n".join(["label,qid,docid,a", *rows]))
     (note,) = notes(run("describe", "swapped.csv"))
@@ -224,7 +229,7 @@ def test_ids_of_queries_and_documents_swapped(files: Path, run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "ranks", "said"),
+    ("scores", "ranks", "message"),
     [
         ([1, 2, 3], [1, 2, 3], "ranks contradict the scores in 1 of 2 queries; the order comes from"),
         ([1, 1, 1], [1, 2, 3], "all documents of a query have the same score, whatever their rank"),
@@ -235,33 +240,37 @@ def test_ids_of_queries_and_documents_swapped(files: Path, run) -> None:
         ([1, 2, 3], ["a", "b", "c"], None),
     ],
 )  # fmt: skip
-def test_ranks_that_scores_do_not_follow(files: Path, run, scores, ranks, said) -> None:
+def test_ranks_that_contradict_scores_print_a_note(
+    files: Path, run, scores, ranks, message
+) -> None:
     docs = list(fp.read_qrels("d.qrels").to_dict()["1"])
     lines = [f"1 Q0 {d} {r} {s} x\n" for d, r, s in zip(docs[:3], ranks, scores, strict=True)] + [
         "2 Q0 2-1 1 5 x\n"
     ]
     Path("odd.run").write_text("".join(lines))
-    found = [x for x in notes(run("describe", "odd.run")) if "odd.run" in x]
-    assert len(found) == (said is not None)
-    assert said is None or said in found[0]
+    printed = [x for x in notes(run("describe", "odd.run")) if "odd.run" in x]
+    assert len(printed) == (message is not None)
+    assert message is None or message in printed[0]
 
 
-def test_what_a_trec_file_leaves_out(files: Path, run) -> None:
-    done = run("convert", "d.txt", "o.qrels")
-    assert "firstpage: note: o.qrels: qrels hold labels only; left out: 3 features." in notes(done)
-    assert done.stderr.splitlines()[-1] == "wrote Qrels(d.txt: 12 queries, 72 documents) to o.qrels"
-    done = run("convert", "d.txt", "o.run", "--scores", "a.scores")
-    assert "note: o.run: a run holds scores only; left out: labels and 3 features." in done.stderr
+def test_data_dropped_by_trec_files_print_a_note(files: Path, run) -> None:
+    result = run("convert", "d.txt", "o.qrels")
+    assert "firstpage: note: o.qrels: qrels have labels only; dropped: 3 features." in notes(result)
+    assert (
+        result.stderr.splitlines()[-1] == "wrote Qrels(d.txt: 12 queries, 72 documents) to o.qrels"
+    )
+    result = run("convert", "d.txt", "o.run", "--scores", "a.scores")
+    assert "note: o.run: a run has scores only; dropped: labels and 3 features." in result.stderr
 
 
 @pytest.mark.parametrize(("separator", "suffix"), [(";", "csv"), ("\t", "csv"), ("\t", "tsv")])
-def test_tables_separated_otherwise_are_read(files: Path, run, separator, suffix) -> None:
-    want = fp.read("named.csv")
+def test_tables_with_other_separators_are_read(files: Path, run, separator, suffix) -> None:
+    expected = fp.read("named.csv")
     text = Path("named.csv").read_text().replace(",", separator)
     Path(f"other.{suffix}").write_text(text)
     assert notes(run("describe", f"other.{suffix}")) == []
     data = fp.read(f"other.{suffix}")
-    assert data.feature_names == want.feature_names
-    assert data.X.tolist() == want.X.tolist()
+    assert data.feature_names == expected.feature_names
+    assert data.X.tolist() == expected.X.tolist()
     Path("run.tsv").write_text("1\tQ0\ta\t1\t2.5\tx\n")
     assert isinstance(fp.read("run.tsv"), fp.Run)

@@ -1,4 +1,4 @@
-"""Every file that a command writes is named for what it holds, or refused before the work."""
+"""Output files with the suffix of another format are refused before any work."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import pytest
 
 import firstpage as fp
 from firstpage.cli import app
-from firstpage.cli.outputs import DATA, FOREIGN, SUFFIXES, OutputFile, suffixes
+from firstpage.cli.outputs import DATA, FOREIGN_SUFFIXES, SUFFIXES, OutputFile, suffixes
 from firstpage.data.formats.trec import run_of
 
-EVERY = sorted({*FOREIGN, *(s for name in (*DATA, *SUFFIXES) for s in suffixes(name))})
-WRITTEN = ("output", "html", "target", "folder", "per_query", "trials_to", "checkpoint")
-READ = {"crossval": {"folder"}}  # folders that are read, not written
+ALL_SUFFIXES = sorted(
+    {*FOREIGN_SUFFIXES, *(s for name in (*DATA, *SUFFIXES) for s in suffixes(name))}
+)
+OUTPUT_PARAMETERS = ("output", "html", "target", "folder", "per_query", "trials_to", "checkpoint")
+INPUT_FOLDERS = {"crossval": {"folder"}}  # folders that are read, not written
 
 
 def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -27,25 +29,25 @@ def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 
 def command_at(path: tuple[str, ...]) -> click.Command:
-    found: click.Command = app
+    command: click.Command = app
     for name in path:
-        assert isinstance(found, click.Group)
-        found = found.commands[name]
-    return found
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    return command
 
 
 @pytest.mark.parametrize("path", list(commands(app)), ids=" ".join)
-def test_a_name_that_says_another_format_is_refused(path: tuple[str, ...], run) -> None:
+def test_suffix_of_another_format_is_refused(path: tuple[str, ...], run) -> None:
     command = command_at(path)
     for param in command.params:
         help_text = getattr(param, "help", None) or ""
-        named = param.name in WRITTEN and param.name not in READ.get(path[0], ())
+        named = param.name in OUTPUT_PARAMETERS and param.name not in INPUT_FOLDERS.get(path[0], ())
         if not isinstance(param.type, click.Path) or not (named or "rite " in help_text):
             assert not isinstance(param.type, OutputFile)
             continue
         assert isinstance(param.type, OutputFile), param.name
         allowed = {s for name in param.type.formats for s in suffixes(name)}
-        for suffix in EVERY:
+        for suffix in ALL_SUFFIXES:
             for name in (f"o{suffix}", f"o{suffix}.gz"):
                 if suffix in allowed:
                     assert param.type.convert(name, param, None) == Path(name)
@@ -53,19 +55,19 @@ def test_a_name_that_says_another_format_is_refused(path: tuple[str, ...], run) 
                     with pytest.raises(click.UsageError, match="name must"):
                         param.type.convert(name, param, None)
         if isinstance(param, click.Option):
-            done = run(*path, param.opts[0], "o.pdf")
+            result = run(*path, param.opts[0], "o.pdf")
         else:
             others = [p for p in command.params if isinstance(p, click.Argument)]
-            done = run(*path, *("o.pdf" if p is param else "x" for p in others))
-        assert done.returncode == 2
-        assert "o.pdf: " in done.stderr
+            result = run(*path, *("o.pdf" if p is param else "x" for p in others))
+        assert result.returncode == 2
+        assert "o.pdf: " in result.stderr
 
 
-MADE = fp.Synthetic(queries=4, docs=4, features=2, grades=3).dataset()
+SYNTHETIC = fp.Synthetic(queries=4, docs=4, features=2, grades=3).dataset()
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["evaluate", "d.txt", "--scores", "s", "--json", "-o", "o.csv"], "-o o.csv: the name must end in .json."),
         (["evaluate", "d.txt", "--scores", "s", "-f", "csv", "-o", "o.json"], "must end in .csv."),
@@ -87,29 +89,29 @@ MADE = fp.Synthetic(queries=4, docs=4, features=2, grades=3).dataset()
         (["export", "m.json", "--to", "onnx", "-o", "o.json"], "o.json: the model is a .onnx file here"),
     ],
 )  # fmt: skip
-def test_what_is_written_says_how_its_file_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run, args: list[str], said: str
+def test_error_names_the_suffixes_of_the_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run, args: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fp.write(MADE, "d.txt")
-    fp.write_scores(range(MADE.n_docs), "s")
-    fp.write_run(run_of(MADE, range(MADE.n_docs)), "a.run")
-    fp.RankNet().fit(MADE).save("m.json")
+    fp.write(SYNTHETIC, "d.txt")
+    fp.write_scores(range(SYNTHETIC.n_docs), "s")
+    fp.write_run(run_of(SYNTHETIC, range(SYNTHETIC.n_docs)), "a.run")
+    fp.RankNet().fit(SYNTHETIC).save("m.json")
     before = sorted(Path().iterdir())
-    done = run(*args)
-    assert done.returncode != 0
-    assert said in done.stderr
-    assert done.stdout == ""
+    result = run(*args)
+    assert result.returncode != 0
+    assert message in result.stderr
+    assert result.stdout == ""
     assert sorted(Path().iterdir()) == before
 
 
-def test_a_suffix_that_says_no_format_is_taken(tmp_path: Path, run) -> None:
-    fp.write(MADE, tmp_path / "d.txt")
+def test_suffix_of_no_format_is_accepted(tmp_path: Path, run) -> None:
+    fp.write(SYNTHETIC, tmp_path / "d.txt")
     target = tmp_path / "model.v2"
     assert run("train", "RankNet", tmp_path / "d.txt", "-o", target).returncode == 0
     assert fp.load(target).n_features_in_ == 2
-    done = run("rank", target, tmp_path / "d.txt", "-o", tmp_path / "fold1.listnet")
-    assert done.returncode == 0
+    result = run("rank", target, tmp_path / "d.txt", "-o", tmp_path / "fold1.listnet")
+    assert result.returncode == 0
     target = tmp_path / "part.train"
     assert run("convert", tmp_path / "d.txt", target, "--to", "letor").returncode == 0
-    assert fp.read_letor(target).n_docs == MADE.n_docs
+    assert fp.read_letor(target).n_docs == SYNTHETIC.n_docs

@@ -1,4 +1,4 @@
-"""`firstpage theory` as a user meets it."""
+"""Tests of `firstpage theory`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.report.test_report import Checker
 
 
 @pytest.mark.slow
-def test_report_says_what_is_false_and_how_mended(run) -> None:
+def test_report_shows_false_theorems_and_their_corrections(run) -> None:
     code, out, err = run("theory", "lan2013/theorem-1", "lan2013/theorem-1-weak", "--samples", 100)
     assert (code, err) == (0, "")
     assert out.startswith("Lan et al. (2013)")
@@ -25,7 +25,7 @@ def test_report_says_what_is_false_and_how_mended(run) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_not_as_recorded_ends_with_1(run, monkeypatch) -> None:
+def test_outcome_that_differs_from_the_record_has_exit_code_1(run, monkeypatch) -> None:
     (check,) = registry.chosen(["lan2013/theorem-1"])
     monkeypatch.setattr(registry, "CHECKS", (replace(check, holds=True),))
     code, out, _ = run("theory", "--samples", 100)
@@ -34,18 +34,18 @@ def test_what_is_not_as_recorded_ends_with_1(run, monkeypatch) -> None:
     assert "NOT as recorded: lan2013/theorem-1: does not hold." in out
 
 
-def test_list_and_json(run) -> None:
+def test_list_and_json_have_all_checks(run) -> None:
     out = run("theory", "--list").stdout
     assert out.count("\n") == len(registry.CHECKS) + 2
     rows = json.loads(run("theory", "--list", "--json").stdout)
     assert [row["name"] for row in rows] == [check.name for check in registry.CHECKS]
-    (found,) = json.loads(run("theory", "zhou2013/example", "--json").stdout)
-    assert (found["holds"], found["as_recorded"], found["kind"]) == (True, True, "printed")
-    assert found["numbers"]["flips at power"] == 3
+    (record,) = json.loads(run("theory", "zhou2013/example", "--json").stdout)
+    assert (record["holds"], record["as_recorded"], record["kind"]) == (True, True, "printed")
+    assert record["numbers"]["flips at power"] == 3
 
 
 @pytest.mark.slow
-def test_page(run, tmp_path: Path) -> None:
+def test_page_is_valid_html(run, tmp_path: Path) -> None:
     run("theory", "lan2013/final", "-o", tmp_path / "page.html", "--samples", 50)
     text = (tmp_path / "page.html").read_text()
     Checker().feed(text)
@@ -54,7 +54,7 @@ def test_page(run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_loss_in_both_forms(run, tmp_path: Path) -> None:
+def test_loss_is_checked_in_both_forms(run, tmp_path: Path) -> None:
     code, out, _ = run("theory", "--loss", "ListMLE", "--k", 2, "--samples", 6)
     assert code == 0
     assert "ListMLE, full order: not consistent with the top-2 true loss" in out
@@ -64,12 +64,12 @@ def test_a_loss_in_both_forms(run, tmp_path: Path) -> None:
     page = (tmp_path / "loss.html").read_text()
     Checker().feed(page)
     assert "the risk is least at" in page
-    found = json.loads(run("theory", "--loss", "ListNet(k=1)", "--samples", 3, "--json").stdout)
-    assert found["ListNet(k=1)"]["holds"] is True
+    record = json.loads(run("theory", "--loss", "ListNet(k=1)", "--samples", 3, "--json").stdout)
+    assert record["ListNet(k=1)"]["holds"] is True
 
 
 @pytest.mark.slow
-def test_a_loss_of_ones_own(run, tmp_path: Path, monkeypatch) -> None:
+def test_user_defined_loss_is_checked(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_theory_loss.py").write_text(
         "def phi(scores, order):\n    return float((scores[order[0]] - 1) ** 2)\nfive = 5\n"
@@ -77,14 +77,14 @@ def test_a_loss_of_ones_own(run, tmp_path: Path, monkeypatch) -> None:
     code, out, _ = run("theory", "--loss", "my_theory_loss:phi", "--n", 3, "--samples", 5)
     assert code == 0
     assert out.startswith("my_theory_loss:phi: not")
-    for name, said in (("five", "is no function"), ("six", "no attribute 'six'")):
+    for name, message in (("five", "is not a function"), ("six", "no attribute 'six'")):
         code, _, err = run("theory", "--loss", f"my_theory_loss:{name}")
         assert code == 1
         assert err.count("\n") == 1
-        assert said in err
+        assert message in err
 
 
-def test_wrong_usage(run) -> None:
+def test_usage_errors(run) -> None:
     assert run("theory", "--k", 2).returncode == 2
     assert run("theory", "zhou2013", "--loss", "ListMLE").returncode == 2
     assert run("theory", "-o", "x.csv").returncode == 2

@@ -1,4 +1,4 @@
-"""train, rank, rankers, explain, crossval through the command line."""
+"""Tests of `firstpage train`, `rank`, `rankers`, `explain` and `crossval`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def files(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_train_rank_evaluate(files: Path, run) -> None:
-    done = run(
+def test_train_rank_and_evaluate_agree_with_python(files: Path, run) -> None:
+    result = run(
         "train",
         "listmle",
         "train.txt",
@@ -42,21 +42,21 @@ def test_train_rank_evaluate(files: Path, run) -> None:
         "-o",
         "m.json",
     )
-    assert done.returncode == 0, done.stderr
-    assert "ListMLE(k=5, normalize='minmax')" in done.stdout
-    assert "NDCG@10 on validation data: 0." in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert "ListMLE(k=5, normalize='minmax')" in result.stdout
+    assert "NDCG@10 on validation data: 0." in result.stdout
     assert run("rank", "m.json", "test.txt", "-o", "s.txt").returncode == 0
     scores = fp.read_scores("s.txt")
     test = fp.read_letor("test.txt")
     assert scores.tolist() == fp.load("m.json").predict(test).tolist()
     assert run("rank", "m.json", "test.txt", "--trec", "-o", "s.run").returncode == 0
-    found = fp.evaluate(fp.read_run("s.run"), qrels_of(test), measures="NDCG@10")
-    assert found["NDCG@10"] == pytest.approx(
+    evaluation = fp.evaluate(fp.read_run("s.run"), qrels_of(test), measures="NDCG@10")
+    assert evaluation["NDCG@10"] == pytest.approx(
         fp.evaluate(scores, test, measures="NDCG@10")["NDCG@10"], abs=1e-3
     )
 
 
-def test_scores_follow_the_order_of_the_file(files: Path, run) -> None:
+def test_scores_have_the_order_of_the_file(files: Path, run) -> None:
     lines = Path("test.txt").read_text().splitlines()
     mixed = [lines[i] for i in np.argsort(np.arange(len(lines)) % 5, kind="stable")]
     Path("mixed.txt").write_text("\n".join(mixed) + "\n")
@@ -68,8 +68,8 @@ def test_scores_follow_the_order_of_the_file(files: Path, run) -> None:
 
 
 @pytest.mark.slow
-def test_json_tuning_and_trials(files: Path, run) -> None:
-    done = run(
+def test_tuning_writes_json_and_trials(files: Path, run) -> None:
+    result = run(
         "train",
         "focused-net",
         "train.txt",
@@ -84,13 +84,13 @@ def test_json_tuning_and_trials(files: Path, run) -> None:
         "-o",
         "m.json",
     )
-    held = json.loads(done.stdout)
-    assert held["measure"] == "NDCG@10"
-    assert held["model"] == "m.json"
+    record = json.loads(result.stdout)
+    assert record["measure"] == "NDCG@10"
+    assert record["model"] == "m.json"
     rows = Path("t.csv").read_text().splitlines()
     assert len(rows) == 22
     assert rows[0].startswith("beta,NDCG@10")
-    done = run(
+    result = run(
         "train",
         "listnet",
         "train.txt",
@@ -106,7 +106,7 @@ def test_json_tuning_and_trials(files: Path, run) -> None:
         "m.json",
     )
     assert len(json.loads(Path("t.json").read_text())) == 4
-    done = run(
+    result = run(
         "train",
         "listnet",
         "train.txt",
@@ -120,7 +120,7 @@ def test_json_tuning_and_trials(files: Path, run) -> None:
         "-o",
         "m.json",
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_same_command_writes_the_same_bytes(files: Path, run) -> None:
@@ -131,7 +131,9 @@ def test_the_same_command_writes_the_same_bytes(files: Path, run) -> None:
     assert Path("a.json").read_bytes() != Path("c.json").read_bytes()
 
 
-def test_no_features_is_one_line(tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_without_features_are_a_one_line_error(
+    tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for fold in ("Fold1", "Fold2"):
         Path("folds", fold).mkdir(parents=True)
@@ -145,20 +147,20 @@ def test_no_features_is_one_line(tmp_path: Path, run, monkeypatch: pytest.Monkey
         ("train", "RankBoost", "shards", "-o", "m.json"),
         ("crossval", "folds", "AdaRank"),
     ):
-        done = run(*args)
-        assert (done.returncode, done.stdout) == (1, ""), args
-        assert "has no features to learn from" in done.stderr, args
-        assert done.stderr.count("\n") == 1, args
+        result = run(*args)
+        assert (result.returncode, result.stdout) == (1, ""), args
+        assert "has no features to learn from" in result.stderr, args
+        assert result.stderr.count("\n") == 1, args
     assert not Path("m.json").exists()
 
 
 def test_explain_shows_weights(files: Path, run) -> None:
     run("train", "listnet", "train.txt", "--valid", "vali.txt", "-o", "m.json")
-    done = run("explain", "m.json", "--top", "3")
-    assert "█" in done.stdout
-    assert "(2 more" in done.stdout
-    held = json.loads(run("explain", "m.json", "--json").stdout)
-    assert {f["name"] for f in held["features"]} == {"1", "2", "3", "4", "5"}
+    result = run("explain", "m.json", "--top", "3")
+    assert "█" in result.stdout
+    assert "(2 more" in result.stdout
+    record = json.loads(run("explain", "m.json", "--json").stdout)
+    assert {f["name"] for f in record["features"]} == {"1", "2", "3", "4", "5"}
     assert run("explain", "m.json", "-o", "m.html").returncode == 0
     page = Path("m.html").read_text()
     assert page.count("<svg") == 2
@@ -169,23 +171,23 @@ def test_explain_shows_weights(files: Path, run) -> None:
 
 def test_rankers_are_listed(run) -> None:
     assert "FocusedNet" in run("rankers").stdout
-    held = json.loads(run("rankers", "--json").stdout)
-    assert {"name", "about", "paper", "parameters"} == set(held[0])
-    assert [r["name"] for r in held][:3] == ["Regression", "RankNet", "ListNet"]
+    listing = json.loads(run("rankers", "--json").stdout)
+    assert {"name", "about", "paper", "parameters"} == set(listing[0])
+    assert [r["name"] for r in listing][:3] == ["Regression", "RankNet", "ListNet"]
 
 
 @pytest.mark.slow
 def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
-    """Regression on noise differs from one on labels; a ranker does not differ from itself."""
+    """An over-regularized regression differs significantly; a ranker does not differ from itself."""
     fp.write_folds(fp.Synthetic(queries=60, docs=15, features=5, grades=5).dataset(), "folds")
-    asked = ["crossval", "folds", "RankSVM", "Regression(l2=1000000)", "RankSVM(C=1)"]
-    how = ["--top-k", "5", "-t", "kNDCG@5", "--baseline", "RankSVM"]
-    done = run(*asked, *how)
-    assert done.returncode == 0, done.stderr
-    assert "other than RankSVM at p < 0.05" in done.stdout
-    found = json.loads(run(*asked, *how, "--json").stdout)
-    assert found["baseline"] == "RankSVM"
-    same = next(d for d in found["differences"] if d["ranker"] == "RankSVM(C=1)")
+    arguments = ["crossval", "folds", "RankSVM", "Regression(l2=1000000)", "RankSVM(C=1)"]
+    options = ["--top-k", "5", "-t", "kNDCG@5", "--baseline", "RankSVM"]
+    result = run(*arguments, *options)
+    assert result.returncode == 0, result.stderr
+    assert "other than RankSVM at p < 0.05" in result.stdout
+    record = json.loads(run(*arguments, *options, "--json").stdout)
+    assert record["baseline"] == "RankSVM"
+    same = next(d for d in record["differences"] if d["ranker"] == "RankSVM(C=1)")
     assert (same["difference"], same["p"]) == (0.0, 1.0)
     folds = fp.read_folds("folds")
     cv = fp.cross_validate(fp.RankSVM(), folds, ["kNDCG@5"], top_k=5)
@@ -197,22 +199,22 @@ def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
         for f in folds
     ]
     assert cv.mean("RankSVM()", "kNDCG@5") == pytest.approx(np.mean(by_hand))
-    wrong = run(*asked, "--baseline", "ListNet")
+    wrong = run(*arguments, "--baseline", "ListNet")
     assert (wrong.returncode, "must be one of the rankers" in wrong.stderr) == (2, True)
 
 
 @pytest.mark.slow
-def test_every_new_ranker_trains_ranks_and_explains(files: Path, run) -> None:
+def test_every_ranker_trains_ranks_and_explains(files: Path, run) -> None:
     for name in (
         "RankSVM", "SVM-MAP(C=10)", "FocusedSVM(k=5)", "top-margin", "TopSlack(delta=P@5)",
         "RankBoost(rounds=20)", "AdaRank.MAP", "FocusedBoost(k=5, rounds=20)", "TopRank(depth=8)",
     ):  # fmt: skip
-        done = run("train", name, "train.txt", "--valid", "vali.txt", "-o", "m.json")
-        assert done.returncode == 0, (name, done.stderr)
+        result = run("train", name, "train.txt", "--valid", "vali.txt", "-o", "m.json")
+        assert result.returncode == 0, (name, result.stderr)
         assert run("rank", "m.json", "test.txt", "-o", "s.txt").returncode == 0
         scores = fp.read_scores("s.txt", fp.read_letor("test.txt").n_docs)
-        want = fp.load("m.json").predict(fp.read_letor("test.txt"))
-        assert scores == pytest.approx(want), name
+        expected = fp.load("m.json").predict(fp.read_letor("test.txt"))
+        assert scores == pytest.approx(expected), name
         assert run("explain", "m.json").returncode == 0, name
     assert "within" in run("train", "RankSVM", "train.txt", "-o", "m.json").stdout
 
@@ -221,50 +223,50 @@ def test_every_new_ranker_trains_ranks_and_explains(files: Path, run) -> None:
 def test_crossval_with_published_results(files: Path, run) -> None:
     fp.write_folds(RECIPE.dataset(), files / "folds", 4)
     Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
-    done = run(
+    result = run(
         "crossval", "folds", "ListNet", "ListMLE(k=3)", "--seeds", "2", "--published", "wide.csv"
     )
-    assert done.returncode == 0, done.stderr
-    assert "published: BM25" in done.stdout
-    assert "0.3100" in done.stdout
-    assert "standard error over queries" in done.stdout
-    held = json.loads(
+    assert result.returncode == 0, result.stderr
+    assert "published: BM25" in result.stdout
+    assert "0.3100" in result.stdout
+    assert "standard error over queries" in result.stdout
+    record = json.loads(
         run("crossval", "folds", "ListNet", "-t", "NDCG@5", "--tune", "--json").stdout
     )
-    assert held["results"][0]["measure"] == "NDCG@5"
-    assert len(held["chosen"]["ListNet"]) == 4
+    assert record["results"][0]["measure"] == "NDCG@5"
+    assert len(record["chosen"]["ListNet"]) == 4
     assert run("crossval", "folds", "ListNet", "-o", "r.html").returncode == 0
     assert Path("r.html").read_text().count("<svg") == 4
     assert run("crossval", "folds", "ListNet", "-f", "markdown").returncode == 0
 
 
 @pytest.mark.slow
-def test_crossval_has_one_number_per_cell_of_csv_and_plain_latex(files: Path, run) -> None:
+def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> None:
     fp.write_folds(RECIPE.dataset(), files / "folds", 3)
     Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
-    asked = ["crossval", "folds", "ListNet", "Regression(l2=1000000)", "-t", "NDCG@10", "-t", "AP",
+    arguments = ["crossval", "folds", "ListNet", "Regression(l2=1000000)", "-t", "NDCG@10", "-t", "AP",
              "--published", "wide.csv", "--baseline", "ListNet"]  # fmt: skip
-    held = json.loads(run(*asked, "--json").stdout)
-    assert held["published"] == {"BM25": {"ndcg@10": "0.31", "ap": "0.22"}}
-    rows = list(csv.DictReader(run(*asked, "-f", "csv").stdout.splitlines()))
+    record = json.loads(run(*arguments, "--json").stdout)
+    assert record["published"] == {"BM25": {"ndcg@10": "0.31", "ap": "0.22"}}
+    rows = list(csv.DictReader(run(*arguments, "-f", "csv").stdout.splitlines()))
     assert [(r["ranker"], r["measure"]) for r in rows] == [
         (name, m)
         for name in ("ListNet", "Regression(l2=1000000)", "published: BM25")
         for m in ("NDCG@10", "AP")
     ]
-    for row, want in zip(rows, held["results"], strict=False):
-        assert float(row["mean"]) == want["mean"]
-        assert float(row["se_queries"]) == want["se_queries"]
+    for row, expected in zip(rows, record["results"], strict=False):
+        assert float(row["mean"]) == expected["mean"]
+        assert float(row["se_queries"]) == expected["se_queries"]
         assert row["sd_seeds"] == ""
-    by_ranker = {(d["ranker"], d["measure"]): d for d in held["differences"]}
+    by_ranker = {(d["ranker"], d["measure"]): d for d in record["differences"]}
     for row in rows:
-        want = by_ranker.get((row["ranker"], row["measure"]), {"difference": "", "p": ""})
-        assert (row["difference"], row["p"]) == (str(want["difference"]), str(want["p"]))
+        expected = by_ranker.get((row["ranker"], row["measure"]), {"difference": "", "p": ""})
+        assert (row["difference"], row["p"]) == (str(expected["difference"]), str(expected["p"]))
     assert [float(r["mean"]) for r in rows[-2:]] == [0.31, 0.22]
     own = {r["measure"]: float(r["mean"]) for r in rows if r["ranker"] == "ListNet"}
     for row in rows[2:4]:
         assert float(row["difference"]) == pytest.approx(float(row["mean"]) - own[row["measure"]])
-    latex = run(*asked, "-f", "latex").stdout
+    latex = run(*arguments, "-f", "latex").stdout
     assert latex.isascii()
     assert latex.startswith(r"% needs \usepackage{amssymb}")
     assert r"$\pm$" in latex
@@ -300,22 +302,22 @@ def test_crossval_has_one_number_per_cell_of_csv_and_plain_latex(files: Path, ru
         (["crossval", "."], 2, "Missing argument"),
     ],
 )  # fmt: skip
-def test_mistakes_get_one_line(args: list[str], code: int, words: str, files: Path, run) -> None:
+def test_errors_are_one_line(args: list[str], code: int, words: str, files: Path, run) -> None:
     Path("nan.txt").write_text("1 qid:1 1:0.5 2:1 5:1\n0 qid:1 1:0.1 2:nan 5:1\n")
     Path("wide.txt").write_text("1 qid:1 1:0.5 9:1\n")
     Path("plain.txt").write_text("1 qid:1 1:0.5 5:1\n")
     fp.ListNet().fit(fp.read_letor("train.txt")).save("m.json")
-    done = run(*args)
-    assert done.returncode == code
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
+    result = run(*args)
+    assert result.returncode == code
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
     if code == 1:
-        assert len(done.stderr.strip().splitlines()) == 1
+        assert len(result.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.slow
-def test_an_interrupt_writes_the_best_model(files: Path, run) -> None:
-    """A real process, a real signal."""
+def test_interrupt_writes_the_best_model(files: Path, run) -> None:
+    """Send SIGINT to a process that trains."""
     big = fp.Synthetic(queries=400, docs=60, features=20, grades=3, seed=1).dataset()
     fp.write_letor(big, "big.txt")
     slow = "solver=gd(rate=1e-9, max_iter=1000000)"
@@ -328,42 +330,44 @@ def test_an_interrupt_writes_the_best_model(files: Path, run) -> None:
     while "loss" not in process.stderr.readline():  # it has begun
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130, said
-    assert "interrupted" in said
+    _, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, stderr
+    assert "interrupted" in stderr
     assert fp.load("m.json").training_["interrupted"] is True
 
 
-def test_the_files_of_a_folder_are_named(files: Path, run) -> None:
+def test_files_of_a_folder_are_listed_in_a_note(files: Path, run) -> None:
     Path("parts").mkdir()
     data = fp.read_letor("train.txt")
     for number in range(2):
         fp.write_letor(data[number::2], f"parts/part-{number}.txt")
     Path("parts/more.csv").write_text("label,qid,a\n1,1,1\n")
-    said = (
-        "firstpage: note: parts: takes 2 files for one data set: part-0.txt, part-1.txt; left out: "
+    note = (
+        "firstpage: note: parts: reading 2 files as one data set: part-0.txt, part-1.txt; ignored: "
         "more.csv.\n"
     )
-    done = run("train", "ListNet", "parts", "-o", "m.json", "--json")
-    assert done.returncode == 0
-    assert said in done.stderr
-    assert json.loads(done.stdout)["data"]["documents"] == data.n_docs
-    assert said in run("rank", "m.json", "parts", "-o", "s").stderr
-    assert said in run("evaluate", "parts", "--model", "m.json").stderr
-    assert said in run("shard", "parts", "shards").stderr
-    done = run("train", "ListNet", "parts", "--valid", "parts/part-0.txt", "-o", "m.json")
-    assert "parts/part-0.txt is trained on, too" in done.stderr
+    result = run("train", "ListNet", "parts", "-o", "m.json", "--json")
+    assert result.returncode == 0
+    assert note in result.stderr
+    assert json.loads(result.stdout)["data"]["documents"] == data.n_docs
+    assert note in run("rank", "m.json", "parts", "-o", "s").stderr
+    assert note in run("evaluate", "parts", "--model", "m.json").stderr
+    assert note in run("shard", "parts", "shards").stderr
+    result = run("train", "ListNet", "parts", "--valid", "parts/part-0.txt", "-o", "m.json")
+    assert "parts/part-0.txt is also a file of training data" in result.stderr
 
 
 @pytest.mark.parametrize("more", [[], ["--grid", "l2=0.1,1,10"]])
-def test_validation_by_the_training_data_is_remarked_once(files: Path, run, more) -> None:
+def test_validation_on_the_training_data_prints_one_note(files: Path, run, more) -> None:
     Path("copy.txt").write_bytes(Path("train.txt").read_bytes())
     for valid in ("train.txt", "copy.txt"):
-        done = run("train", "ListNet", "train.txt", "--valid", valid, *more, "-o", "m.json")
-        assert done.returncode == 0
-        assert done.stderr.count("firstpage: note: the validation data are the training data") == 1
-    done = run("train", "ListNet", "train.txt", "--valid", "vali.txt", *more, "-o", "m.json")
-    assert "note" not in done.stderr
+        result = run("train", "ListNet", "train.txt", "--valid", valid, *more, "-o", "m.json")
+        assert result.returncode == 0
+        assert (
+            result.stderr.count("firstpage: note: the validation data are the training data") == 1
+        )
+    result = run("train", "ListNet", "train.txt", "--valid", "vali.txt", *more, "-o", "m.json")
+    assert "note" not in result.stderr
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -371,16 +375,16 @@ def test_validation_queries_of_the_training_data_are_counted(files: Path, run, s
     lines = Path("train.txt").read_text().splitlines(keepends=True)
     Path("less.txt").write_text("".join(lines[:-1]))
     train, valid = (fp.read_letor(name, sparse=sparse) for name in ("train.txt", "less.txt"))
-    said = (
+    note = (
         f"{len(train) - 1} of {len(valid)} validation queries are in the training data, too (same "
         f"id and same features; {train.queries[0]!r} is the first)"
     )
     with pytest.warns(fp.FirstpageWarning) as warned:
         fp.ListNet().fit(train, valid=valid)
-    assert [str(x.message).startswith(said) for x in warned] == [True]
-    done = run("train", "ListNet", "train.txt", "--valid", "less.txt", "-o", "m.json")
-    assert done.stderr.count(said) == 1
+    assert [str(x.message).startswith(note) for x in warned] == [True]
+    result = run("train", "ListNet", "train.txt", "--valid", "less.txt", "-o", "m.json")
+    assert result.stderr.count(note) == 1
     turned = train[:3].with_labels(-train[:3].y)
     fp.write(turned.with_features(turned.X + (turned.X != 0)), "other.txt")  # other features
-    done = run("train", "ListNet", "train.txt", "--valid", "other.txt", "-o", "m.json")
-    assert "validation queries" not in done.stderr
+    result = run("train", "ListNet", "train.txt", "--valid", "other.txt", "-o", "m.json")
+    assert "validation queries" not in result.stderr

@@ -1,4 +1,4 @@
-"""A small collection with names, models of every kind of it, and the service in this process."""
+"""A small collection with feature names, models of every kind, and clients of the application."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from firstpage.serving.app import Serving
 from firstpage.serving.limits import Limits
 from firstpage.serving.watched_model import WatchedModel
 
-with warnings.catch_warnings():  # it would rather have another HTTP library
+with warnings.catch_warnings():  # Starlette warns that it prefers another HTTP library
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
@@ -41,7 +41,7 @@ RANKERS = {
 
 
 class Network:
-    """A network that nobody had to train, so that no PyTorch is needed."""
+    """A network with random weights, which needs no PyTorch."""
 
     def fit(self, data: fp.Dataset) -> Network:
         rng = np.random.default_rng(5)
@@ -52,8 +52,8 @@ class Network:
         return self
 
     def save(self, path: Path) -> None:
-        found = Model("ListMLE", {"scorer": "mlp"}, self.scoring, None, tuple(NAMES), {})
-        write_json(found.to_dict(), path)
+        saved_model = Model("ListMLE", {"scorer": "mlp"}, self.scoring, None, tuple(NAMES), {})
+        write_json(saved_model.to_dict(), path)
 
 
 @cache
@@ -78,11 +78,11 @@ def write_model(path: Path, kind: str = "linear") -> Path:
 
 
 def linear_model(path: Path, names: Sequence[str] | None, width: int = 4) -> Path:
-    """A model that nobody had to train, of features with these names, or of so many without."""
+    """Write an untrained linear model with these features, or with `width` unnamed ones."""
     count = width if names is None else len(names)
     scoring = LinearScoring(np.arange(1.0, count + 1), 0.0)
-    found = Model("ListMLE", {}, scoring, None, None if names is None else tuple(names), {})
-    write_json(found.to_dict(), path)
+    saved_model = Model("ListMLE", {}, scoring, None, None if names is None else tuple(names), {})
+    write_json(saved_model.to_dict(), path)
     return path
 
 
@@ -101,8 +101,8 @@ def clients(
 ) -> Iterator[TestClient]:
     watched = WatchedModel(model)
     watched.reload()
-    with TestClient(Serving(watched, limits, poll=None, token=token)) as found:
-        yield found
+    with TestClient(Serving(watched, limits, poll=None, token=token)) as client:
+        yield client
 
 
 def npy(X: Any) -> bytes:
@@ -124,10 +124,10 @@ def arrow(**columns: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def body(X: np.ndarray, **more: Any) -> dict[str, Any]:
-    """A query as JSON, features by name."""
+def body(X: np.ndarray, **options: Any) -> dict[str, Any]:
+    """Return a query as a JSON message, with features by name."""
     rows = [
         {"id": f"d{i}", "features": dict(zip(NAMES, row, strict=True))}
         for i, row in enumerate(X.tolist())
     ]
-    return {"query": "q", "candidates": rows, **more}
+    return {"query": "q", "candidates": rows, **options}

@@ -1,4 +1,4 @@
-"""Trees walked by our kernel have the scores of the libraries that grew them."""
+"""Trees scored by our kernel have exactly the scores of the library that trained them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.serving.conftest import dataset, write_model
 
 
 @pytest.mark.parametrize("kind", ["lightgbm", "xgboost"])
-def test_to_the_last_bit(kind: str, tmp_path: Path) -> None:
+def test_scores_equal_those_of_the_library(kind: str, tmp_path: Path) -> None:
     served = load(write_model(tmp_path / "model.json", kind))
     assert served.trees is not None
     assert served.quick
@@ -30,7 +30,7 @@ def test_to_the_last_bit(kind: str, tmp_path: Path) -> None:
             assert served.scores(X, np.array([0, rows])).tolist() == expected.tolist()
 
 
-def test_compiled_and_plain_agree(tmp_path: Path) -> None:
+def test_compiled_and_interpreted_kernels_agree(tmp_path: Path) -> None:
     model = load(write_model(tmp_path / "model.json", "lightgbm"))
     flat = model.trees
     assert flat is not None
@@ -43,7 +43,7 @@ def test_compiled_and_plain_agree(tmp_path: Path) -> None:
     assert out.tolist() == model.model.scoring.forest("model").scores(X).tolist()
 
 
-def test_trees_that_we_cannot_read_are_left_to_the_library(tmp_path: Path, monkeypatch) -> None:
+def test_unreadable_trees_are_scored_by_the_library(tmp_path: Path, monkeypatch) -> None:
     path = write_model(tmp_path / "model.json", "lightgbm")
 
     def refuses(*_: object) -> None:
@@ -59,7 +59,7 @@ def test_trees_that_we_cannot_read_are_left_to_the_library(tmp_path: Path, monke
     assert served.scores(X, np.array([0, len(X)])).tolist() == expected.tolist()
 
 
-def test_trees_that_score_otherwise_are_left_to_the_library(tmp_path: Path, monkeypatch) -> None:
+def test_trees_with_other_scores_are_scored_by_the_library(tmp_path: Path, monkeypatch) -> None:
     scoring = load(write_model(tmp_path / "model.json", "lightgbm")).model.scoring
-    monkeypatch.setattr(forests.Flat, "predict", lambda self, X: np.zeros(len(X)))
-    assert forests.flat_of(scoring) is None
+    monkeypatch.setattr(forests.FlatForest, "predict", lambda self, X: np.zeros(len(X)))
+    assert forests.flat_forest(scoring) is None

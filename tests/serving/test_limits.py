@@ -1,4 +1,4 @@
-"""What a request may cost, and what is refused before it costs anything."""
+"""Limits on the cost of requests, which are checked before the work."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ X = np.asarray(dataset()[0].X)
 
 
 @pytest.mark.slow
-def test_much_work_is_done_beside_the_loop(tmp_path: Path) -> None:
+def test_large_requests_are_processed_in_a_thread(tmp_path: Path) -> None:
     linear = served_model.load(write_model(tmp_path / "linear.json"))
     trees = served_model.load(write_model(tmp_path / "trees.json", "lightgbm"))
     few, many = npy(X), npy(np.ones((6000, 4)))
     lengths = {"lengths": ",".join(["1000"] * 6)}
     explained = {"answer": "json", "explain": "2"}
     media = NPY["content-type"]
-    for model, content, given, batch, slow in (
+    for model, content, params, batch, slow in (
         (linear, few, {}, False, False), (linear, few, explained, False, False),
         (trees, few, {}, False, False), (trees, few, explained, False, True),
         (linear, many, lengths, True, True), (linear, many, {**lengths, **explained, "top": "1"}, True, True),
     ):  # fmt: skip
-        work = (model, RawRequest(media, content, given, batch, model.names, Limits()))
+        work = (model, RawRequest(media, content, params, batch, model.names, Limits()))
         if slow:
             with pytest.raises(TooSlow):
                 rank(*work, inline=True)
@@ -41,23 +41,23 @@ def test_much_work_is_done_beside_the_loop(tmp_path: Path) -> None:
         hidden = (
             b'{"\\u0065xplain": 1,' + client.build_request("POST", "/", json=body(X)).content[1:]
         )
-        told = client.post("/rank", content=hidden).json()
-        assert len(told["explanations"]) == len(X)
+        answer = client.post("/rank", content=hidden).json()
+        assert len(answer["explanations"]) == len(X)
 
 
 def test_explanations_have_a_limit(model: Path) -> None:
-    for client in clients(model, Limits(explained=20, reasons=30)):
+    for client in clients(model, Limits(explained_candidates=20, explanation_terms=30)):
         queries = [body(X)] * 4
-        for wishes, status in (
+        for options, status in (
             ({}, 200), ({"explain": 1}, 413), ({"explain": 1, "top": 5}, 200),
             ({"explain": 2, "top": 5}, 413), ({"explain": 9, "top": 1}, 200),
         ):  # fmt: skip
-            found = client.post("/batch", json={"queries": queries, **wishes})
-            assert found.status_code == status, found.text
+            response = client.post("/batch", json={"queries": queries, **options})
+            assert response.status_code == status, response.text
         assert "'top'" in client.post("/batch", json={"queries": queries, "explain": 1}).text
 
 
-def test_headers_of_matrices_that_lie(client: Any) -> None:
+def test_forged_matrix_headers_are_refused(client: Any) -> None:
     data = np.ones((1, 4)).tobytes()
     for shape in (
         "(True, 4)",
@@ -69,25 +69,25 @@ def test_headers_of_matrices_that_lie(client: Any) -> None:
     ):
         text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
         head = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
-        found = client.post("/rank", content=head + data, headers=NPY)
-        assert found.status_code == 422
-        assert len(found.json()["detail"]) < 200
+        response = client.post("/rank", content=head + data, headers=NPY)
+        assert response.status_code == 422
+        assert len(response.json()["detail"]) < 200
 
 
-def test_arrow_with_great_ids(client: Any) -> None:
+def test_large_ids_are_returned_in_arrow(client: Any) -> None:
     pa = pytest.importorskip("pyarrow")
-    great = pa.array([2**64 - 1, 0, 5], pa.uint64())
+    large = pa.array([2**64 - 1, 0, 5], pa.uint64())
     names = ("bm25", "pagerank", "clicks", "age")
-    sent = arrow(id=great, query=great, **{name: np.ones(3) for name in names})
+    sent = arrow(id=large, query=large, **{name: np.ones(3) for name in names})
     for path in ("/rank", "/batch"):
-        found = client.post(
+        response = client.post(
             path, content=sent, headers={"content-type": "application/vnd.apache.arrow.stream"}
         )
-        table = pa.ipc.open_stream(found.content).read_all()
-        assert table["id"].to_pylist() == great.to_pylist()
+        table = pa.ipc.open_stream(response.content).read_all()
+        assert table["id"].to_pylist() == large.to_pylist()
 
 
-def test_a_model_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_model(tmp_path / "model.json")
     assert served_model.load(path).names
     monkeypatch.setattr(served_model, "MAX_FILE_BYTES", 100)
@@ -95,20 +95,20 @@ def test_a_model_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.Monk
         served_model.load(path)
 
 
-def test_a_file_that_is_swapped_to_and_fro_while_it_is_read(
+def test_file_replaced_while_it_is_read_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same bytes before and after are not enough: between them another file lay there."""
+    """Equal bytes before and after are not enough: another file was read in between."""
     path = write_model(tmp_path / "model.json")
     real = served_model.read_model
 
-    def swapped(at: Path) -> Any:
+    def swapped(model_path: Path) -> Any:
         path.rename(tmp_path / "aside")
         write_model(path, "stumps")
-        found = real(at)
+        contents = real(model_path)
         (tmp_path / "aside").rename(path)
-        return found
+        return contents
 
     monkeypatch.setattr(served_model, "read_model", swapped)
-    with pytest.raises(served_model.DataError, match="changed while it was read"):
+    with pytest.raises(served_model.DataError, match="changed while it was being read"):
         served_model.load(path)

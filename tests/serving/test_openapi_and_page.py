@@ -1,4 +1,4 @@
-"""The description for machines is valid and true; the page for people is safe and works."""
+"""The OpenAPI document is valid and accurate; the home page is safe and its example works."""
 
 from __future__ import annotations
 
@@ -38,31 +38,33 @@ CHECKS = [
 ]  # fmt: skip
 
 
-def test_it_names_this_model_and_these_limits(model: Path) -> None:
+def test_document_has_the_features_and_limits(model: Path) -> None:
     for client in clients(model, Limits(candidates=7, queries=5)):
-        told = client.get("/openapi.json").json()
-        assert set(told["paths"]) == PATHS
-        held = told["components"]["schemas"]
-        by_name, by_place = held["Features"]["anyOf"]
+        document = client.get("/openapi.json").json()
+        assert set(document["paths"]) == PATHS
+        schemas = document["components"]["schemas"]
+        by_name, in_order = schemas["Features"]["anyOf"]
         assert by_name["required"] == NAMES
-        assert (by_place["minItems"], by_place["maxItems"]) == (4, 4)
-        assert held["Query"]["properties"]["candidates"]["maxItems"] == 7
+        assert (in_order["minItems"], in_order["maxItems"]) == (4, 4)
+        assert schemas["QueryMessage"]["properties"]["candidates"]["maxItems"] == 7
         assert (
-            held["Batch"]["properties"]["queries"]["maxItems"] == held["QueryList"]["maxItems"] == 5
+            schemas["BatchMessage"]["properties"]["queries"]["maxItems"]
+            == schemas["QueryList"]["maxItems"]
+            == 5
         )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("there", [True, False])
-def test_it_is_valid_openapi(tmp_path: Path, there: bool) -> None:
+def test_document_is_valid_openapi(tmp_path: Path, there: bool) -> None:
     path = tmp_path / "model.json"
     if there:
         linear_model(path, HOSTILE)
     for client in clients(path):
-        found = client.get("/openapi.json")
-        assert found.status_code == 200
-        schemathesis.openapi.from_dict(found.json()).validate()
-        broken = found.json()
+        response = client.get("/openapi.json")
+        assert response.status_code == 200
+        schemathesis.openapi.from_dict(response.json()).validate()
+        broken = response.json()
         del broken["info"]["title"]
         with pytest.raises(Exception, match="title"):
             schemathesis.openapi.from_dict(broken).validate()
@@ -70,9 +72,9 @@ def test_it_is_valid_openapi(tmp_path: Path, there: bool) -> None:
 
 @pytest.fixture(scope="module")
 def media() -> None:
-    """What schemathesis sends where the description says bytes."""
-    whole = st.integers(1, 5).map(lambda n: npy(np.ones((n, 4))))
-    schemathesis.openapi.media_type("application/x-npy", st.one_of(whole, st.binary()))
+    """Return the strategies for binary bodies."""
+    matrices = st.integers(1, 5).map(lambda n: npy(np.ones((n, 4))))
+    schemathesis.openapi.media_type("application/x-npy", st.one_of(matrices, st.binary()))
     table = arrow(query=["a", "a", "b"], **{name: np.arange(3.0) for name in NAMES})
     cut = st.integers(0, len(table)).map(lambda n: table[:n])
     streams = st.one_of(st.just(table), cut, st.binary())
@@ -83,7 +85,7 @@ def media() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["linear", "none"])
 @pytest.mark.usefixtures("media")
-def test_whatever_is_sent_the_answer_is_described(kind: str, tmp_path: Path) -> None:
+def test_every_answer_conforms_to_the_document(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     if kind != "none":
         write_model(path, kind)
@@ -91,7 +93,7 @@ def test_whatever_is_sent_the_answer_is_described(kind: str, tmp_path: Path) -> 
     watched.reload()
     app = Serving(watched, poll=None, token="right")
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
-    seen: set[tuple[str, int]] = set()
+    statuses: set[tuple[str, int]] = set()
     for result in schema.get_all_operations():
         operation = result.ok()
         posts = operation.method.upper() == "POST"
@@ -100,62 +102,62 @@ def test_whatever_is_sent_the_answer_is_described(kind: str, tmp_path: Path) -> 
         @settings(max_examples=EXAMPLES if posts else 5, deadline=None, derandomize=True,
                   database=None, suppress_health_check=list(HealthCheck))  # fmt: skip
         def run(case: Any) -> None:
-            if case.path == "/reload" and len(seen) % 2:
+            if case.path == "/reload" and len(statuses) % 2:
                 case.headers = {**(case.headers or {}), "Authorization": "Bearer right"}
             allowed = CHECKS if kind != "none" else CHECKS[1:]  # 503 is the true answer there
-            found = case.call_and_validate(checks=allowed)
-            seen.add((case.path, found.status_code))
+            response = case.call_and_validate(checks=allowed)
+            statuses.add((case.path, response.status_code))
 
         run()
-    assert {at for at, _ in seen} | {"/openapi.json"} == PATHS
+    assert {at for at, _ in statuses} | {"/openapi.json"} == PATHS
     if kind == "none":
-        assert {("/rank", 503), ("/health", 503), ("/metrics", 200)} <= seen
+        assert {("/rank", 503), ("/health", 503), ("/metrics", 200)} <= statuses
     else:
-        assert {("/rank", 200), ("/rank", 422), ("/batch", 200), ("/batch", 422)} <= seen
+        assert {("/rank", 200), ("/rank", 422), ("/batch", 200), ("/batch", 422)} <= statuses
 
 
 def page_of(client: Any, **headers: str) -> str:
-    found = client.get("/", headers=headers)
-    assert found.headers["content-type"].startswith("text/html")
-    policy = found.headers["content-security-policy"]
+    response = client.get("/", headers=headers)
+    assert response.headers["content-type"].startswith("text/html")
+    policy = response.headers["content-security-policy"]
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
-    return str(found.text)
+    return str(response.text)
 
 
-def asked(client: Any, page: str) -> dict[str, Any]:
-    """Do what the page's line for a shell says."""
+def run_example(client: Any, page: str) -> dict[str, Any]:
+    """Send the request of the page's example command."""
     line = re.search("<pre>(.*?)</pre>", page, re.DOTALL)
     assert line is not None
     words = shlex.split(unescape(line[1]))
     assert (words[0], words[3], words[5]) == ("curl", "-H", "-d")
     name, value = words[4].split(": ")
-    found = client.post(words[2], content=words[6], headers={name: value})
-    assert found.status_code == 200, found.text
-    return dict(found.json())
+    response = client.post(words[2], content=words[6], headers={name: value})
+    assert response.status_code == 200, response.text
+    return dict(response.json())
 
 
-def test_the_page_of_hostile_names_is_safe_and_its_line_works(tmp_path: Path) -> None:
+def test_page_escapes_hostile_names_and_its_example_works(tmp_path: Path) -> None:
     path = linear_model(tmp_path / "<b onclick='x'>&amp;.json", HOSTILE)
     for client in clients(path):
         page = page_of(client)
         for bad in ("<script", "<img", "<b ", "onerror=alert(1)>"):
             assert bad not in page
         assert "&lt;b onclick=&#x27;x&#x27;&gt;&amp;amp;.json" in page
-        told = asked(client, page)
-        assert told["order"] == ["d2", "d1"]
-        assert {p["feature"] for p in told["explanations"][0]["parts"]} == set(HOSTILE)
+        answer = run_example(client, page)
+        assert answer["order"] == ["d2", "d1"]
+        assert {p["feature"] for p in answer["explanations"][0]["parts"]} == set(HOSTILE)
         for link in re.findall('href="([^"]+)"', page):
             assert client.get(link).status_code == 200
 
 
 @pytest.mark.parametrize("width", [1, 12, 13, 700])
-def test_the_line_works_without_names_too(tmp_path: Path, width: int) -> None:
+def test_example_works_without_feature_names(tmp_path: Path, width: int) -> None:
     for client in clients(linear_model(tmp_path / "model.json", None, width)):
-        assert asked(client, page_of(client))["scores"][1] == 0
+        assert run_example(client, page_of(client))["scores"][1] == 0
 
 
-def test_the_address_in_the_line_is_one(client: Any) -> None:
+def test_example_has_a_valid_address(client: Any) -> None:
     assert "curl -s http://ranks.example:81/rank" in page_of(client, host="ranks.example:81")
     assert "curl -s http://[::1]:8220/rank" in unescape(page_of(client, host="[::1]:8220")).replace(
         "'", ""
@@ -164,16 +166,16 @@ def test_the_address_in_the_line_is_one(client: Any) -> None:
         assert bad not in unescape(page_of(client, host=bad))
 
 
-def test_the_page_says_that_there_is_no_model_yet(tmp_path: Path) -> None:
+def test_page_without_a_model_is_503(tmp_path: Path) -> None:
     path = tmp_path / "<i>none</i>"
     for client in clients(path):
-        found = client.get("/")
-        assert (found.status_code, found.headers["retry-after"]) == (503, "1")
-        assert "No model yet" in found.text
-        assert "<i>" not in found.text
+        response = client.get("/")
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+        assert "No model yet" in response.text
+        assert "<i>" not in response.text
 
 
-def test_a_file_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
+def test_file_name_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "m\udcff.json"
     for client in clients(path):
         assert "m\\udcff.json" in client.get("/health").json()["refused"]
@@ -183,9 +185,9 @@ def test_a_file_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
         assert "m\\udcff.json" in page_of(client)
 
 
-def test_a_model_that_cannot_be_told_is_refused(model: Path) -> None:
+def test_model_that_cannot_be_encoded_as_json_is_refused(model: Path) -> None:
     for client in clients(model):
         linear_model(model, ("a", "\ud800", "c"))
         assert not client.app.watched.reload().accepted
-        assert "no JSON" in client.get("/health").json()["refused"]
+        assert "cannot be encoded as JSON" in client.get("/health").json()["refused"]
         assert client.get("/model").json()["features"]["names"] == NAMES

@@ -1,4 +1,4 @@
-"""A real server in a process of its own: new models under load, signals, sockets."""
+"""The server as a process: reloads under load, signals and sockets."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ X = np.asarray(dataset()[0].X)
 
 
 class Server:
-    """`code` runs before it."""
+    """A `firstpage serve` process; `code` is run before it starts."""
 
-    def __init__(self, model: Path, *more: str, code: str = "") -> None:
+    def __init__(self, model: Path, *options: str, code: str = "") -> None:
         start = f"{code}\nfrom firstpage.cli import main\nmain()"
-        command = [sys.executable, "-c", start, "serve", str(model), "--port", "0", *more]
+        command = [sys.executable, "-c", start, "serve", str(model), "--port", "0", *options]
         self.log = model.parent / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
@@ -44,7 +44,7 @@ class Server:
         assert line.startswith("Serving "), self.log.read_text()
         self.port = int(line.rsplit(":", 1)[1])
 
-    def line(self) -> http.client.HTTPConnection:
+    def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
     def stop(self) -> int:
@@ -54,47 +54,49 @@ class Server:
 
 @pytest.fixture
 def server(model: Path) -> Iterator[Server]:
-    found = Server(model, "--poll", "0.05", "--max-candidates", "50")
-    yield found
-    if found.process.poll() is None:
-        found.process.kill()
-        found.process.wait()
-    assert found.process.stdout is not None
-    found.process.stdout.close()
+    process_server = Server(model, "--poll", "0.05", "--max-candidates", "50")
+    yield process_server
+    if process_server.process.poll() is None:
+        process_server.process.kill()
+        process_server.process.wait()
+    assert process_server.process.stdout is not None
+    process_server.process.stdout.close()
 
 
-def wait_for(done, what: str) -> None:
+def wait_for(is_done, description: str) -> None:
     end = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < end, what
+    while not is_done():
+        assert time.monotonic() < end, description
         time.sleep(0.02)
 
 
-def ask(line: http.client.HTTPConnection, X: np.ndarray = X) -> tuple[int, str, bytes]:
-    line.request("POST", "/rank", npy(X), NPY)
-    found = line.getresponse()
-    return found.status, found.headers.get("x-model", ""), found.read()
+def post_matrix(
+    connection: http.client.HTTPConnection, X: np.ndarray = X
+) -> tuple[int, str, bytes]:
+    connection.request("POST", "/rank", npy(X), NPY)
+    response = connection.getresponse()
+    return response.status, response.headers.get("x-model", ""), response.read()
 
 
 @pytest.mark.slow
-def test_new_models_under_load_drop_no_request(server: Server, model: Path) -> None:
-    """Every answer is 200, on one connection each, with the scores of the model that it names."""
-    seen: list[tuple[int, str, bytes]] = []
+def test_reloads_under_load_drop_no_request(server: Server, model: Path) -> None:
+    """Every answer is 200, and has the scores of the model whose digest it names."""
+    answers: list[tuple[int, str, bytes]] = []
     failed: list[Exception] = []
     stop = threading.Event()
 
-    def asks() -> None:
-        line = server.line()
+    def send_requests() -> None:
+        connection = server.connect()
         try:
             while not stop.is_set():
-                seen.append(ask(line))
+                answers.append(post_matrix(connection))
         except Exception as error:
             failed.append(error)
         finally:
-            line.close()
+            connection.close()
 
-    asking = [threading.Thread(target=asks) for _ in range(3)]
-    for thread in asking:
+    threads = [threading.Thread(target=send_requests) for _ in range(3)]
+    for thread in threads:
         thread.start()
     known = {}
     try:
@@ -105,59 +107,63 @@ def test_new_models_under_load_drop_no_request(server: Server, model: Path) -> N
                 os.replace(fresh, model)
                 wait_for(lambda: "refused" in server.log.read_text(), "the refusal")
                 continue
-            found = load(write_model(fresh, kind))
-            known[found.digest] = found
+            served = load(write_model(fresh, kind))
+            known[served.digest] = served
             os.replace(fresh, model)
-            first = len(seen)
+            first = len(answers)
             wait_for(
-                lambda at=first, digest=found.digest: any(d == digest for _, d, _ in seen[at:]),
+                lambda start=first, digest=served.digest: any(
+                    d == digest for _, d, _ in answers[start:]
+                ),
                 f"{kind} in service",
             )
     finally:
         stop.set()
-        for thread in asking:
+        for thread in threads:
             thread.join()
     assert not failed
-    assert {status for status, _, _ in seen} == {200}
+    assert {status for status, _, _ in answers} == {200}
     expected = {d: s.scores(X, np.array([0, len(X)])).tolist() for d, s in known.items()}
-    checked = [loaded(content).tolist() == expected[d] for _, d, content in seen if d in expected]
+    checked = [
+        loaded(content).tolist() == expected[d] for _, d, content in answers if d in expected
+    ]
     assert len(checked) > 20
     assert all(checked)
     assert server.stop() == 0
 
 
 @pytest.mark.slow
-def test_sigterm_lets_a_request_end(server: Server) -> None:
+def test_sigterm_lets_a_request_finish(server: Server) -> None:
     content = npy(X)
     head = (
         f"POST /rank HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-npy\r\n"
         f"Content-Length: {len(content)}\r\n\r\n"
     ).encode()
-    with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as line:
-        line.sendall(head + content[:50])
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection:
+        connection.sendall(head + content[:50])
         time.sleep(0.3)
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.3)
-        line.sendall(content[50:])
+        connection.sendall(content[50:])
         answer = b""
-        while part := line.recv(65536):
-            answer += part
+        while data := connection.recv(65536):
+            answer += data
     assert answer.startswith(b"HTTP/1.1 200")
     assert len(loaded(answer.split(b"\r\n\r\n", 1)[1])) == len(X)
     assert server.process.wait(PATIENCE) == 0
     assert "Traceback" not in server.log.read_text()
 
 
-def test_a_refused_body_leaves_the_connection_in_use(server: Server) -> None:
-    line = server.line()
-    status, _, content = ask(line, np.ones((60, 4)))
+def test_connection_is_usable_after_a_refused_body(server: Server) -> None:
+    connection = server.connect()
+    status, _, content = post_matrix(connection, np.ones((60, 4)))
     assert (status, b"--max-candidates" in content) == (413, True)
-    assert ask(line)[0] == 200
-    line.close()
+    assert post_matrix(connection)[0] == 200
+    connection.close()
 
 
 @pytest.mark.slow
-def test_sigint_and_hangup(server: Server, model: Path) -> None:
+def test_sighup_reloads_and_sigint_stops(server: Server, model: Path) -> None:
     write_model(model, "stumps")
     server.process.send_signal(signal.SIGHUP)
     wait_for(lambda: "RankBoost" in server.log.read_text(), "the new model")
@@ -167,7 +173,7 @@ def test_sigint_and_hangup(server: Server, model: Path) -> None:
 
 
 @pytest.mark.parametrize("package", ["uvicorn", "starlette", "msgspec", "prometheus_client"])
-def test_a_package_that_is_not_installed_is_named(
+def test_missing_package_is_named(
     package: str, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serve, "find_spec", lambda name: None if name == package else name)
@@ -178,16 +184,16 @@ def test_a_package_that_is_not_installed_is_named(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_served_is_one_line(tmp_path: Path, server: Server) -> None:
+def test_startup_errors_are_one_line(tmp_path: Path, server: Server) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
-    for path, more in ((bad, ()), (tmp_path / "none.json", ()), (tmp_path / "model.json", ("--port", str(server.port)))):  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, "-m", "firstpage", "serve", str(path), *more],
+    for path, options in ((bad, ()), (tmp_path / "none.json", ()), (tmp_path / "model.json", ("--port", str(server.port)))):  # fmt: skip
+        result = subprocess.run(
+            [sys.executable, "-m", "firstpage", "serve", str(path), *options],
             capture_output=True, text=True, timeout=PATIENCE,
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
         )  # fmt: skip
-        assert done.returncode == 1
-        last = done.stderr.strip().splitlines()[-1]
+        assert result.returncode == 1
+        last = result.stderr.strip().splitlines()[-1]
         assert last.startswith("firstpage: error: ")
-        assert "Traceback" not in done.stderr
+        assert "Traceback" not in result.stderr

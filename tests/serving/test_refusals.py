@@ -1,4 +1,4 @@
-"""What is refused: its status, and words that say what to do."""
+"""Refused requests: their status, and a message that says what to do."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ ONES = np.ones((3, 4))
 
 
 def changed(at: int, **features: object) -> dict:
-    found = body(X)
-    found["candidates"][at]["features"] |= features
-    return found
+    message = body(X)
+    message["candidates"][at]["features"] |= features
+    return message
 
 
 def lacking(name: str) -> dict:
-    found = body(X)
-    del found["candidates"][2]["features"][name]
-    return found
+    message = body(X)
+    del message["candidates"][2]["features"][name]
+    return message
 
 
 def fewer() -> dict:
@@ -47,17 +47,17 @@ def fewer() -> dict:
 
 JSON = {
     "a feature is missing": (lacking("clicks"), "candidate 'd2' lacks the feature 'clicks'"),
-    "too few": (fewer(), "candidate 'd' has 3 features, and the model 4"),
-    "null": (changed(1, age=None), "feature 'age' is None, which is no number"),
+    "too few": (fewer(), "candidate 'd' has 3 features, but the model has 4"),
+    "null": (changed(1, age=None), "feature 'age' is None, not a number"),
     "text in a list": (
         {"candidates": [{"features": [1, 2, 3, 4]}, {"features": [1, 2, 3, "4"]}]},
-        "candidate 1: feature 'age' is no number.",
+        "candidate 1: feature 'age' is not a number.",
     ),
     "text beyond the list": (
-        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0: feature 5 is no number.",
+        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0: feature 5 is not a number.",
     ),
-    "text": (changed(1, age="7"), "feature 'age' is '7', which is no number"),
-    "too great": (changed(1, age=1e999), "is not JSON"),  # Python writes Infinity
+    "text": (changed(1, age="7"), "feature 'age' is '7', not a number"),
+    "too large": (changed(1, age=1e999), "is not valid JSON"),  # Python writes Infinity
     "no candidates": ({"candidates": []}, "has no candidates"),
     "no list": ({"candidates": 3}, "the body: 'candidates' must be a list of candidates."),
     "no object": ([1], "the body must be an object with 'candidates'."),
@@ -78,73 +78,73 @@ JSON = {
     "top": ({**body(X), "top": 0}, "'top' must be a number"),
     "an id is missing": (
         {"candidates": [{"id": 1, "features": [1, 2, 3, 4]}, {"features": [1, 2, 3, 4]}]},
-        "candidate 1 has no id; give all of them ids, or none.",
+        "candidate 1 has no id; give ids to all candidates, or to none.",
     ),
     "an integer without end": (changed(1, age=10**4000), "a feature is too large"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", JSON)
-def test_json_that_is_refused(client, name: str) -> None:
+def test_invalid_json_is_refused(client, name: str) -> None:
     sent, words = JSON[name]
-    found = client.post(
+    response = client.post(
         "/rank", content=json.dumps(sent), headers={"content-type": "application/json"}
     )
-    assert found.status_code == 422
-    detail = found.json()["detail"]
+    assert response.status_code == 422
+    detail = response.json()["detail"]
     assert "\n" not in detail
     assert words is None or words in detail
 
 
-def test_scores_that_are_not_finite_are_refused(client, model) -> None:
-    """Features as large as can be, each on the side of its weight: their sum has no number."""
+def test_infinite_scores_are_refused(client, model) -> None:
+    """The largest features with the signs of their weights have an infinite sum."""
     weights = np.array(json.loads(model.read_text())["scorer"]["weights"])
     assert np.abs(weights).sum() > 1.01
     row = (np.sign(weights) * np.finfo(np.float64).max).tolist()
-    found = client.post("/rank", json={"candidates": [{"features": row}] * 2})
-    assert (found.status_code, "\n" in found.json()["detail"]) == (422, False)
+    response = client.post("/rank", json={"candidates": [{"features": row}] * 2})
+    assert (response.status_code, "\n" in response.json()["detail"]) == (422, False)
 
 
-def test_features_too_great_to_be_explained(tmp_path: Path) -> None:
-    """XGBoost counts in float32, and would not have them."""
+def test_features_too_large_to_be_explained_are_refused(tmp_path: Path) -> None:
+    """XGBoost computes in float32 and rejects them."""
     for client in clients(write_model(tmp_path / "model.json", "xgboost")):
-        great = {"candidates": [{"features": [1e300] * 4}] * 2, "explain": 2}
-        found = client.post("/rank", json=great)
-        assert (found.status_code, "explained" in found.json()["detail"]) == (422, True)
-        del great["explain"]
-        assert client.post("/rank", json=great).status_code == 200
+        message = {"candidates": [{"features": [1e300] * 4}] * 2, "explain": 2}
+        response = client.post("/rank", json=message)
+        assert (response.status_code, "explained" in response.json()["detail"]) == (422, True)
+        del message["explain"]
+        assert client.post("/rank", json=message).status_code == 200
 
 
 BINARY = {
     "nan": (npy(np.where(ONES > 0, np.nan, 0)), NPY, 422, "candidate 0: feature 'bm25' is nan"),
     "inf": (npy(np.full((1, 4), np.inf, np.float32)), NPY, 422, "is inf"),
-    "wrong count": (npy(np.ones((3, 5))), NPY, 422, "has 5 features, and the model 4"),
+    "wrong count": (npy(np.ones((3, 5))), NPY, 422, "has 5 features, but the model has 4"),
     "no matrix": (npy(np.ones(4)), NPY, 422, "shape (4,)"),
-    "whole numbers": (npy(np.ones((3, 4), int)), NPY, 422, "holds int64"),
+    "integers": (npy(np.ones((3, 4), int)), NPY, 422, "of type int64"),
     "cut": (npy(ONES)[:-8], NPY, 422, "the body has another length"),
     "longer": (npy(ONES) + b"12345678", NPY, 422, "the body has another length"),
-    "no npy": (b"{}", NPY, 422, "no .npy file"),
+    "no npy": (b"{}", NPY, 422, "not a .npy file"),
     "a long header": (b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + b"{" * 99, NPY, 422, "header"),
     "a wild header": (b"\x93NUMPY\x01\x00\x10\x00" + b"(" * 16, NPY, 422, "cannot be read"),
     "no arrow": (b"\x00" * 64, ARROW, 422, None),
-    "garbage arrow": (b"abcdefgh" * 9, ARROW, 422, "no Arrow stream"),
+    "garbage arrow": (b"abcdefgh" * 9, ARROW, 422, "not an Arrow stream"),
     "a column is missing": (
         arrow(bm25=[1.0], pagerank=[1.0], age=[1.0]), ARROW, 422, "lacks the feature 'clicks'",
     ),
     "a column of texts": (
-        arrow(**{name: ["x"] for name in NAMES}), ARROW, 422, "must hold numbers",
+        arrow(**{name: ["x"] for name in NAMES}), ARROW, 422, "must contain numbers",
     ),
-    "unknown type": (b"x", {"content-type": "text/csv"}, 415, "'text/csv' is not read here"),
+    "unknown type": (b"x", {"content-type": "text/csv"}, 415, "'text/csv' is not supported"),
     "zipped": (b"x", {**NPY, "content-encoding": "gzip"}, 415, "compressed bodies"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_binary_bodies_that_are_refused(client, name: str) -> None:
+def test_invalid_binary_bodies_are_refused(client, name: str) -> None:
     content, headers, status, words = BINARY[name]
-    found = client.post("/rank", content=content, headers=headers)
-    assert found.status_code == status, found.text
-    assert words is None or words in found.json()["detail"]
+    response = client.post("/rank", content=content, headers=headers)
+    assert response.status_code == status, response.text
+    assert words is None or words in response.json()["detail"]
 
 
 def test_pickles_are_not_read(client) -> None:
@@ -153,11 +153,11 @@ def test_pickles_are_not_read(client) -> None:
 
     out = io.BytesIO()
     np.save(out, objects, allow_pickle=True)
-    found = client.post("/rank", content=out.getvalue(), headers=NPY)
-    assert (found.status_code, "holds object" in found.json()["detail"]) == (422, True)
+    response = client.post("/rank", content=out.getvalue(), headers=NPY)
+    assert (response.status_code, "of type object" in response.json()["detail"]) == (422, True)
 
 
-def test_arrow_that_unfolds_is_refused_before_it_does(client) -> None:
+def test_compressed_and_dictionary_arrow_are_refused(client) -> None:
     pa = pytest.importorskip("pyarrow")
     columns = {name: pa.array(np.zeros(900)) for name in NAMES}
     table = pa.table(columns)
@@ -166,32 +166,32 @@ def test_arrow_that_unfolds_is_refused_before_it_does(client) -> None:
         options = pa.ipc.IpcWriteOptions(compression=codec)
         with pa.ipc.new_stream(sink, table.schema, options=options) as out:
             out.write_table(table)
-        found = client.post("/rank", content=bytes(sink.getvalue()), headers=ARROW)
-        assert (found.status_code, "compressed" in found.json()["detail"]) == (422, True)
+        response = client.post("/rank", content=bytes(sink.getvalue()), headers=ARROW)
+        assert (response.status_code, "compressed" in response.json()["detail"]) == (422, True)
     words = pa.array(["a", "b", "a"]).dictionary_encode()
     sent = arrow(id=words, **{name: np.ones(3) for name in NAMES})
-    found = client.post("/rank", content=sent, headers=ARROW)
-    assert (found.status_code, "dictionary" in found.json()["detail"]) == (422, True)
+    response = client.post("/rank", content=sent, headers=ARROW)
+    assert (response.status_code, "dictionary" in response.json()["detail"]) == (422, True)
     sent = arrow(query=["a", "b", "a"], **{name: np.ones(3) for name in NAMES})
-    found = client.post("/batch", content=sent, headers=ARROW)
-    assert (found.status_code, "stand together" in found.json()["detail"]) == (422, True)
+    response = client.post("/batch", content=sent, headers=ARROW)
+    assert (response.status_code, "must be adjacent" in response.json()["detail"]) == (422, True)
 
 
 @pytest.mark.slow
-def test_flipped_bytes_of_an_arrow_stream_are_never_a_failure(client) -> None:
+def test_corrupt_arrow_never_fails_the_server(client) -> None:
     sent = arrow(id=["a", "b", "c"], **{name: np.arange(3.0) for name in NAMES})
     rng = np.random.default_rng(0)
     for _ in range(300):
         broken = bytearray(sent)
         for at in rng.integers(0, len(sent), 3):
             broken[at] = rng.integers(0, 256)
-        found = client.post("/rank", content=bytes(broken), headers=ARROW)
-        assert found.status_code in (200, 413, 422), found.text
+        response = client.post("/rank", content=bytes(broken), headers=ARROW)
+        assert response.status_code in (200, 413, 422), response.text
 
 
 @pytest.mark.slow
-def test_mangled_json_is_never_a_failure(client) -> None:
-    """Bytes out, and in their place what parsers trip over."""
+def test_corrupt_json_never_fails_the_server(client) -> None:
+    """Replace bytes with characters that are special to parsers."""
     hostile = [b'"', b"\\", b"\\ud800", b"\xff", b"`", b" - at `$.candidates[0].id`", b"{", b"]", b"1e400", b"-", b"9" * 5000, b"null"]  # fmt: skip
     sent = [json.dumps(each).encode() for each in (body(X[:2], top=1), [body(X[:1])], {"queries": [body(X[:1])]})]  # fmt: skip
     rng = np.random.default_rng(0)
@@ -200,12 +200,12 @@ def test_mangled_json_is_never_a_failure(client) -> None:
         for at in rng.integers(0, len(broken), 2):
             broken[at : at + rng.integers(0, 9)] = hostile[rng.integers(len(hostile))]
         for path in ("/rank", "/batch"):
-            found = client.post(path, content=bytes(broken))
-            assert found.status_code in (200, 422), found.text
-            assert found.status_code == 200 or len(found.json()["detail"]) < 300
+            response = client.post(path, content=bytes(broken))
+            assert response.status_code in (200, 422), response.text
+            assert response.status_code == 200 or len(response.json()["detail"]) < 300
 
 
-def test_limits_name_the_option_that_raises_them(model: Path) -> None:
+def test_limit_errors_name_their_option(model: Path) -> None:
     small = Limits(candidates=2, queries=1, bytes=4000)
     for client in clients(model, small):
         many = client.post("/rank", content=npy(ONES), headers=NPY)
@@ -214,35 +214,35 @@ def test_limits_name_the_option_that_raises_them(model: Path) -> None:
         assert (many.status_code, "has 3 candidates" in many.json()["detail"]) == (413, True)
         long = client.post("/rank", content=b"x" * 4001)
         assert (long.status_code, "--max-bytes" in long.json()["detail"]) == (413, True)
-        streamed = client.post("/rank", content=iter([b"x" * 3000] * 3))  # no length is said
+        streamed = client.post("/rank", content=iter([b"x" * 3000] * 3))  # without Content-Length
         assert (streamed.status_code, "4,000 bytes" in streamed.json()["detail"]) == (413, True)
         several = client.post("/batch", json=[body(X[:1])] * 2)
         assert (several.status_code, "--max-queries" in several.json()["detail"]) == (413, True)
         assert client.post("/rank", content=npy(ONES[:2]), headers=NPY).status_code == 200
 
 
-def test_more_requests_than_at_once_are_told_to_come_again(model: Path) -> None:
-    for client in clients(model, Limits(at_once=2)):
+def test_requests_beyond_the_limit_get_503_with_retry_after(model: Path) -> None:
+    for client in clients(model, Limits(concurrent_requests=2)):
         client.app.admission.answering = 2
-        found = client.post("/rank", content=npy(ONES), headers=NPY)
-        assert (found.status_code, found.headers["retry-after"]) == (503, "1")
+        response = client.post("/rank", content=npy(ONES), headers=NPY)
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
         assert client.get("/health").status_code == 200  # never refused
         client.app.admission.answering = 0
         assert client.post("/rank", content=npy(ONES), headers=NPY).status_code == 200
 
 
-class Slow:
-    """A request whose body goes on after `part` only when it is let."""
+class SlowRequest:
+    """A request whose body continues after `start` only when `resume` is set."""
 
-    def __init__(self, app: Serving, part: bytes, rest: bytes = b"") -> None:
-        self.messages = [(part, bool(rest)), (rest, False)]
-        self.go_on = asyncio.Event()
+    def __init__(self, app: Serving, start: bytes, rest: bytes = b"") -> None:
+        self.messages = [(start, bool(rest)), (rest, False)]
+        self.resume = asyncio.Event()
         self.status: int | None = None
         self.task = asyncio.create_task(app(scope(), self.receive, self.send))
 
     async def receive(self) -> dict[str, Any]:
         if len(self.messages) == 1:
-            await self.go_on.wait()
+            await self.resume.wait()
         content, more = self.messages.pop(0)
         return {"type": "http.request", "body": content, "more_body": more}
 
@@ -258,77 +258,77 @@ def scope() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_slow_bodies_take_nobodys_place(model: Path) -> None:
-    """More of them than are answered at once, and still others are answered; then they are too."""
+def test_slow_bodies_occupy_no_slot(model: Path) -> None:
+    """More slow bodies than slots do not block other requests; all are answered in the end."""
     watched = WatchedModel(model)
     watched.reload()
-    whole = npy(ONES)
+    content = npy(ONES)
 
     async def run() -> None:
-        app = Serving(watched, Limits(at_once=2), poll=None)
-        slow = [Slow(app, whole[:-9], whole[-9:]) for _ in range(5)]
+        app = Serving(watched, Limits(concurrent_requests=2), poll=None)
+        slow = [SlowRequest(app, content[:-9], content[-9:]) for _ in range(5)]
         await asyncio.sleep(0)
-        quick = Slow(app, whole)
+        quick = SlowRequest(app, content)
         await quick.task
         assert quick.status == 200
-        for one in slow:
-            one.go_on.set()
-            await one.task
-        assert [one.status for one in slow] == [200] * 5
-        assert (app.admission.answering, app.admission.unread) == (0, 0)
+        for request in slow:
+            request.resume.set()
+            await request.task
+        assert [request.status for request in slow] == [200] * 5
+        assert (app.admission.answering, app.admission.pending_bytes) == (0, 0)
         assert app.metrics.registry.get_sample_value("firstpage_requests_in_flight") == 0
 
     asyncio.run(run())
 
 
-def test_bodies_under_way_have_a_limit_together(model: Path) -> None:
+def test_incomplete_bodies_have_a_total_limit(model: Path) -> None:
     watched = WatchedModel(model)
     watched.reload()
 
     async def run() -> None:
-        app = Serving(watched, Limits(at_once=2, bytes=4000), poll=None)
-        slow = [Slow(app, b"x" * 3000, b"x") for _ in range(4)]
+        app = Serving(watched, Limits(concurrent_requests=2, bytes=4000), poll=None)
+        slow = [SlowRequest(app, b"x" * 3000, b"x") for _ in range(4)]
         for _ in range(3):
             await asyncio.sleep(0)
-        assert [one.status for one in slow] == [None, None, 503, 503]
-        assert app.admission.unread == 6000
-        for one in slow:
-            one.go_on.set()
-            await one.task
-        assert [one.status for one in slow][:2] == [422, 422]
-        assert app.admission.unread == 0
+        assert [request.status for request in slow] == [None, None, 503, 503]
+        assert app.admission.pending_bytes == 6000
+        for request in slow:
+            request.resume.set()
+            await request.task
+        assert [request.status for request in slow][:2] == [422, 422]
+        assert app.admission.pending_bytes == 0
 
     asyncio.run(run())
 
 
-def test_lengths_of_a_batch(client) -> None:
+def test_invalid_batch_lengths_are_refused(client) -> None:
     for lengths, words in (("", "?lengths="), ("2,x", "?lengths="), ("2,2", "add up to 4")):
-        found = client.post(f"/batch?lengths={lengths}", content=npy(ONES), headers=NPY)
-        assert (found.status_code, words in found.json()["detail"]) == (422, True)
+        response = client.post(f"/batch?lengths={lengths}", content=npy(ONES), headers=NPY)
+        assert (response.status_code, words in response.json()["detail"]) == (422, True)
     assert client.post("/batch?lengths=1,2", content=npy(ONES), headers=NPY).status_code == 200
 
 
-def test_other_addresses_and_methods(client) -> None:
+def test_unknown_routes_and_methods_are_refused(client) -> None:
     assert client.get("/nowhere").status_code == 404
     assert client.get("/rank").status_code == 405
     assert client.get("/rank").headers["allow"] == "POST"
     assert client.get("/rank/", follow_redirects=False).status_code == 404
     assert client.post("/health").headers["allow"] == "GET, HEAD"
     for name in ("top", "explain", "answer"):  # an empty value is no default
-        found = client.post(f"/rank?{name}=", content=npy(ONES), headers=NPY)
-        assert (found.status_code, name in found.json()["detail"]) == (422, True)
+        response = client.post(f"/rank?{name}=", content=npy(ONES), headers=NPY)
+        assert (response.status_code, name in response.json()["detail"]) == (422, True)
     assert client.post("/rank?answer=csv", content=npy(ONES), headers=NPY).status_code == 422
     assert client.post("/rank?explain=3", content=npy(ONES), headers=NPY).status_code == 422
 
 
-def test_a_failure_is_one_line_and_the_log_has_the_rest(client, monkeypatch, caplog) -> None:
+def test_internal_error_is_one_line_and_is_logged(client, monkeypatch, caplog) -> None:
     from firstpage.serving import app
 
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("secret")
 
     monkeypatch.setattr(app, "rank", fails)
-    found = client.post("/rank", content=npy(ONES), headers=NPY)
-    assert found.status_code == 500
-    assert "secret" not in found.text
+    response = client.post("/rank", content=npy(ONES), headers=NPY)
+    assert response.status_code == 500
+    assert "secret" not in response.text
     assert "secret" in caplog.text

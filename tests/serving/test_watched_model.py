@@ -1,4 +1,4 @@
-"""The model in service: health, description, metrics, and how another takes its place."""
+"""The model in service: health, description, metrics and replacement."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from tests.serving.conftest import (
 X = np.asarray(dataset()[0].X)
 
 
-def test_health_and_model_say_what_is_served(client, model: Path) -> None:
+def test_health_and_model_describe_the_model(client, model: Path) -> None:
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     health = client.get("/health").json()
     assert (health["status"], health["model"], health["digest"]) == ("ok", "ListMLE", digest)
-    told = client.get("/model").json()
-    assert told["features"] == {"count": 4, "names": ["bm25", "pagerank", "clicks", "age"]}
-    assert told["by_query"] is False
-    assert "curve" not in told["training"]
-    assert told["training"]["iterations"] > 0
+    description = client.get("/model").json()
+    assert description["features"] == {"count": 4, "names": ["bm25", "pagerank", "clicks", "age"]}
+    assert description["by_query"] is False
+    assert "curve" not in description["training"]
+    assert description["training"]["iterations"] > 0
     assert client.post("/rank", json=body(X)).headers["x-model"] == digest
 
 
-def test_without_a_model_nothing_is_ranked_until_one_comes(tmp_path: Path) -> None:
+def test_requests_without_a_model_are_503_until_one_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     for client in clients(path, token="t"):
-        for found in (client.get("/health"), client.post("/rank", json=body(X))):
-            assert found.status_code == 503
+        for response in (client.get("/health"), client.post("/rank", json=body(X))):
+            assert response.status_code == 503
         assert client.get("/model").headers["retry-after"] == "1"
         write_model(path)
         assert client.post("/reload", headers={"authorization": "Bearer t"}).status_code == 200
         assert client.post("/rank", json=body(X)).status_code == 200
 
 
-def test_only_the_token_may_reload(model: Path) -> None:
+def test_reload_needs_the_token(model: Path) -> None:
     for client in clients(model):
         assert client.post("/reload").status_code == 403
     for client in clients(model, token="right"):
@@ -62,33 +62,33 @@ def test_only_the_token_may_reload(model: Path) -> None:
         assert good.json()["reloads"] == 0  # the file is the same
 
 
-def test_a_broken_file_is_refused_and_the_old_model_stays(model: Path) -> None:
+def test_invalid_file_is_refused_and_the_old_model_stays(model: Path) -> None:
     for client in clients(model, token="t"):
-        again = {"authorization": "Bearer t"}
+        authorized = {"authorization": "Bearer t"}
         before = client.post("/rank", content=npy(X), headers=NPY)
-        whole = model.read_bytes()
-        for broken in (whole[:-40], whole.replace(b"ListMLE", b"ListMLX"), b"", b"{}"):
+        valid = model.read_bytes()
+        for broken in (valid[:-40], valid.replace(b"ListMLE", b"ListMLX"), b"", b"{}"):
             model.write_bytes(broken)
-            found = client.post("/reload", headers=again)
-            assert (found.status_code, "refused" in found.json()["detail"]) == (422, True)
+            response = client.post("/reload", headers=authorized)
+            assert (response.status_code, "refused" in response.json()["detail"]) == (422, True)
             after = client.post("/rank", content=npy(X), headers=NPY)
             assert after.content == before.content
             health = client.get("/health")
             assert health.status_code == 200
             assert health.json()["refused"]
         model.unlink()
-        assert client.post("/reload", headers=again).status_code == 422
+        assert client.post("/reload", headers=authorized).status_code == 422
         assert "firstpage_model_refusals_total 5" in client.get("/metrics").text
         assert "firstpage_model_stale 1" in client.get("/metrics").text
         write_model(model, "lightgbm")
-        assert client.post("/reload", headers=again).json()["reloads"] == 1
+        assert client.post("/reload", headers=authorized).json()["reloads"] == 1
         assert client.get("/health").json()["refused"] is None
         assert "firstpage_model_stale 0" in client.get("/metrics").text
         other = client.post("/rank", content=npy(X), headers=NPY)
         assert loaded(other.content).tolist() != loaded(before.content).tolist()
 
 
-OTHER = {  # features of the next model, and what is said of them
+OTHER = {  # features of the next model, and the message about them
     "fewer": (NAMES[:3], "3 instead of 4; removed: 'age'"),
     "more": ([*NAMES, "price"], "5 instead of 4; added: 'price'"),
     "renamed": ([*NAMES[:3], "price"], "4 instead of 4; added: 'price'; removed: 'age'"),
@@ -99,21 +99,21 @@ OTHER = {  # features of the next model, and what is said of them
 
 
 @pytest.mark.parametrize("kind", OTHER)
-def test_a_model_with_other_features_is_refused_and_the_old_one_stays(
+def test_model_with_other_features_is_refused_and_the_old_one_stays(
     model: Path, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     names, expected = OTHER[kind]
     for client in clients(model, token="t"):
         before = client.get("/health").json()
         linear_model(model, names)
-        found = client.post("/reload", headers={"authorization": "Bearer t"})
-        told = found.json()
-        assert (found.status_code, told["accepted"], told["changed"]) == (422, False, False)
-        assert expected in told["detail"]
-        assert "--allow-new-features" in told["refused"]
+        response = client.post("/reload", headers={"authorization": "Bearer t"})
+        report = response.json()
+        assert (response.status_code, report["accepted"], report["changed"]) == (422, False, False)
+        assert expected in report["detail"]
+        assert "--allow-new-features" in report["refused"]
         health = client.get("/health")
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
-        assert health.json()["refused"] == told["refused"]
+        assert health.json()["refused"] == report["refused"]
         assert health.json()["digest"] == before["digest"]
         assert "firstpage_model_stale 1" in client.get("/metrics").text
         assert "firstpage_model_refusals_total 1" in client.get("/metrics").text
@@ -125,10 +125,10 @@ def test_a_model_with_other_features_is_refused_and_the_old_one_stays(
         assert client.get("/health").json()["status"] == "ok"
 
 
-def test_a_good_file_after_a_refused_one_is_logged(
+def test_valid_file_after_a_refused_one_is_logged(
     model: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also where the model is the one that served all the time."""
+    """This holds also if the valid file has the model in service."""
     caplog.set_level("INFO", logger="firstpage.serving")
     good, watched = model.read_bytes(), WatchedModel(model)
     assert watched.reload().accepted
@@ -137,44 +137,44 @@ def test_a_good_file_after_a_refused_one_is_logged(
     assert not watched.reload().accepted
     model.write_bytes(good)
     assert watched.reload().accepted
-    assert f"recovered: {model} can be served again" in caplog.text
+    assert f"recovered: {model} is valid again" in caplog.text
     caplog.clear()
     assert watched.reload().accepted
     assert "recovered" not in caplog.text
 
 
-def test_a_reload_says_what_changed(model: Path) -> None:
+def test_reload_reports_what_changed(model: Path) -> None:
     first = hashlib.sha256(model.read_bytes()).hexdigest()
     old = {"digest": first, "ranker": "ListMLE", "features": 4}
     for client in clients(model, token="t"):
 
-        def again(client=client) -> dict:
+        def reload(client=client) -> dict:
             return client.post("/reload", headers={"authorization": "Bearer t"}).json()
 
-        told = again()
-        assert (told["accepted"], told["changed"], told["old"], told["new"]) == (
+        report = reload()
+        assert (report["accepted"], report["changed"], report["old"], report["new"]) == (
             True, False, old, old,
         )  # fmt: skip
         write_model(model, "stumps")
         second = hashlib.sha256(model.read_bytes()).hexdigest()
         new = {"digest": second, "ranker": "RankBoost", "features": 4}
-        told = again()
-        assert (told["accepted"], told["changed"], told["old"], told["new"]) == (
+        report = reload()
+        assert (report["accepted"], report["changed"], report["old"], report["new"]) == (
             True, True, old, new,
         )  # fmt: skip
-        assert told["features"] == {"added": [], "removed": []}
-        assert (told["reloads"], told["refused"]) == (1, None)
+        assert report["features"] == {"added": [], "removed": []}
+        assert (report["reloads"], report["refused"]) == (1, None)
         linear_model(model, [*NAMES[:2], "price"])
-        assert again()["features"] == {"added": ["price"], "removed": ["clicks", "age"]}
+        assert reload()["features"] == {"added": ["price"], "removed": ["clicks", "age"]}
         model.write_bytes(b"half")
-        assert again()["new"] == {
+        assert reload()["new"] == {
             "digest": hashlib.sha256(b"half").hexdigest(), "ranker": None, "features": None,
         }  # fmt: skip
         model.unlink()
-        assert again()["new"] is None
+        assert reload()["new"] is None
 
 
-def test_other_features_are_taken_up_where_that_is_allowed(
+def test_other_features_are_accepted_if_allowed(
     model: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched = WatchedModel(model, allow_new_features=True)
@@ -183,10 +183,10 @@ def test_other_features_are_taken_up_where_that_is_allowed(
     assert watched.reload().features["added"] == ["price"]
     assert (watched.reloads, watched.refused) == (1, None)
     assert watched.model.names[-1] == "price"
-    assert "other features than before: 5 instead of 4; added: 'price'" in caplog.text
+    assert "the features changed: 5 instead of 4; added: 'price'" in caplog.text
 
 
-def test_the_watcher_takes_a_new_file_once(model: Path) -> None:
+def test_watcher_loads_a_new_file_once(model: Path) -> None:
     watched = WatchedModel(model)
     assert watched.reload().accepted
     app = Serving(watched, poll=0.01)
@@ -211,7 +211,7 @@ def test_the_watcher_takes_a_new_file_once(model: Path) -> None:
     assert (watched.refusals, watched.model.model.ranker) == (1, "RankBoost")
 
 
-def test_metrics_are_what_prometheus_reads(client) -> None:
+def test_metrics_are_parsed_by_prometheus(client) -> None:
     for _ in range(3):
         client.post("/rank", content=npy(X), headers=NPY)
     client.post("/rank", content=b"no", headers=NPY)

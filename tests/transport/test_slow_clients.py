@@ -1,7 +1,7 @@
-"""Slow clients on real sockets: they are cut off, and nobody else waits for them.
+"""Slow clients on sockets are disconnected, and do not delay others.
 
-Both servers have the same guard.  The limits are a few seconds, the slow clients would need hours,
-and only the order of events is checked: a busy machine is no failure.
+Both servers have the same limits: a few seconds, where the slow clients would need hours.  Only the
+order of events is checked, so that the tests pass on a busy machine.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from tests.patience import PATIENCE
 from tests.serving.conftest import linear_model
 
 SECONDS = 4.0
-PIECE = 0.1  # seconds between two bytes of a slow client
+BYTE_INTERVAL = 0.1  # seconds between two bytes of a slow client
 
 
 @dataclass
-class Kind:
-    """One of the servers: how to make its application, and what to send."""
+class ServerKind:
+    """A server: how to create its application, and what to send."""
 
     make: Callable[[Path, float], Any]
-    reads: str  # a path that takes a body from anybody
-    refuses: tuple[str, int]  # a path that reads none, and its answer
+    reads: str  # a path that reads a body without authentication
+    refuses: tuple[str, int]  # a path that does not read the body, and its status
 
 
 def model_server(folder: Path, seconds: float) -> Any:
     watched = WatchedModel(linear_model(folder / "model.json", ["a", "b"]))
     assert watched.reload().accepted
-    return Serving(watched, Limits(seconds=seconds), poll=None)
+    return Serving(watched, Limits(body_seconds=seconds), poll=None)
 
 
 def labeling_server(folder: Path, seconds: float) -> Any:
@@ -59,38 +59,38 @@ def labeling_server(folder: Path, seconds: float) -> Any:
 
 
 KINDS = {
-    "model": Kind(model_server, "/rank", ("/nowhere", 404)),
-    "labeling": Kind(labeling_server, "/api/v1/login", ("/api/v1/projects/x/import", 401)),
+    "model": ServerKind(model_server, "/rank", ("/nowhere", 404)),
+    "labeling": ServerKind(labeling_server, "/api/v1/login", ("/api/v1/projects/x/import", 401)),
 }
 
 
 @pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> Kind:
+def kind(request: pytest.FixtureRequest) -> ServerKind:
     return KINDS[request.param]
 
 
 @contextmanager
 def running(app: Any, limits: ConnectionLimits) -> Iterator[tuple[uvicorn.Server, int]]:
-    """The server in a thread, and its port."""
-    taken = listen("127.0.0.1", 0)
+    """Run the server in a thread; yield it and its port."""
+    listener = listen("127.0.0.1", 0)
     server = server_for(app, limits, grace=1)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
         wait_for(lambda: server.started)
-        yield server, taken.getsockname()[1]
+        yield server, listener.getsockname()[1]
     finally:
         server.should_exit = True
         thread.join(PATIENCE)
-        taken.close()
+        listener.close()
         store = getattr(getattr(app, "state", None), "store", None)
         if store is not None:
             store.close()
 
 
-def wait_for(done: Callable[[], bool]) -> None:
+def wait_for(is_done: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
-    while not done():
+    while not is_done():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -100,12 +100,12 @@ def connected(port: int) -> socket.socket:
 
 
 def health(port: int) -> int:
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        line.request("GET", "/health")
-        return line.getresponse().status
+        connection.request("GET", "/health")
+        return connection.getresponse().status
     finally:
-        line.close()
+        connection.close()
 
 
 def post(path: str, length: int = 900_000) -> bytes:
@@ -117,7 +117,7 @@ def post(path: str, length: int = 900_000) -> bytes:
 
 @dataclass
 class SlowClient:
-    """Sends some bytes at once, then one at a time, until the server has had enough."""
+    """Sends some bytes, then one at a time, until the server disconnects."""
 
     port: int
     start: bytes
@@ -130,20 +130,20 @@ class SlowClient:
         self.thread.start()
 
     def run(self) -> None:
-        with connected(self.port) as line:
+        with connected(self.port) as connection:
             try:
-                line.sendall(self.start)
-                line.settimeout(PIECE)
+                connection.sendall(self.start)
+                connection.settimeout(BYTE_INTERVAL)
                 while True:
-                    line.sendall(b"x")
+                    connection.sendall(b"x")
                     self.sent += 1
                     try:
-                        part = line.recv(65536)
+                        data = connection.recv(65536)
                     except TimeoutError:
                         continue
-                    if not part:
+                    if not data:
                         return
-                    self.answer += part
+                    self.answer += data
             except ConnectionError:
                 return
 
@@ -153,11 +153,13 @@ class SlowClient:
 
 
 @pytest.mark.slow
-def test_slow_clients_are_cut_off_while_others_are_answered(kind: Kind, tmp_path: Path) -> None:
+def test_slow_clients_are_disconnected_while_others_are_answered(
+    kind: ServerKind, tmp_path: Path
+) -> None:
     limits = ConnectionLimits(head=SECONDS, idle=60)
     with running(kind.make(tmp_path, SECONDS), limits) as (_, port):
         refusing, status = kind.refuses
-        silent = connected(port)
+        idle_client = connected(port)
         clients = {
             "head": SlowClient(port, b"GET /health HTTP/1.1\r\nHost: localhost\r\na: "),
             "body": SlowClient(port, post(kind.reads)),
@@ -167,7 +169,7 @@ def test_slow_clients_are_cut_off_while_others_are_answered(kind: Kind, tmp_path
         second.request("GET", "/health")
         assert second.getresponse().read()
         assert second.sock is not None
-        second.sock.sendall(b"GET /heal")  # a second head on a connection, that never ends
+        second.sock.sendall(b"GET /heal")  # a second head on the connection, which never ends
         answered = 0
         end = time.monotonic() + PATIENCE
         while any(client.thread.is_alive() for client in clients.values()):
@@ -180,65 +182,67 @@ def test_slow_clients_are_cut_off_while_others_are_answered(kind: Kind, tmp_path
             "head": None, "body": 408, "body that is not read": status,
         }  # fmt: skip
         assert clients["body"].answer.count(b"connection: close") == 1
-        assert gone(silent)
-        assert gone(second.sock)
+        assert is_closed(idle_client)
+        assert is_closed(second.sock)
         second.close()
-        silent.close()
+        idle_client.close()
 
 
-def gone(line: socket.socket) -> bool:
+def is_closed(connection: socket.socket) -> bool:
     try:
-        return line.recv(1) == b""
+        return connection.recv(1) == b""
     except ConnectionError:
         return True
 
 
 @pytest.mark.slow
-def test_a_body_that_comes_steadily_may_take_longer(tmp_path: Path) -> None:
-    """Of uploads, whose time depends on their size."""
+def test_steady_upload_may_take_longer(tmp_path: Path) -> None:
+    """The time limit of an upload grows with its size."""
     limits = ConnectionLimits(head=SECONDS)
     with running(labeling_server(tmp_path, SECONDS), limits) as (_, port):
         content = b'{"login": "a", "password": "b"}'.ljust(20_000)
-        with connected(port) as line:
-            line.sendall(post("/api/v1/login", len(content)))
+        with connected(port) as connection:
+            connection.sendall(post("/api/v1/login", len(content)))
             for at in range(0, len(content), 2000):
-                line.sendall(content[at : at + 2000])
+                connection.sendall(content[at : at + 2000])
                 time.sleep(SECONDS / 7)
-            assert line.recv(12) == b"HTTP/1.1 401"
+            assert connection.recv(12) == b"HTTP/1.1 401"
 
 
 @pytest.mark.slow
-def test_so_many_connections_and_no_more(kind: Kind, tmp_path: Path) -> None:
-    most = 5
-    limits = ConnectionLimits(connections=most, head=PATIENCE)
+def test_number_of_connections_is_limited(kind: ServerKind, tmp_path: Path) -> None:
+    max_connections = 5
+    limits = ConnectionLimits(connections=max_connections, head=PATIENCE)
     with running(kind.make(tmp_path, PATIENCE), limits) as (server, port):
-        held = [connected(port) for _ in range(4 * most)]
-        assert health(port) == 200  # a silent one made room
-        assert len(server.server_state.connections) <= most
-        for line in held:
-            line.close()
+        idle_clients = [connected(port) for _ in range(4 * max_connections)]
+        assert health(port) == 200  # an idle one was closed
+        assert len(server.server_state.connections) <= max_connections
+        for connection in idle_clients:
+            connection.close()
         wait_for(lambda: not server.server_state.connections)
 
         def under_way() -> bool:
-            found: list[Any] = list(server.server_state.connections)
-            return len(found) == most and not any(one.silent for one in found)
+            open_connections: list[Any] = list(server.server_state.connections)
+            return len(open_connections) == max_connections and not any(
+                connection.idle for connection in open_connections
+            )
 
-        busy = [connected(port) for _ in range(most)]
-        for line in busy:
-            line.sendall(post(kind.reads))
+        busy = [connected(port) for _ in range(max_connections)]
+        for connection in busy:
+            connection.sendall(post(kind.reads))
         wait_for(under_way)
-        with connected(port) as line:  # nobody is silent, so nobody makes room
-            answer = b"".join(iter(lambda: line.recv(65536), b""))
+        with connected(port) as connection:  # none is idle, so none is closed
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"\r\nRetry-After: 1\r\n" in answer
-        for line in busy:
-            line.close()
+        for connection in busy:
+            connection.close()
         wait_for(lambda: not server.server_state.connections)
         assert health(port) == 200
 
 
 @pytest.mark.slow
-def test_the_labeling_application_is_served_with_this_guard(tmp_path: Path) -> None:
+def test_labeling_application_has_the_same_limits(tmp_path: Path) -> None:
     command = [
         sys.executable, "-m", "firstpage", "label", "serve", str(tmp_path / "project"),
         "--port", "0", "--max-connections", "3",
@@ -251,17 +255,17 @@ def test_the_labeling_application_is_served_with_this_guard(tmp_path: Path) -> N
         assert server.stderr is not None
         try:
             port = int(server.stdout.readline().rsplit(":", 1)[1])
-            held = [connected(port) for _ in range(12)]
+            idle_clients = [connected(port) for _ in range(12)]
             assert health(port) == 200
-            assert sum(map(gone, held[:6])) == 6  # they made room for those that came after
-            with connected(port) as line:
-                line.sendall(b"no HTTP\r\n\r\n")
-                assert line.recv(12) == b"HTTP/1.1 400"
-            for line in held:
-                line.close()
+            assert sum(map(is_closed, idle_clients[:6])) == 6  # closed for later ones
+            with connected(port) as connection:
+                connection.sendall(b"no HTTP\r\n\r\n")
+                assert connection.recv(12) == b"HTTP/1.1 400"
+            for connection in idle_clients:
+                connection.close()
         finally:
             server.terminate()
         server.wait(PATIENCE)
-        told = server.stderr.read()
-    assert "Traceback" not in told
-    assert "Invalid HTTP" not in told  # strangers write nothing to the log
+        log = server.stderr.read()
+    assert "Traceback" not in log
+    assert "Invalid HTTP" not in log  # clients cannot write to the log

@@ -37,7 +37,7 @@ def test_from_files_to_truth(tmp_path: Path) -> None:
         "--name", "books",
     ).output  # fmt: skip
     assert "4 queries, 20 documents" in said
-    assert len(re.findall(r"comes in here \(once\): http://127.0.0.1:8210/reset/\S+", said)) == 3
+    assert len(re.findall(r"signs in here \(once\): http://127.0.0.1:8210/reset/\S+", said)) == 3
     assert "ada: 4 queries" in said
     site = Site(Store(project, Clock()), Clock())
     for login in ("ada", "bob"):
@@ -121,7 +121,7 @@ def line(*words: object) -> str:
 
 
 @pytest.mark.parametrize(("data", "words"), [
-    (b"fine\n\xff\xfe", ":2: is not UTF-8"), (b"\n\na\0b", ":3: holds the character NUL"),
+    (b"fine\n\xff\xfe", ":2: is not UTF-8"), (b"\n\na\0b", ":3: contains the character NUL"),
     (b"x" * 200_001, "at most 200,000"),
 ])  # fmt: skip
 def test_guidelines_that_cannot_be_kept(tmp_path: Path, data: bytes, words: str) -> None:
@@ -166,7 +166,7 @@ def test_addresses_that_lead_nowhere(url: str, words: str) -> None:
 @pytest.mark.parametrize(("words", "said"), [
     (("serve", "--port", "99999"), "--port"), (("serve", "--port", "-1"), "--port"),
     (("setup", "--depth", "-5"), "--depth"), (("setup", "--depth", "0"), "--depth"),
-    (("setup", "--images", "/no/such/folder"), "is no folder"),
+    (("setup", "--images", "/no/such/folder"), "is not a folder"),
     (("setup", "--title", "\udcff"), "half a character"),
     (("setup", "--assessor", "\udcff"), "half a character"),
 ])  # fmt: skip

@@ -1,4 +1,7 @@
-"""The command line: a file per verb, or per family of short ones.  Errors of users end here."""
+"""The command line: a module per command, or per family of short ones.
+
+`main` turns the errors that users cause into one line and an exit code.
+"""
 
 from __future__ import annotations
 
@@ -31,61 +34,79 @@ from firstpage.cli import (
     theory,
     train,
 )  # fmt: skip
-from firstpage.cli.options import refuse_repeats
+from firstpage.cli.help import SectionedGroup
+from firstpage.cli.options import refuse_repeated_options
 from firstpage.errors import FirstpageError, FirstpageWarning
 
+SECTIONS = {
+    "Start": [demo.command],
+    "Data": [
+        data_files.describe_command, convert.command, import_.command, data_files.shard_command,
+        data_files.synthesize_command,
+    ],
+    "Train": [
+        listings.rankers_command, train.command, crossval.command, rank.command, explain.command,
+    ],
+    "Measure and compare": [listings.measures_command, evaluate.command, compare.command],
+    "Learn a measure": [dcglearn.command],
+    "Aggregate": [aggregate.command],
+    "Label": [label.command],
+    "Ship": [export.command, serve.command],
+    "Reproduce": [reproduce.command, theory.command],
+}  # fmt: skip
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@click.group(
+    cls=SectionedGroup,
+    sections=SECTIONS,
+    examples=(
+        "firstpage demo",
+        'firstpage train "ListMLE(k=10)" train.txt --valid vali.txt -o model.json',
+        "firstpage evaluate test.txt --model model.json -m NDCG@10 --ci",
+    ),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, message="firstpage %(version)s")
 def app() -> None:
-    """Learning to rank for the results that people see."""
+    """Learning to rank for the first page of results.
+
+    `firstpage COMMAND --help` shows the options of a command, and examples.
+    """
 
 
-for _file in (
-    demo, convert, train, rank, explain, export, serve, import_, crossval, evaluate, compare,
-    aggregate, label, dcglearn, reproduce, theory,
-):  # fmt: skip
-    app.add_command(_file.command)
-for _command in (
-    data_files.describe_command, data_files.shard_command, data_files.synthesize_command,
-    listings.measures_command, listings.rankers_command,
-):  # fmt: skip
-    app.add_command(_command)
-
-
-class _Notes:
-    """Our warnings as notes to a person, each once; those of libraries are not shown."""
+class NotePrinter:
+    """Prints warnings of this package as notes, each once; those of libraries are not shown."""
 
     def __init__(self) -> None:
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
 
     def __call__(
         self, message: Warning | str, category: type[Warning], *where: Any, **more: Any
     ) -> None:
         text = str(message)
-        if issubclass(category, FirstpageWarning) and text not in self._said:
-            self._said.add(text)
+        if issubclass(category, FirstpageWarning) and text not in self._printed:
+            self._printed.add(text)
             print(f"firstpage: note: {text}", file=sys.stderr)
 
 
-def _say_once() -> None:
-    """The first run waits for the compiler: a person at a terminal should know why."""
+def _note_compilation() -> None:
+    """Print once why the first run takes longer: the kernels are being compiled."""
     kernels.on_compile = None
-    print("firstpage: note: preparing for this machine; only the first run waits.", file=sys.stderr)
+    print("firstpage: note: compiling for this machine; only the first run waits.", file=sys.stderr)
 
 
 def main() -> None:
-    """Run a command: exit 0 when done, 1 on a user's error, 2 on wrong usage."""
+    """Run a command: exit with 0 when done, 1 on a user's error, 2 on wrong usage."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no error
+        if isinstance(stream, io.TextIOWrapper):  # names that the terminal cannot show are escaped
             stream.reconfigure(errors="backslashreplace")
     if sys.stderr is not None and sys.stderr.isatty():
-        kernels.on_compile = _say_once
-    warnings.showwarning = _Notes()
+        kernels.on_compile = _note_compilation
+    warnings.showwarning = NotePrinter()
     warnings.simplefilter("always", FirstpageWarning)
     code: int | None = 0
     try:
-        refuse_repeats(app, sys.argv[1:])
+        refuse_repeated_options(app, sys.argv[1:])
         code = app(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -98,7 +119,7 @@ def main() -> None:
     except FirstpageError as error:
         print(f"firstpage: error: {' '.join(str(error).split())}", file=sys.stderr)
         code = 1
-    except BrokenPipeError:  # the reader, such as `head`, has enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""

@@ -1,4 +1,4 @@
-"""`firstpage compare`: several rankings, and whether they differ."""
+"""`firstpage compare`: compare rankings, with significance tests."""
 
 from __future__ import annotations
 
@@ -8,35 +8,49 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 
 
-@click.command("compare")
-@options.truth
-@click.option("--scores", type=options.FILE, multiple=True, help="Scores of DATA; repeat it.")
-@click.option("--run", type=options.FILE, multiple=True, help="A run in TREC form; repeat it.")
+@documented_command(
+    "compare",
+    "firstpage compare --qrels test.qrels --run bm25.run --run ours.run",
+    "firstpage compare test.txt --scores ours.scores --scores theirs.scores \\\n"
+    "  --baseline theirs -o report.html",
+)
+@options.truth_options
 @click.option(
-    "--baseline",
-    metavar="NAME",
-    help="Compare all with this one (file name or tag); else every pair.",
+    "--scores", type=options.FILE, multiple=True, help="Scores of DATA; repeat the option."
 )
 @click.option(
-    "--test", default="randomization", show_default=True, help="randomization, t or wilcoxon."
+    "--run", type=options.FILE, multiple=True, help="Run in TREC format; repeat the option."
 )
-@click.option("--correction", default="holm", show_default=True, help="holm, bh or none.")
-@options.whole(
-    "--rounds",
-    default=100_000,
-    least=100,
-    help="Random patterns of the randomization test, and of the Tukey test (20,000 at most).",
-)
-@options.meaning
-@options.results
+@click.option(
+    "--baseline", metavar="NAME", show_default="every pair",
+    help="Compare all rankings with this one, by its file name or run tag.",
+)  # fmt: skip
+@click.option(
+    "--test", default="randomization", show_default=True, metavar="NAME",
+    help="Significance test: randomization, t or wilcoxon.",
+)  # fmt: skip
+@click.option(
+    "--correction", default="holm", show_default=True, metavar="NAME",
+    help="Correction for multiple comparisons: holm, bh or none.",
+)  # fmt: skip
+@options.integer(
+    "--rounds", default=100_000, minimum=100,
+    help="Permutations of the randomization test and of Tukey's test (at most 20,000).",
+)  # fmt: skip
+@options.measure_options
+@options.report_options
 def command(
     data: Path | None, qrels: Path | None, scores: tuple[Path, ...], run: tuple[Path, ...],
     baseline: str | None, measures: tuple[str, ...], as_json: bool, format_: str | None,
     output: Path | None, per_query: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
-    """Compare rankings: DATA with several --scores, or --qrels with several --run."""
+    """Compare rankings, with significance tests.
+
+    Give DATA with several --scores, or --qrels with several --run.
+    """
     from firstpage.measures.compare import compare
     from firstpage.measures.evaluate import DEFAULT_MEASURES
     from firstpage.measures.registry import measures as parse
@@ -46,18 +60,18 @@ def command(
         raise click.UsageError("give at least two rankings, all as --scores or all as --run.")
     options.only_with("--run", bool(run), "queries")
     shared.check_rel(parse(measures or DEFAULT_MEASURES))
-    shown = outputs.chosen_format(format_, as_json, output)
+    kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     truth: Any = shared.read_truth(data, qrels)
-    systems = shared.named_systems([*scores, *run], truth, bool(run))
+    systems = shared.read_systems([*scores, *run], truth, bool(run))
     if run:
         truth = shared.as_qrels(truth)
-    found = compare(
+    comparison = compare(
         systems,
         truth,
         measures=measures or DEFAULT_MEASURES,
-        baseline=shared.full_name(baseline, systems),
+        baseline=shared.baseline_name(baseline, systems),
         **settings,
     )
-    outputs.write_per_query(list(found.evaluations), per_query)
-    outputs.deliver(render(found, shown, (data or qrels or Path()).name), output)
+    outputs.write_per_query(list(comparison.evaluations), per_query)
+    outputs.write_text(render(comparison, kind, (data or qrels or Path()).name), output)

@@ -1,4 +1,4 @@
-"""`firstpage convert`: between file formats, and between kinds of truth."""
+"""`firstpage convert`: convert between file formats, and between kinds of ground truth."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 from firstpage.errors import FirstpageError
 
 if TYPE_CHECKING:
@@ -16,35 +17,56 @@ if TYPE_CHECKING:
     from firstpage.data.formats.trec import Qrels, Run
     from firstpage.data.truth import Truth
 
-FORMATS = "letor, qrels, run, parquet, csv, arrow or npz"
 
-
-@click.command("convert")
+@documented_command(
+    "convert",
+    "firstpage convert train.txt train.parquet",
+    "firstpage convert test.txt top10.txt --truth top-k --k 10",
+    "firstpage convert test.txt letor --folds 5",
+)
 @click.argument("source", type=options.FILE)
 @click.argument("target", type=outputs.OutputFile(*outputs.DATA))
-@click.option("--from", "from_", metavar="FORMAT", help=f"{FORMATS}; else the file says it.")
-@click.option("--to", metavar="FORMAT", help="As --from, for TARGET.")
 @click.option(
-    "--truth",
-    type=click.Choice(["graded", "full-order", "top-k", "binary"]),
-    help="What the labels shall say.",
-)
-@options.whole("--k", default=10, help="Depth of top-k.")
-@click.option("--min-grade", type=float, help="Below it, nothing is in the top k.")
-@click.option("--rel", default=1.0, show_default=True, help="Binary: relevant from here on.")
+    "--from", "from_", metavar="FORMAT", show_default="by the file",
+    help="Format of SOURCE: letor, qrels, run, parquet, csv, arrow or npz.",
+)  # fmt: skip
 @click.option(
-    "--normalize", type=click.Choice(["minmax", "standard"]), help="Features, query by query."
+    "--to", metavar="FORMAT", show_default="by the suffix", help="Format of TARGET, as in --from."
 )
-@click.option("--scores", type=options.FILE, help="Scores of the documents: writes a run.")
-@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float32")
-@options.whole("--folds", least=3, help="Write TARGET/Fold1.. with this many folds.")
+@click.option(
+    "--truth", type=click.Choice(["graded", "full-order", "top-k", "binary"]),
+    show_default="as it is", help="Kind of ground truth to which the labels are converted.",
+)  # fmt: skip
+@options.integer("--k", default=10, help="With --truth top-k: depth of the top.")
+@click.option(
+    "--min-grade", type=float, metavar="GRADE",
+    help="With --truth top-k: documents below this grade are not in the top k.",
+)  # fmt: skip
+@click.option(
+    "--rel", default=1.0, show_default=True, metavar="GRADE",
+    help="With --truth binary: lowest grade that is relevant.",
+)  # fmt: skip
+@click.option(
+    "--normalize", type=click.Choice(["minmax", "standard"]), help="Scale the features per query."
+)
+@click.option("--scores", type=options.FILE, help="Scores of the documents; TARGET is then a run.")
+@click.option(
+    "--dtype", type=click.Choice(["float32", "float64"]), default="float32", show_default=True,
+    help="Type of the features.",
+)  # fmt: skip
+@options.integer(
+    "--folds", minimum=3, help="Write N folds to TARGET/Fold1, TARGET/Fold2, and so on."
+)
 @options.seed
 def command(
     source: Path, target: Path, from_: str | None, to: str | None, truth: str | None, k: int,
     min_grade: float | None, rel: float, normalize: str | None, scores: Path | None, dtype: str,
     folds: int | None, seed: int,
 ) -> None:  # fmt: skip
-    """Read SOURCE, convert its truth or features if asked, and write TARGET."""
+    """Convert data files, qrels and runs.
+
+    Reads SOURCE, converts its ground truth or features if an option says so, and writes TARGET.
+    """
     from firstpage.data.dataset import Dataset
     from firstpage.data.folds import write_folds
     from firstpage.data.formats.letor import read_scores
@@ -54,9 +76,9 @@ def command(
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
     options.only_with("--truth binary", truth == "binary", "rel")
     if folds and to not in (None, "letor"):
-        raise click.UsageError(f"--folds writes LETOR text, not {to}; leave --to out.")
+        raise click.UsageError(f"--folds writes LETOR text, not {to}; leave out --to.")
     if folds and scores is not None:
-        raise click.UsageError("--folds and --scores write two things; give one.")
+        raise click.UsageError("--folds and --scores cannot be combined; give one.")
     kind = from_ or format_of(source)
     to = to or ("letor" if folds else format_of(target, writing=True))
     if not folds:
@@ -64,57 +86,57 @@ def command(
     featured = kind not in ("qrels", "run", "npz")
     options.only_with("a file of features other than npz", featured, "dtype")
     read_options = {"dtype": dtype} if featured else {}
-    with shared.reading(source) as progress:
+    with shared.reading_progress(source) as progress:
         data = read(source, kind, progress, scores is None, **read_options)
     if normalize is not None:
-        data = _normalized(_with_features(data, source), normalize)
+        data = _normalized(_dataset(data, source), normalize)
     if truth is not None and truth != "graded":
-        held = _truth_of(data, source)
+        labels = _truth_of(data, source)
         if truth == "full-order":
-            held = held.full_order(seed)
+            labels = labels.full_order(seed)
         elif truth == "top-k":
-            held = held.top_k(k, seed, min_grade)
+            labels = labels.top_k(k, seed, min_grade)
         else:
-            held = held.binary(rel)
-        data = _relabeled(data, held)
+            labels = labels.binary(rel)
+        data = _relabeled(data, labels)
     if scores is not None:
-        documents = _with_features(data, source)
-        held_scores = documents.arranged(read_scores(scores, documents.n_docs))
-        _note_left_out(target, "a run holds scores", "labels", documents)
-        data = run_of(documents, held_scores, scores.stem)
+        documents = _dataset(data, source)
+        row_scores = documents.arranged(read_scores(scores, documents.n_docs))
+        _note_dropped(target, "a run has scores", "labels", documents)
+        data = run_of(documents, row_scores, scores.stem)
     if to == "qrels" and isinstance(data, Dataset):
-        _note_left_out(target, "qrels hold labels", "", data)
+        _note_dropped(target, "qrels have labels", "", data)
         data = qrels_of(data)
     if to == "letor" and isinstance(data, Dataset) and data.feature_names is not None:
-        shared.note(f"{target}: LETOR text has no names of features; they are numbered in order.")
+        shared.note(f"{target}: LETOR text has no feature names; features are numbered in order.")
     if folds:
-        write_folds(_with_features(data, source), target, folds, seed)
+        write_folds(_dataset(data, source), target, folds, seed)
     else:
         write(data, target, to)
     if str(target) != "-":
         print(f"wrote {data} to {target}", file=sys.stderr)
 
 
-def _note_left_out(target: Path, holds: str, also: str, data: Dataset) -> None:
-    """Say what a TREC file does not hold of the data."""
+def _note_dropped(target: Path, contents: str, labels: str, data: Dataset) -> None:
+    """Print which parts of the data a TREC file cannot store."""
     features = f"{data.n_features} features" if data.n_features else ""
-    left = " and ".join(filter(None, (also, features)))
-    if left:
-        shared.note(f"{target}: {holds} only; left out: {left}.")
+    dropped = " and ".join(filter(None, (labels, features)))
+    if dropped:
+        shared.note(f"{target}: {contents} only; dropped: {dropped}.")
 
 
-def _with_features(data: Dataset | Qrels | Run, source: Path) -> Dataset:
+def _dataset(data: Dataset | Qrels | Run, source: Path) -> Dataset:
     from firstpage.data.dataset import Dataset
 
     if not isinstance(data, Dataset):
-        raise FirstpageError(f"{source}: is no data file with features.")
+        raise FirstpageError(f"{source}: is not a data file with features.")
     return data
 
 
-def _normalized(data: Dataset, how: str) -> Dataset:
+def _normalized(data: Dataset, method: str) -> Dataset:
     from firstpage.data.transforms import MinMax, Standardize
 
-    return (MinMax() if how == "minmax" else Standardize()).apply(data)
+    return (MinMax() if method == "minmax" else Standardize()).apply(data)
 
 
 def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
@@ -123,7 +145,7 @@ def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
     from firstpage.data.truth import Truth
 
     if isinstance(data, Run):
-        raise FirstpageError(f"{source}: is a run, which has no truth to convert.")
+        raise FirstpageError(f"{source}: is a run, which has no ground truth to convert.")
     if isinstance(data, Dataset):
         return data.truth
     return Truth(data.values, data.offsets, data.queries)

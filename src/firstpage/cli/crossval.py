@@ -1,4 +1,4 @@
-"""`firstpage crossval`: train and test over the folds of a LETOR folder."""
+"""`firstpage crossval`: train and test rankers over the folds of a LETOR folder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,103 +18,110 @@ if TYPE_CHECKING:
     from firstpage.rankers.selection.cross_validation import CrossValidation
 
 
-@click.command("crossval")
-@click.argument("folder", type=options.FILE)
-@click.argument("rankers", nargs=-1, required=True)
-@options.settings
-@click.option("--tune", is_flag=True, help="Choose parameters on each fold's validation data.")
-@options.whole("--seeds", default=1, help="Fits a fold.")
+@documented_command(
+    "crossval",
+    'firstpage crossval letor ListNet "ListMLE(k=10)" RankSVM --baseline RankSVM',
+    "firstpage crossval letor ListMLE --tune -t NDCG@1 -t NDCG@10 -o folds.html",
+)
+@click.argument("folder", type=options.FOLDER)
+@click.argument("rankers", nargs=-1, required=True, metavar="RANKERS")
+@options.ranker_options
+@click.option("--tune", is_flag=True, help="Choose parameters on the validation data of each fold.")
+@options.integer("--seeds", default=1, help="Fits per fold, with consecutive seeds.")
 @click.option(
     "-t", "--test", "tests", multiple=True, metavar="MEASURE",
-    help="Measured on test data; may be repeated. NDCG@1, NDCG@3, NDCG@10 and AP if not given.",
+    show_default="NDCG@1, NDCG@3, NDCG@10, AP",
+    help="Measure on test data; may be repeated.",
 )  # fmt: skip
-@options.whole(
-    "--top-k",
-    metavar="K",
-    help="Train and test on the top-k truth of the labels (for kNDCG, kERR).",
-)
-@click.option("--baseline", metavar="RANKER", help="Mark what differs significantly from this one.")
+@options.integer(
+    "--top-k", metavar="K",
+    help="Train and test on the top-k ground truth of the labels (for kNDCG, kERR).",
+)  # fmt: skip
+@click.option("--baseline", metavar="RANKER", help="Mark significant differences from this ranker.")
 @options.pad
-@click.option("--convention", default="default", show_default=True, help="default, trec or letor.")
+@options.convention
 @click.option(
-    "--published", type=options.FILE, help="Results to show beside: CSV, or LETOR's baselines."
-)
+    "--published", type=options.FILE,
+    help="Published results to show in the table: CSV, or LETOR's baselines.",
+)  # fmt: skip
 @options.as_json
-@click.option(
-    "-f", "--format", "format_", metavar="NAME", help="text, json, csv, markdown, latex or html."
-)
-@options.output(*outputs.REPORTS, help="Write the table here.")
+@options.report_format
+@options.output(*outputs.REPORTS, help="Write the table to this file.")
 def command(
     folder: Path, rankers: tuple[str, ...], settings: tuple[str, ...], measure: str, normalize: str,
     seed: int, tune: bool, seeds: int, tests: tuple[str, ...], top_k: int | None,
     baseline: str | None, pad: bool, convention: str, published: Path | None, as_json: bool,
     format_: str | None, output: Path | None,
 ) -> None:  # fmt: skip
-    """Train RANKERS on every fold of FOLDER (Fold1, Fold2, ..) and measure their test results.
+    """Cross-validate rankers over the folds of a folder.
 
-    Shows the mean over folds, with its standard error over queries and, with --seeds, its standard
-    deviation between seeds.
+    Trains one or more RANKERS on every fold of FOLDER (Fold1, Fold2, and so on) and measures them
+    on its test data.  The table has the mean over folds, its standard error over queries and,
+    with --seeds, its standard deviation between seeds.
     """
     from firstpage.data.folds import read_folds
     from firstpage.measures.registry import measures as parse
     from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
     from firstpage.report.rankers import read_published
 
-    kind = outputs.chosen_format(format_, as_json, output)
+    kind = outputs.report_format(format_, as_json, output)
     if published is not None:
         read_published(published)
-    shown = tests or DEFAULT_MEASURES
-    parse(shown)
+    measures = tests or DEFAULT_MEASURES
+    parse(measures)
     for name in rankers:
         if rankers.count(name) > 1:
             raise click.UsageError(f"{name} is named twice; name each ranker once.")
-    named = {name: shared.ranker_from(name, settings, measure, normalize, seed) for name in rankers}
-    if baseline is not None and baseline not in named:
-        raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(named)}.")
+    by_name = {
+        name: shared.ranker_from_options(name, settings, measure, normalize, seed)
+        for name in rankers
+    }
+    if baseline is not None and baseline not in by_name:
+        raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(by_name)}.")
     folds = read_folds(folder)
     validated = any("vali" in fold.paths for fold in folds)
-    for ranker in named.values():
+    for ranker in by_name.values():
         shared.refuse_without_validation(ranker, "folds that have validation data", validated)
-    if pad and (width := _narrower(folds)):
+    if pad and (width := _padded_width(folds)):
         folds = read_folds(folder, n_features=width)
 
-    with shared.following("cross-validation") as tell:
+    with shared.status_line("cross-validation") as show:
 
-        def follow(name: str, fold: int, at: int) -> None:
-            if tell is not None:
-                tell(f"{name}  fold {fold}  seed {at}")
+        def progress(name: str, fold: int, fit_seed: int) -> None:
+            if show is not None:
+                show(f"{name}  fold {fold}  seed {fit_seed}")
 
-        found = cross_validate(
-            named, folds, shown, convention, tune, range(seed, seed + seeds), follow, top_k
+        results = cross_validate(
+            by_name, folds, measures, convention, tune, range(seed, seed + seeds), progress, top_k
         )
-    outputs.deliver(_rendered(found, kind, folder.name, published, baseline), output)
+    outputs.write_text(_render(results, kind, folder.name, published, baseline), output)
 
 
-def _narrower(folds: Sequence[Fold]) -> int | None:
-    """The greatest number of features, where some files have fewer; which is said."""
+def _padded_width(folds: Sequence[Fold]) -> int | None:
+    """Return the greatest number of features if some files have fewer, and print which."""
     from firstpage.data.columns import match_columns
 
-    parts = [getattr(fold, name) for fold in folds for name in fold.paths]
-    widest = max(parts, key=lambda part: part.n_features)
-    narrow = [part for part in parts if part.n_features < widest.n_features]
-    for part in narrow:
-        match_columns(part, None, widest.n_features, widest.source, pad=True)
+    datasets = [getattr(fold, name) for fold in folds for name in fold.paths]
+    widest = max(datasets, key=lambda data: data.n_features)
+    narrow = [data for data in datasets if data.n_features < widest.n_features]
+    for data in narrow:
+        match_columns(data, None, widest.n_features, widest.source, pad=True)
     return widest.n_features if narrow else None
 
 
-def _rendered(
-    found: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
+def _render(
+    results: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
 ) -> str:
     from firstpage.report.rankers import folds_csv, folds_page, folds_table, read_published
     from firstpage.table import NOTATIONS
 
     if kind == "json":
-        held = found.to_dict(baseline)
+        record = results.to_dict(baseline)
         if published is not None:
-            held["published"] = read_published(published)
-        return json.dumps(held, indent=1)
+            record["published"] = read_published(published)
+        return json.dumps(record, indent=1)
     if kind == "csv":
-        return folds_csv(found, published, baseline)
+        return folds_csv(results, published, baseline)
     if kind == "html":
-        return folds_page(found, source, published, baseline)
-    return NOTATIONS[kind](folds_table(found, source, published, baseline))
+        return folds_page(results, source, published, baseline)
+    return NOTATIONS[kind](folds_table(results, source, published, baseline))

@@ -1,4 +1,4 @@
-"""`firstpage describe`, `shard` and `synthesize`: look into data files, cut them, make some up."""
+"""`firstpage describe`, `shard` and `synthesize`: inspect, split and generate data files."""
 
 from __future__ import annotations
 
@@ -10,73 +10,105 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 from firstpage.errors import FirstpageError
 
 
-@click.command("describe")
-@click.argument("files", nargs=-1, required=True, type=options.FILE)
-@click.option("--from", "format_", metavar="FORMAT", help="Where the name does not say it.")
+@documented_command(
+    "describe",
+    "firstpage describe train.txt test.txt",
+    "firstpage describe ours.run --json",
+)
+@click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILES")
+@click.option(
+    "--from", "format_", metavar="FORMAT", show_default="by the file",
+    help="Format of the files: letor, qrels, run, parquet, csv, arrow or npz.",
+)  # fmt: skip
 @options.as_json
 def describe_command(files: tuple[Path, ...], format_: str | None, as_json: bool) -> None:
-    """Show queries, documents, labels, list lengths, and features worth a second look.
+    """Summarize data files, qrels or runs.
 
-    FILES are data, qrels or runs.
+    Shows the numbers of queries, documents and labels, the lengths of lists, and features that
+    need a second look, for each of one or more FILES.
     """
     from firstpage.data.describe import describe
     from firstpage.data.formats.registry import read
 
-    found = []
+    descriptions = []
     for file in files:
-        with shared.reading(file) as progress:
-            found.append(describe(read(file, format_, progress)))
+        with shared.reading_progress(file) as progress:
+            descriptions.append(describe(read(file, format_, progress)))
     if as_json:
-        held = [d.to_dict() for d in found]
-        print(json.dumps(held if len(held) > 1 else held[0], indent=2, ensure_ascii=False))
+        records = [description.to_dict() for description in descriptions]
+        document = records if len(records) > 1 else records[0]
+        print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        print("\n\n".join(str(d) for d in found))
+        print("\n\n".join(str(description) for description in descriptions))
 
 
-@click.command("shard")
+@documented_command("shard", "firstpage shard train.txt shards --rows 1000000")
 @click.argument("data", type=options.FILE)
 @click.argument("folder", type=outputs.OutputFile())
-@options.whole("--rows", default=1_000_000, help="Documents a shard, about: queries stay whole.")
+@options.integer("--rows", default=1_000_000, help="Documents per shard, about: no query is split.")
 def shard_command(data: Path, folder: Path, rows: int) -> None:
-    """Cut DATA, a file or a folder of files, into shards, and write them to FOLDER.
+    """Split DATA into shards for training with bounded memory.
 
-    `train`, `rank` and `evaluate` take FOLDER for data, and need no more memory for more shards.
+    DATA is a file, or a folder of files.  `train`, `rank` and `evaluate` take FOLDER as data; the
+    memory that they need does not grow with the number of shards.
     """
     from firstpage.data.shards.shards import data_files
     from firstpage.data.shards.writer import write_shards
 
     if data.is_dir():
         shared.note_files(data, [file.name for file in data_files(data)])
-    with shared.reading(data) as progress:
-        found = write_shards(data, folder, rows, progress)
-    print(f"wrote {found}", file=sys.stderr)
+    with shared.reading_progress(data) as progress:
+        shards = write_shards(data, folder, rows, progress)
+    print(f"wrote {shards}", file=sys.stderr)
 
 
-@click.command("synthesize")
-@click.argument("target", type=outputs.OutputFile("letor"))
-@click.option("--queries", default=100, show_default=True, help="How many.")
-@click.option(
-    "--docs",
-    default="50",
-    show_default=True,
-    metavar="HOW",
-    help='A number, or "uniform(a, b)", "poisson(m)", "geometric(m)", "lognormal(m, s)".',
+@documented_command(
+    "synthesize",
+    "firstpage synthesize data.txt --queries 200 --docs 'uniform(10, 100)'",
 )
-@click.option("--features", default=20, show_default=True, help="How many a document.")
-@click.option("--utility", type=click.Choice(["linear", "nonlinear"]), default="linear")
-@click.option("--noise", default=0.5, show_default=True, help="What assessors add.")
-@click.option("--grades", default=5, show_default=True, help="Labels 0 to this less one.")
-@click.option("--relevant", default=0.3, show_default=True, help="Share of labels above 0.")
-@click.option("--labels", type=click.Choice(["grades", "order"]), default="grades")
-@click.option("--tail", type=float, help="Share on top that follows the utility.")
+@click.argument("target", type=outputs.OutputFile("letor"))
+@click.option("--queries", default=100, show_default=True, metavar="N", help="Number of queries.")
+@click.option(
+    "--docs", default="50", show_default=True, metavar="N",
+    help='Documents per query: a number, or "uniform(a, b)", "poisson(m)", "geometric(m)" or '
+    '"lognormal(m, s)".',
+)  # fmt: skip
+@click.option(
+    "--features", default=20, show_default=True, metavar="N", help="Features per document."
+)
+@click.option(
+    "--utility", type=click.Choice(["linear", "nonlinear"]), default="linear", show_default=True,
+    help="Utility of a document as a function of its features.",
+)  # fmt: skip
+@click.option(
+    "--noise", default=0.5, show_default=True, metavar="X",
+    help="Standard deviation of the noise that assessors add to the utility.",
+)  # fmt: skip
+@click.option(
+    "--grades", default=5, show_default=True, metavar="N", help="Number of grades: 0 to N - 1."
+)
+@click.option(
+    "--relevant", default=0.3, show_default=True, metavar="X",
+    help="Fraction of documents with a label above 0.",
+)  # fmt: skip
+@click.option(
+    "--labels", type=click.Choice(["grades", "order"]), default="grades", show_default=True,
+    help="Labels are grades, or the full order of a query's documents.",
+)  # fmt: skip
+@click.option(
+    "--tail", type=float, metavar="X",
+    help="Fraction of documents at the top whose labels follow the utility.",
+)  # fmt: skip
 @options.seed
 def synthesize_command(target: Path, docs: str, **recipe: Any) -> None:
-    """Write documents with features, a known utility, and labels from it, to a LETOR file.
+    """Generate a LETOR file with a known utility.
 
-    It is streamed: the size is bounded by the disk.
+    The documents have random features; their labels follow the utility and noise.  The file is
+    streamed, so its size is bounded by the disk only.
     """
     from firstpage.data.formats.letor import write_letor
     from firstpage.data.formats.registry import format_of
@@ -84,8 +116,8 @@ def synthesize_command(target: Path, docs: str, **recipe: Any) -> None:
 
     if format_of(target, writing=True) != "letor":
         raise FirstpageError(
-            f"{target}: only LETOR text is written (.txt, .txt.gz); convert it then."
+            f"{target}: only LETOR text can be written (.txt, .txt.gz); convert it afterwards."
         )
-    made = Synthetic(docs=int(docs) if docs.isdigit() else docs, **recipe)
-    write_letor(made.blocks(200), target)
-    print(f"wrote {made.queries} queries to {target}", file=sys.stderr)
+    synthetic = Synthetic(docs=int(docs) if docs.isdigit() else docs, **recipe)
+    write_letor(synthetic.blocks(200), target)
+    print(f"wrote {synthetic.queries} queries to {target}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`firstpage demo`: the whole loop on the embedded collection."""
+"""`firstpage demo`: the full workflow on an embedded collection."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options, shared
+from firstpage.cli.help import documented_command
 from firstpage.cli.shared import with_web
 
 
-@click.command("demo")
+@documented_command("demo", "firstpage demo", "firstpage demo -o shop --judge")
 @options.output(
     default=Path("firstpage-demo"), show_default=True, help="Folder for the report and the data."
 )
 @click.option("--judge", is_flag=True, help="Judge a few questions yourself, in your browser.")
-@click.option("--serve", is_flag=True, help="Keep the labeling application up with these data.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8210, show_default=True,
-    help="Of the application; 0 takes any free port.",
-)  # fmt: skip
+@click.option("--serve", is_flag=True, help="Serve the labeling application with the data.")
+@options.port(8210, "Port of the application; 0 takes any free port.")
 @with_web
 def command(output: Path, judge: bool, serve: bool, port: int) -> None:
-    """Search Python's own documentation: label, train, compare, learn a measure, aggregate.
+    """Run the full workflow on a search engine for Python's docs.
 
-    Ends in a report.  Assessors are simulated, unless you judge.
+    Labels, trains, compares, learns a measure, aggregates, and writes a report.  The assessors
+    are simulated, except with --judge.
     """
     from firstpage.demo.loop import run_demo
 
-    run_demo(output, judge=judge, serve=serve, port=port, counting=shared.counting)
+    run_demo(output, judge=judge, serve=serve, port=port, counting=shared.progress_bar)

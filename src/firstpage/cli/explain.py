@@ -1,4 +1,4 @@
-"""`firstpage explain`: what a model looks at, as a picture of bars."""
+"""`firstpage explain`: show which features a model uses, and how much."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options, outputs
+from firstpage.cli.help import documented_command
 
 
-@click.command("explain")
+@documented_command(
+    "explain",
+    "firstpage explain model.json --top 10",
+    "firstpage explain model.json -o model.html",
+)
 @click.argument("model", type=options.FILE)
-@options.whole("--top", default=20, help="Features shown.")
-@options.output(*outputs.PAGES, help="Write here: .html is a page with the picture; .json, .txt.")
+@options.integer("--top", default=20, help="Number of features to show.")
+@options.output(
+    *outputs.PAGES, help="Write to this file: .html (a page with a chart), .json or .txt."
+)
 @options.as_json
 def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
-    """Show the weights of a linear MODEL, what its trees gained from each feature, or how far its
-    stumps can move a score."""
+    """Show the importance of each feature in a model.
+
+    That is its weight in a linear MODEL, the gain of the splits on it in a MODEL of trees, or how
+    much the stumps on it can change a score.
+    """
     from firstpage.rankers.explain import explain
     from firstpage.report.rankers import explanation_page, explanation_text
 
-    kind = outputs.chosen_format(None, as_json, output, outputs.PAGES)
-    found = explain(model)
+    kind = outputs.report_format(None, as_json, output, outputs.PAGES)
+    explanation = explain(model)
     if kind == "json":
-        outputs.deliver(json.dumps(found.to_dict(), indent=1), output)
+        outputs.write_text(json.dumps(explanation.to_dict(), indent=1), output)
     elif kind == "html":
-        outputs.deliver(explanation_page(found, top), output)
+        outputs.write_text(explanation_page(explanation, top), output)
     else:
-        outputs.deliver(explanation_text(found, top), output)
+        outputs.write_text(explanation_text(explanation, top), output)

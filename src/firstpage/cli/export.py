@@ -1,4 +1,4 @@
-"""`firstpage export`: a model as the files of a search engine or another program."""
+"""`firstpage export`: write a model in the format of a search engine or another program."""
 
 from __future__ import annotations
 
@@ -9,62 +9,75 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options
+from firstpage.cli.help import documented_command
 
 
-@click.command("export")
+@documented_command(
+    "export",
+    "firstpage export --list",
+    "firstpage export model.json --to solr -o solr",
+    "firstpage export model.json --to onnx -o model.onnx",
+)
 @click.argument("model", required=False, type=options.FILE)
-@click.option("--to", metavar="TARGET", help="Such as solr or onnx; --list shows all.")
+@click.option("--to", metavar="TARGET", help="Target such as solr or onnx; --list shows all.")
 @options.output(
-    "json",
-    "text",
-    "python",
-    "onnx",
-    "vespa",
-    help="A folder, or a file for the model (with a suffix); NAME-TARGET, if not given.",
-)
-@click.option("--name", help="Of the model in the engine; the ranker's, if not given.")
+    "json", "text", "python", "onnx", "vespa", show_default="the folder NAME-TARGET",
+    help="Folder to write, or with a suffix the file for the model.",
+)  # fmt: skip
 @click.option(
-    "--features", type=options.FILE, help="Names, one a line, or a .json list of features."
+    "--name", metavar="NAME", show_default="the ranker's name",
+    help="Name of the model in the search engine.",
+)  # fmt: skip
+@click.option(
+    "--features", type=options.FILE,
+    help="Names of the features, one per line, or a .json list of features.",
+)  # fmt: skip
+@click.option(
+    "--part", metavar="NAME", help='Stage of a cascade such as TopRank: first, or "voter 1".'
 )
-@click.option("--part", help="Of a cascade such as TopRank: first, 'voter 1' ..")
 @click.option(
     "--dtype", type=click.Choice(["float32", "float64"]), default="float32", show_default=True,
-    help="onnx, vespa-onnx: what the input of the model holds.",
+    help="Type of the model's input (onnx, vespa-onnx).",
 )  # fmt: skip
-@click.option("--list", "list_", is_flag=True, help="Show the targets and what each takes.")
+@click.option("--list", "list_", is_flag=True, help="List the targets and the models they take.")
 @options.as_json
 def command(
     model: Path | None, to: str | None, output: Path | None, name: str | None,
     features: Path | None, part: str | None, dtype: str, list_: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Write MODEL for a search engine, an ONNX runtime or NumPy alone, with the same scores."""
+    """Export a model to a search engine, ONNX or NumPy.
+
+    The exported MODEL computes the same scores.
+    """
     if list_:
-        _show(as_json)
+        _print_targets(as_json)
         return
     if model is None or to is None:
         raise click.UsageError("give a model file and --to TARGET; --list shows the targets.")
     from firstpage.interop.export.export import export
 
-    made = export(model, to, name=name, features=features, part=part, dtype=dtype)
+    exported = export(model, to, name=name, features=features, part=part, dtype=dtype)
     if output is not None and str(output) == "-":
-        sys.stdout.buffer.write(made.files[made.model])
+        sys.stdout.buffer.write(exported.files[exported.model])
         return
-    places = made.save(output or Path(f"{made.name}-{made.target}"))
+    paths = exported.save(output or Path(f"{exported.name}-{exported.target}"))
     if as_json:
-        held = {"target": made.target, "name": made.name, "files": [str(p) for p in places]}
-        print(json.dumps(held, indent=1))
+        record = {
+            "target": exported.target, "name": exported.name, "files": [str(p) for p in paths],
+        }  # fmt: skip
+        print(json.dumps(record, indent=1))
         return
-    for place in places:
-        print(f"wrote {place}", file=sys.stderr)
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr)
 
 
-def _show(as_json: bool) -> None:
+def _print_targets(as_json: bool) -> None:
     from firstpage.interop.export.export import TARGETS
     from firstpage.table import Table
 
     if as_json:
-        held = [{"target": n, "writes": t.about, "takes": t.takes} for n, t in TARGETS.items()]
-        print(json.dumps(held, indent=1))
+        listing = [{"target": n, "writes": t.about, "takes": t.takes} for n, t in TARGETS.items()]
+        print(json.dumps(listing, indent=1))
         return
     rows = [[name, target.about, target.takes] for name, target in TARGETS.items()]
     print(Table(["target", "writes", "takes"], rows, left=3).text())

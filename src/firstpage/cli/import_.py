@@ -1,4 +1,4 @@
-"""`firstpage import`: models, judgments, feature logs and clicks of other programs."""
+"""`firstpage import`: read models, judgments, feature logs and clicks of other programs."""
 
 from __future__ import annotations
 
@@ -9,45 +9,56 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 
-WRITES = {
+OUTPUT_FORMATS = {
     "ranklib": ("json",), "quepid": ("qrels",), "feature-log": outputs.DATA, "clicks": ("csv",),
 }  # fmt: skip
-BIAS = (
-    "clicks follow the order that was shown: these pairs only say that a document beats one above "
-    "it. Judge some of them, or shuffle results for a few people, before trusting them."
+CLICK_BIAS = (
+    "clicks follow the order that was shown: these pairs only show that a document beats one above "
+    "it. Judge some of them, or shuffle the results of some users, before trusting them."
 )
 
 
-@click.command("import")
-@click.argument("kind", type=click.Choice(list(WRITES), case_sensitive=False))
+@documented_command(
+    "import",
+    "firstpage import ranklib ranklib.txt --n-features 4 -o model.json",
+    "firstpage import quepid quepid.csv -o quepid.qrels",
+    "firstpage import feature-log log.jsonl -o data.txt",
+)
+@click.argument("kind", type=click.Choice(list(OUTPUT_FORMATS), case_sensitive=False))
 @click.argument("file", type=options.FILE)
-@options.output("json", *outputs.DATA, required=True, help="Write here.")
-@click.option("--qrels", type=options.FILE, help="feature-log: judgments of its documents.")
-@options.whole("--n-features", help="ranklib: as many as the data have.")
+@options.output("json", *outputs.DATA, required=True, help="Write to this file.")
+@click.option("--qrels", type=options.FILE, help="With feature-log: judgments of its documents.")
+@options.integer(
+    "--n-features", show_default="the greatest in the model",
+    help="With ranklib: number of features in the data.",
+)  # fmt: skip
 def command(
     kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None
 ) -> None:
-    """Read FILE of another program.
+    """Import a model, judgments, features or clicks.
 
     \b
-    ranklib      a model file -> a model (model.json)
-    quepid       judgments, CSV (query,docid,rating) -> qrels
-    feature-log  responses of Elasticsearch or OpenSearch with _ltrlog -> data (.txt, .csv ..)
-    clicks       lists shown and clicked, CSV or JSON lines -> pairs, as votes (CSV)
+    ranklib      model file of RankLib -> model (model.json)
+    quepid       judgments as CSV (query,docid,rating) -> qrels
+    feature-log  Elasticsearch or OpenSearch responses with _ltrlog -> data file
+    clicks       lists shown and clicked, CSV or JSON lines -> pairs (CSV)
     """
     options.only_with("feature-log", kind == "feature-log", "qrels")
     options.only_with("ranklib", kind == "ranklib", "n_features")
-    for given in (file, qrels):
-        if given is not None and output.exists() and given.exists() and output.samefile(given):
-            raise click.UsageError(f"-o {output} is a file that is read; write elsewhere.")
-    outputs.check_suffix(output, WRITES[kind], "-o")
-    said = _read(kind, file, output, qrels, n_features)
-    print(f"wrote {said} to {output}", file=sys.stderr)
+    for source in (file, qrels):
+        if source is not None and output.exists() and source.exists() and output.samefile(source):
+            raise click.UsageError(f"-o {output} is an input file; write to another one.")
+    outputs.check_suffix(output, OUTPUT_FORMATS[kind], "-o")
+    written = _convert(kind, file, output, qrels, n_features)
+    print(f"wrote {written} to {output}", file=sys.stderr)
 
 
-def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None) -> Any:
-    """Read and write; what was written, in words."""
+def _convert(
+    kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None
+) -> Any:
+    """Read a file and write its contents in our format; return a description of them."""
     if kind == "ranklib":
         from firstpage.data.io.json_files import write_json
         from firstpage.interop.read.ranklib import read_ranklib
@@ -59,9 +70,9 @@ def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: i
         from firstpage.data.formats.trec import write_qrels
         from firstpage.interop.read.judgments import read_quepid
 
-        judged = read_quepid(file)
-        write_qrels(judged, output)
-        return judged
+        judgments = read_quepid(file)
+        write_qrels(judgments, output)
+        return judgments
     if kind == "feature-log":
         from firstpage.data.formats.registry import write
         from firstpage.data.formats.trec import read_qrels
@@ -74,5 +85,5 @@ def _read(kind: str, file: Path, output: Path, qrels: Path | None, n_features: i
 
     pairs = read_clicks(file)
     write_pairs(pairs, output)
-    shared.note(BIAS)
+    shared.note(CLICK_BIAS)
     return f"{len(pairs)} pairs"

@@ -1,37 +1,36 @@
-"""`firstpage measures` and `rankers`: what can be measured, and what can be trained."""
+"""`firstpage measures` and `rankers`: lists of what can be measured and trained."""
 
 from __future__ import annotations
 
 import json
 
-import click
-
 from firstpage.cli import options
+from firstpage.cli.help import documented_command
 
 
-@click.command("measures")
+@documented_command("measures", "firstpage measures")
 @options.as_json
 def measures_command(as_json: bool) -> None:
     """List all measures with their parameters, and the conventions."""
     from firstpage.measures.registry import conventions, measure_signatures
     from firstpage.table import Table
 
+    by_name = conventions()
     if as_json:
-        held = {
-            "measures": [{"form": form, "about": about} for form, about in measure_signatures()],
-            "conventions": conventions(),
+        listing = {
+            "measures": [{"form": form, "about": about} for form, about in forms()],
+            "conventions": by_name,
         }
-        print(json.dumps(held, indent=2))
+        print(json.dumps(listing, indent=2))
         return
-    found = conventions()
-    settings = list(next(iter(found.values())))
-    rows = [[s, *(str(found[name][s]) for name in found)] for s in settings]
-    print(Table(["measure", "what it is"], [list(f) for f in measure_signatures()], left=2).text())
+    settings = list(next(iter(by_name.values())))
+    rows = [[s, *(str(by_name[name][s]) for name in by_name)] for s in settings]
+    print(Table(["measure", "what it is"], [list(f) for f in forms()], left=2).text())
     print()
-    print(Table(["setting", *found], rows, left=4).text())
+    print(Table(["setting", *by_name], rows, left=4).text())
 
 
-@click.command("rankers")
+@documented_command("rankers", "firstpage rankers")
 @options.as_json
 def rankers_command(as_json: bool) -> None:
     """List all rankers with their parameters and papers."""
@@ -40,13 +39,15 @@ def rankers_command(as_json: bool) -> None:
     from firstpage.table import Table
 
     if as_json:
-        held = [
+        listing = [
             {"name": n, "about": a, "paper": p, "parameters": parameters(RANKERS[n])}
             for n, a, p in about()
         ]
-        print(json.dumps(held, indent=2))
+        print(json.dumps(listing, indent=2))
         return
     print(Table(["ranker", "what it does", "paper"], [list(r) for r in about()], left=3).text())
     print("\nscorer=linear, mlp or trees (LambdaMART: trees); boosting: weak=stumps or features.")
-    print("k=None: whole order, or its top k.")
-    print("Parameters: firstpage rankers --json; for one fit: --set NAME=VALUE, or ListMLE(k=10).")
+    print("k=None: learn from the full order; k=10: from its top 10.")
+    print(
+        "Parameters: firstpage rankers --json; set them by --set NAME=VALUE, or as ListMLE(k=10)."
+    )

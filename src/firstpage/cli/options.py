@@ -1,4 +1,4 @@
-"""Options that several verbs share, as decorators."""
+"""Options that several commands share, as decorators."""
 
 from __future__ import annotations
 
@@ -11,37 +11,50 @@ import click
 from firstpage.cli.outputs import PER_QUERY, REPORTS, OutputFile
 
 
-def refuse_repeats(
+class InputFile(click.Path):
+    """The type of an option or argument that names a file or a folder to read."""
+
+    name = "file"
+
+    def __init__(self, name: str = "file") -> None:
+        super().__init__(path_type=Path)
+        self.name = name
+
+
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
+OptionDecorator = Callable[[Any], Any]
+FILE = InputFile()
+FOLDER = InputFile("folder")
+SHARD_FOLDER = "a folder of shards (`firstpage shard`)"
+REPORT_FORMATS = "text, json, csv, markdown, latex or html."
+
+
+def refuse_repeated_options(
     command: click.Command, args: Sequence[str], parent: click.Context | None = None
 ) -> None:
-    """Refuse an option that stands twice and takes one value, of a command or of its verbs."""
+    """Refuse an option that takes one value and is given twice, in any subcommand."""
     name = "firstpage" if parent is None else command.name
     context = click.Context(command, parent, name, **command.context_settings)
     _, rest, order = command.make_parser(context).parse_args(list(args))
     for option in order:
-        if isinstance(option, click.Option) and _takes_one(option) and order.count(option) > 1:
+        if isinstance(option, click.Option) and _is_single(option) and order.count(option) > 1:
             text = max(option.opts, key=len)
-            raise click.UsageError(f"{text} is given twice, and takes one value.", context)
+            raise click.UsageError(f"{text} is given twice; it takes one value.", context)
     if isinstance(command, click.Group) and rest:
-        _, verb, rest = command.resolve_command(context, list(rest))
-        if verb is not None:
-            refuse_repeats(verb, rest, context)
+        _, subcommand, rest = command.resolve_command(context, list(rest))
+        if subcommand is not None:
+            refuse_repeated_options(subcommand, rest, context)
 
 
-def _takes_one(option: click.Option) -> bool:
-    """Flags may stand twice: that changes nothing."""
+def _is_single(option: click.Option) -> bool:
+    """Return whether an option may be given once only; repeating a flag changes nothing."""
     return not (option.multiple or option.is_flag or option.count)
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-Option = Callable[[Any], Any]  # a decorator
-FILE = click.Path(path_type=Path)
+def combine(*options: OptionDecorator) -> Callable[[CommandFunction], CommandFunction]:
+    """Return one decorator for several options, in the order in which help shows them."""
 
-
-def together(*options: Option) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order in which help shows them."""
-
-    def decorate(command: Command) -> Command:
+    def decorate(command: CommandFunction) -> CommandFunction:
         for option in reversed(options):
             command = option(command)
         return command
@@ -49,118 +62,133 @@ def together(*options: Option) -> Callable[[Command], Command]:
     return decorate
 
 
-def is_given(name: str) -> bool:
-    """Whether a parameter of the command that runs stands on its command line."""
+def on_command_line(name: str) -> bool:
+    """Return whether a parameter of the running command is set on its command line."""
     source = click.get_current_context().get_parameter_source(name)
     return source is click.core.ParameterSource.COMMANDLINE
 
 
-def only_with(needs: str, met: bool, *names: str) -> None:
-    """Refuse options that are given and would do nothing, as what they go with is not there."""
+def only_with(condition: str, met: bool, *names: str) -> None:
+    """Refuse options on the command line that would have no effect, as a condition is not met."""
     for option in click.get_current_context().command.params:
-        if not met and option.name in names and is_given(option.name):
-            raise click.UsageError(f"{max(option.opts, key=len)} goes with {needs}.")
+        if not met and option.name in names and on_command_line(option.name):
+            raise click.UsageError(f"{max(option.opts, key=len)} goes with {condition}.")
+
+
+def integer(
+    *names: str, default: int | None = None, minimum: int = 1, **attributes: Any
+) -> OptionDecorator:
+    """Return an option for an integer that is at least `minimum`."""
+    attributes = {"metavar": "N", "show_default": default is not None, **attributes}
+    return click.option(*names, type=click.IntRange(minimum), default=default, **attributes)
+
+
+def output(*formats: str, **attributes: Any) -> OptionDecorator:
+    """Return -o: the file to write in one of these formats; without formats, the folder."""
+    return click.option("-o", "--output", type=OutputFile(*formats), **attributes)
+
+
+def port(default: int, text: str = "Port to listen on; 0 takes any free port.") -> OptionDecorator:
+    """Return the option for the port of a server."""
+    return click.option(
+        "--port", type=click.IntRange(0, 65535), default=default, show_default=True, metavar="N",
+        help=text,
+    )  # fmt: skip
+
+
+def address(default_port: int) -> OptionDecorator:
+    """Return the options for the address of a server."""
+    return combine(
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+            help="Address to listen on.",
+        ),
+        port(default_port),
+    )  # fmt: skip
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 seed = click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="For everything random."
-)
-
-SHARDS = "a folder of shards (`firstpage shard`)"
-engine = click.option(
-    "--engine", metavar="WHERE",
-    help="For a folder of shards or files: threads, or dask://host:port.  [default: threads]",
+    "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Seed of everything random.",
 )  # fmt: skip
-
-
-def whole(*names: str, default: int | None = None, least: int = 1, **more: Any) -> Option:
-    """An option for a whole number from `least` on."""
-    shown = default is not None
-    return click.option(
-        *names, type=click.IntRange(least), default=default, show_default=shown, **more
-    )
-
-
-def output(*formats: str, **more: Any) -> Option:
-    """-o: the file to write, in one of these formats; without formats, the folder."""
-    return click.option("-o", "--output", type=OutputFile(*formats), **more)
-
-
-def address(port: int) -> Option:
-    """Where a server listens."""
-    return together(
-        click.option(
-            "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
-        ),
-        click.option(
-            "--port", type=click.IntRange(0, 65535), default=port, show_default=True,
-            help="0 takes any free port.",
-        ),
-    )  # fmt: skip
-
-
+engine = click.option(
+    "--engine", metavar="ENGINE", show_default="threads",
+    help="What works on a folder of shards or files: threads, or dask://host:port.",
+)  # fmt: skip
 pad = click.option(
     "--pad", is_flag=True,
-    help="LETOR text that leaves out zeros: take the last features for 0 where a file lacks them.",
+    help="LETOR text without zeros: set the last features to 0 where a file lacks them.",
+)  # fmt: skip
+convention = click.option(
+    "--convention", default="default", show_default=True, metavar="NAME",
+    help="Convention of the measures: default, trec or letor.",
+)  # fmt: skip
+ties = click.option(
+    "--ties", metavar="RULE", show_default="set by the convention",
+    help="Order of equal scores: average, file, docid, shuffle or worst.",
+)  # fmt: skip
+queries = click.option(
+    "--queries", metavar="WHICH", show_default="set by the convention",
+    help="Queries that count: judged (all judged ones) or run (those in the run).",
+)  # fmt: skip
+report_format = click.option(
+    "-f", "--format", "format_", metavar="NAME", show_default="by the suffix of -o, else text",
+    help=f"Format: {REPORT_FORMATS}",
 )  # fmt: skip
 
-
-truth = together(
+truth_options = combine(
     click.argument("data", required=False, type=FILE),
-    click.option("--qrels", type=FILE, help="Judgments in TREC form, instead of DATA."),
+    click.option("--qrels", type=FILE, help="Judgments in TREC format, instead of DATA."),
 )
 
-meaning = together(
+measure_options = combine(
     click.option(
         "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
-        help="Such as NDCG@10 or kERR; may be repeated. `firstpage measures` lists all.",
+        help="Measure such as NDCG@10 or kERR; may be repeated. `firstpage measures` lists all.",
     ),
+    convention,
     click.option(
-        "--convention", default="default", show_default=True, metavar="NAME",
-        help="default, trec or letor: what the measures mean.",
+        "--k", type=click.IntRange(1), metavar="N",
+        help="Convert the grades to a top-k ground truth of this depth first.",
     ),
+    ties,
     click.option(
-        "--k", type=click.IntRange(1), help="First turn grades into a top-k truth of this depth."
+        "--rel", type=float, metavar="GRADE", show_default="set by the measure",
+        help="Lowest label that counts as relevant.",
     ),
-    click.option("--ties", metavar="RULE", help="average, file, docid, shuffle or worst."),
-    click.option("--rel", type=float, help="Labels from this one on are relevant."),
+    queries,
     click.option(
-        "--queries", metavar="WHICH", help="judged: all judged queries count; run: those it has."
+        "--depth", type=click.IntRange(1), metavar="N", help="Cut rankings after N documents."
     ),
-    click.option("--depth", type=click.IntRange(1), help="Cut runs after this many documents."),
     seed,
 )  # fmt: skip
 
-settings = together(
+ranker_options = combine(
     click.option(
         "--set", "settings", multiple=True, metavar="NAME=VALUE",
-        help="A parameter of the ranker, such as k=10 or scorer=trees; may be repeated.",
+        help="Parameter of the ranker, such as k=10 or scorer=trees; may be repeated.",
     ),
     click.option(
-        "-m", "--measure", default="NDCG@10", show_default=True, help="For validation data."
+        "-m", "--measure", default="NDCG@10", show_default=True, metavar="MEASURE",
+        help="Measure to maximize on validation data.",
     ),
     click.option(
         "--normalize",
         type=click.Choice(["minmax", "standard", "global-minmax", "global-standard", "none"]),
         default="none", show_default=True,
-        help="Scale features query by query, or by all of training; kept in the model.",
+        help="Scale the features per query, or over all training data (global); the model "
+        "stores the scaling.",
     ),
     seed,
 )  # fmt: skip
 
-results = together(
+report_options = combine(
     as_json,
-    click.option(
-        "-f", "--format", "format_", metavar="NAME",
-        help="text, json, csv, markdown, latex or html.",
-    ),
-    click.option(
-        "-o", "--output", type=OutputFile(*REPORTS),
-        help="Write here; the suffix may say the format.",
-    ),
+    report_format,
+    output(*REPORTS, help="Write the report to this file."),
     click.option(
         "--per-query", type=OutputFile(*PER_QUERY),
-        help="Write each query's values here (.csv, .tsv or .json).",
+        help="Write the values of each query to this file (.csv, .tsv or .json).",
     ),
 )  # fmt: skip

@@ -1,7 +1,8 @@
-"""What a command writes, and where: the format by an option or by the suffix, else a refusal.
+"""Output files of commands: the format follows an option or the suffix of the file name.
 
-One rule for every file that a command writes: its name ends as its format may, or says no format
-at all.  `OutputFile`, the type of such options, refuses other names before the work.
+The same rule holds for every file that a command writes: its name ends in a suffix of its format,
+or in none that belongs to any format.  `OutputFile`, the type of such options, refuses other names
+before any work is done.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SUFFIXES = {
     "scores": (".txt", ".scores"), "onnx": (".onnx",), "python": (".py",),
     "vespa": (".profile",), "sqlite": (".db", ".sqlite"),
 }  # fmt: skip
-FOREIGN = (
+FOREIGN_SUFFIXES = (
     ".pdf", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".doc", ".docx", ".odt", ".xls", ".xlsx",
     ".ods", ".ppt", ".pptx", ".zip", ".tar", ".pkl", ".pickle", ".npy", ".h5", ".xml", ".yaml",
     ".yml", ".toml",
@@ -31,27 +32,28 @@ PAGES = ("text", "json", "html")
 PER_QUERY = ("csv", "tsv", "json")
 
 
-def chosen_format(
-    given: str | None, as_json: bool, output: Path | None, formats: Sequence[str] = REPORTS
+def report_format(
+    name: str | None, as_json: bool, output: Path | None, formats: Sequence[str] = REPORTS
 ) -> str:
-    """Return the format of a report: what --json or -f names, else by the suffix of -o."""
-    if as_json and given not in (None, "json"):
-        raise click.UsageError(f"--json and -f {given} name two formats; give one.")
-    named = "json" if as_json else given
-    if named is None:
+    """Return the format of a report: that of --json or -f, else that of the suffix of -o."""
+    if as_json and name not in (None, "json"):
+        raise click.UsageError(f"--json and -f {name} are two formats; give one.")
+    chosen = "json" if as_json else name
+    if chosen is None:
         return format_by_suffix(output, formats, "-o", "text")
-    if named.lower() not in formats:
-        raise click.UsageError(f"a format is one of {', '.join(formats)}; got {given!r}.")
-    check_suffix(output, (named.lower(),), "-o")
-    return named.lower()
+    if chosen.lower() not in formats:
+        raise click.UsageError(f"the format must be one of {', '.join(formats)}; got {name!r}.")
+    check_suffix(output, (chosen.lower(),), "-o")
+    return chosen.lower()
 
 
 def format_by_suffix(
     path: Path | None, formats: Sequence[str], option: str, default: str | None = None
 ) -> str:
-    """Return the format that a file's name says, behind a suffix of compression or not.
+    """Return the format of a file by its suffix, which a suffix of compression may follow.
 
-    default  of standard output and of a name without a suffix; None: there must be one
+    `default` is the format of standard output and of names without a suffix; where it is None,
+    a suffix is required.
     """
     from firstpage.data.io.files import suffix_of
 
@@ -61,7 +63,7 @@ def format_by_suffix(
     for name in formats:
         if suffix in suffixes(name):
             return name
-    raise click.UsageError(_refusal(path, formats, option))
+    raise click.UsageError(_suffix_error(path, formats, option))
 
 
 def suffixes(name: str) -> tuple[str, ...]:
@@ -73,39 +75,43 @@ def suffixes(name: str) -> tuple[str, ...]:
 
 
 def check_suffix(path: Path | None, formats: Sequence[str], option: str) -> None:
-    """Refuse a file whose name says another format than the one that is written.
+    """Refuse a file name with the suffix of another format than the ones that are written.
 
-    A suffix that no format has, such as `model.v2`, says nothing.
+    A suffix that belongs to no format, such as that of `model.v2`, is accepted.
     """
     from firstpage.data.io.files import suffix_of
 
     suffix = "" if path is None else suffix_of(path)[0]
     if any(suffix in suffixes(name) for name in formats):
         return
-    if suffix in FOREIGN or any(suffix in suffixes(name) for name in (*DATA, *SUFFIXES)):
-        raise click.UsageError(_refusal(path, formats, option))
+    if suffix in FOREIGN_SUFFIXES or any(suffix in suffixes(name) for name in (*DATA, *SUFFIXES)):
+        raise click.UsageError(_suffix_error(path, formats, option))
 
 
-def _refusal(path: Path | None, formats: Sequence[str], option: str) -> str:
+def _suffix_error(path: Path | None, formats: Sequence[str], option: str) -> str:
     known = list(dict.fromkeys(suffixes(name)[0] for name in formats))
     listed = " or ".join(filter(None, [", ".join(known[:-1]), *known[-1:]]))
     if not listed:
-        return f"{option} {path}: is a folder; its name must not end as a file does."
+        return f"{option} {path}: is a folder; its name must not have the suffix of a file."
     return f"{option} {path}: the name must end in {listed}."
 
 
 class OutputFile(click.Path):
     """The type of an option that names a file to write, or (without formats) a folder.
 
-    formats  those that the command can write there
+    Parameters
+    ----------
+    *formats : str
+        The formats that the command can write there.
     """
 
     def __init__(self, *formats: str) -> None:
         super().__init__(path_type=Path)
+        self.name = "file" if formats else "folder"
         self.formats = formats
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, unless its name says a format that is not written there."""
+        """Return the path; refuse one with the suffix of a format that is not written there."""
         path: Any = super().convert(value, param, ctx)
         name = "output" if param is None else param.human_readable_name
         option = param.opts[0] if isinstance(param, click.Option) else name
@@ -114,7 +120,7 @@ class OutputFile(click.Path):
 
 
 def check_per_query(path: Path | None) -> None:
-    """Refuse a file for per-query values whose name says no format, before the work."""
+    """Refuse a file for per-query values whose suffix names no format, before any work."""
     if path is not None and str(path) == "-":
         raise click.UsageError("--per-query needs a file; standard output has the means.")
     if path is not None:
@@ -122,17 +128,17 @@ def check_per_query(path: Path | None) -> None:
 
 
 def write_per_query(evaluations: list[Any], path: Path | None) -> None:
-    """Write each query's values, where a file is named for them."""
+    """Write the values of each query, if a file is named for them."""
     if path is None:
         return
     from firstpage.report.results import per_query_text
 
     kind = format_by_suffix(path, PER_QUERY, "--per-query")
-    deliver(per_query_text(evaluations, kind), path)
+    write_text(per_query_text(evaluations, kind), path)
 
 
-def deliver(text: str, output: Path | None) -> None:
-    """To a file, or to standard output."""
+def write_text(text: str, output: Path | None) -> None:
+    """Write a text to a file, or to standard output."""
     if output is None:
         print(text)
         return

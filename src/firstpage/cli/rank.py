@@ -7,24 +7,32 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 
 
-@click.command("rank")
+@documented_command(
+    "rank",
+    "firstpage rank model.json test.txt -o scores.txt",
+    "firstpage rank model.json test.txt --trec --tag ours -o ours.run",
+)
 @click.argument("model", type=options.FILE)
 @click.argument("data", type=options.FILE)
-@options.output("scores", "run", required=True, help="Write the scores here.")
-@click.option("--trec", is_flag=True, help="Write a run in TREC form instead; needs document ids.")
-@click.option("--tag", help="The run's name; the ranker's, if not given.")
+@options.output("scores", "run", required=True, help="Write the scores to this file.")
+@click.option(
+    "--trec", is_flag=True, help="Write a run in TREC format instead; needs document ids."
+)
+@click.option("--tag", metavar="NAME", show_default="the ranker's name", help="Tag of the run.")
 @options.pad
 @options.engine
 def command(
     model: Path, data: Path, output: Path, trec: bool, tag: str | None, pad: bool,
     engine: str | None,
 ) -> None:  # fmt: skip
-    """Score the documents of DATA with MODEL: one score a line, in the order of DATA.
+    """Score the documents of DATA with a model.
 
-    DATA is a file, or a folder of shards; it needs no labels.  Features are matched by name where
-    both have names, in any order; else DATA must have as many as MODEL.
+    Writes one score per line, in the order of DATA, which is a file or a folder of shards and
+    needs no labels.  Features are matched by name, in any order, if both DATA and MODEL have
+    names; else DATA must have as many features as MODEL.
     """
     from firstpage.data.formats.letor import write_scores
     from firstpage.data.formats.registry import SUFFIXES
@@ -36,22 +44,22 @@ def command(
     from firstpage.rankers.model_files import read_model
 
     if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":
-        raise click.UsageError(f"-o {output} names a run; add --trec, or end it in .txt.")
+        raise click.UsageError(f"-o {output} names a run; add --trec, or let it end in .txt.")
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")
     options.only_with("--trec", trec, "tag")
-    found = read_model(model)
-    documents = shared.read_any(data, labeled=False)
+    scoring_model = read_model(model)
+    documents = shared.read_data_or_shards(data, labeled=False)
     if isinstance(documents, Shards):
         if trec:
             raise click.UsageError("--trec needs data in memory, not shards.")
-        write_scores(found.predict(documents, engine, pad), output)
+        write_scores(scoring_model.predict(documents, engine, pad), output)
         return
-    options.only_with(options.SHARDS, False, "engine")
+    options.only_with(options.SHARD_FOLDER, False, "engine")
     check_finite(documents)
-    scores = found.predict(documents, pad=pad)
+    scores = scoring_model.predict(documents, pad=pad)
     if trec:
         if documents.docids is None:
             raise DataError(f"{data}: has no document ids, which a run needs; leave out --trec.")
-        write_run(run_of(documents, scores, tag or found.ranker), output)
+        write_run(run_of(documents, scores, tag or scoring_model.ranker), output)
     else:
         write_scores(restored(scores, documents.row_order), output)

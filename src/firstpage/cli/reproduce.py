@@ -1,4 +1,4 @@
-"""`firstpage reproduce`: tables and figures of papers, run again, and a verdict on each claim."""
+"""`firstpage reproduce`: recompute tables and figures of papers, and check each claim."""
 
 from __future__ import annotations
 
@@ -13,84 +13,94 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 from firstpage.errors import DataError
 
 if TYPE_CHECKING:
     from firstpage.papers.study.run import Reproduction
 
 
-@click.command("reproduce")
-@click.argument("targets", nargs=-1, metavar="PAPER[/ENTRY]...")
-@click.option("--list", "listing", is_flag=True, help="What there is, and what it lacks.")
-@click.option(
-    "--data", type=options.FILE, help="The folder that holds the data sets [$FIRSTPAGE_DATA]."
+@documented_command(
+    "reproduce",
+    "firstpage reproduce --list",
+    "firstpage reproduce zhou2013/figure7 --fast -o figure7.html",
 )
-@options.whole("--jobs", help="Processes at once.  [all cores]")
-@options.whole("--seeds", help="Runs of everything.  [as each entry has it, mostly 20]")
-@click.option("--fast", is_flag=True, help="Fewer runs: a first look.")
-@click.option("--again", is_flag=True, help="Do also what was done and kept before.")
+@click.argument("targets", nargs=-1, metavar="[PAPERS]")
+@click.option(
+    "--list", "listing", is_flag=True, help="List all entries, and the data that they need."
+)
+@click.option(
+    "--data", type=options.FOLDER, show_default="$FIRSTPAGE_DATA",
+    help="Folder with the data sets.",
+)  # fmt: skip
+@options.integer("--jobs", show_default="all cores", help="Processes to run at the same time.")
+@options.integer(
+    "--seeds", show_default="set by the entry, mostly 20", help="Number of repetitions."
+)
+@click.option("--fast", is_flag=True, help="Run fewer repetitions, for a first look.")
+@click.option("--again", is_flag=True, help="Also rerun what is cached from earlier runs.")
 @options.seed
 @options.as_json
+@options.report_format
+@options.output(*outputs.REPORTS, help="Write the report to this file.")
 @click.option(
-    "-f", "--format", "format_", metavar="NAME", help="text, json, markdown, latex, csv or html."
-)
-@options.output(*outputs.REPORTS, help="Write here; the suffix may say the format.")
-@click.option(
-    "--html", type=outputs.OutputFile("html"), help="Write a page with every figure here, too."
+    "--html", type=outputs.OutputFile("html"), help="Also write a page with every figure here."
 )
 def command(
     targets: tuple[str, ...], listing: bool, data: Path | None, jobs: int | None,
     seeds: int | None, fast: bool, again: bool, seed: int, as_json: bool, format_: str | None,
     output: Path | None, html: Path | None,
 ) -> None:  # fmt: skip
-    """Run tables and figures of PAPER again: `xia2009`, `zhou2013/figure7`, or `all`.
+    """Reproduce tables and figures of papers.
 
-    Prints our numbers with their standard errors, the paper's beside them, and whether what the
-    paper says holds.  Finished runs are kept: a run that was stopped goes on where it was.
+    PAPERS are one or more of `xia2009` (a paper), `zhou2013/figure7` (one entry of it) or `all`.
+    The report has our numbers with their standard errors, the paper's numbers beside them, and
+    whether each claim of the paper holds.  Finished runs are cached: an interrupted command
+    resumes when it is called again.
     """
     from firstpage.papers.study.registry import chosen, data_folder, missing
     from firstpage.papers.study.run import reproduce
     from firstpage.papers.study.study import Plan
 
-    base = _folder(data_folder(data))
+    base = _checked_folder(data_folder(data))
     if listing:
-        kind = outputs.chosen_format(format_, as_json, output, ("text", "json"))
-        outputs.deliver(_list(base, kind == "json"), output)
+        kind = outputs.report_format(format_, as_json, output, ("text", "json"))
+        outputs.write_text(_list(base, kind == "json"), output)
         return
     if not targets:
-        raise click.UsageError("name a paper, such as xia2009, or all; --list shows what there is.")
-    kind = outputs.chosen_format(format_, as_json, output)
-    wanted = chosen(targets)
-    entries = [entry for _, some in wanted for entry in some]
-    if len(entries) == 1 and (lost := missing(entries[0].needs, base)):
-        raise DataError(f"{entries[0].name} {lost}.")
-    plan = Plan(seeds, fast, seed, base, jobs or _cores(), again)
-    found = []
-    for study, some in wanted:
-        with shared.counting(study.name) as progress:
-            found.append(reproduce(study, some, plan, progress))
-    outputs.deliver(_said(found, kind), output)
+        raise click.UsageError("name a paper, such as xia2009, or all; --list shows all entries.")
+    kind = outputs.report_format(format_, as_json, output)
+    selected = chosen(targets)
+    entries = [entry for _, study_entries in selected for entry in study_entries]
+    if len(entries) == 1 and (absent := missing(entries[0].needs, base)):
+        raise DataError(f"{entries[0].name} {absent}.")
+    plan = Plan(seeds, fast, seed, base, jobs or _available_cores(), again)
+    reproductions = []
+    for study, study_entries in selected:
+        with shared.progress_bar(study.name) as progress:
+            reproductions.append(reproduce(study, study_entries, plan, progress))
+    outputs.write_text(_render(reproductions, kind), output)
     if html is not None:
-        outputs.deliver(_said(found, "html"), html)
+        outputs.write_text(_render(reproductions, "html"), html)
 
 
-def _folder(base: Path | None) -> Path | None:
+def _checked_folder(base: Path | None) -> Path | None:
     if base is not None and not base.is_dir():
-        raise DataError(f"{base}: no such folder of data; --data names one that holds data sets.")
+        raise DataError(f"{base}: no such folder; --data must name a folder with data sets.")
     return base
 
 
-def _said(found: list[Reproduction], kind: str) -> str:
+def _render(reproductions: list[Reproduction], kind: str) -> str:
     from firstpage.papers.study import page
     from firstpage.papers.study.page import every_cell
     from firstpage.papers.study.run import merged
 
     if kind == "json":
-        return json.dumps(merged(found), indent=1)
+        return json.dumps(merged(reproductions), indent=1)
     if kind == "csv":
-        return every_cell(found).csv()
-    write: Callable[[list[Reproduction], str], str] = getattr(page, kind)
-    return write(found, shlex.join(["firstpage", *sys.argv[1:]]))
+        return every_cell(reproductions).csv()
+    render: Callable[[list[Reproduction], str], str] = getattr(page, kind)
+    return render(reproductions, shlex.join(["firstpage", *sys.argv[1:]]))
 
 
 def _list(base: Path | None, as_json: bool) -> str:
@@ -100,20 +110,20 @@ def _list(base: Path | None, as_json: bool) -> str:
     rows, data = listing(base), inventory(base)
     if as_json:
         keys = ("entry", "title", "missing")
-        plain = [dict(zip(keys, row, strict=True)) for row in rows]
-        return json.dumps({"entries": plain, "data": data}, indent=1)
-    shown = [[name, title, lost or "ready"] for name, title, lost in rows]
-    entries = Table(["entry", "what", "with the data at hand"], shown, left=3)
-    where = "DIR" if base is None else str(base)
+        entry_records = [dict(zip(keys, row, strict=True)) for row in rows]
+        return json.dumps({"entries": entry_records, "data": data}, indent=1)
+    cells = [[name, title, absent or "ready"] for name, title, absent in rows]
+    entries = Table(["entry", "title", "status"], cells, left=3)
+    folder = "DIR" if base is None else str(base)
     sets = Table(
-        ["data", "with the data at hand", "folder", "layout", "from"],
+        ["data", "status", "folder", "layout", "source"],
         [[str(value) for value in each.values()] for each in data], left=5,
-        title=f"Data sets, in folders of --data DIR or $FIRSTPAGE_DATA (now {where}):",
+        title=f"Data sets, in folders of --data DIR or $FIRSTPAGE_DATA (now {folder}):",
     )  # fmt: skip
     return f"{entries.text()}\n\n{sets.text()}"
 
 
-def _cores() -> int:
+def _available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""`firstpage serve`: a model behind an address."""
+"""`firstpage serve`: serve a model over HTTP."""
 
 from __future__ import annotations
 
@@ -8,44 +8,55 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options
+from firstpage.cli.help import documented_command
 
 
-@click.command("serve")
+@documented_command(
+    "serve",
+    "firstpage serve model.json",
+    "firstpage serve model.json --host 0.0.0.0 --port 8080 --wait",
+)
 @click.argument("model", type=options.FILE)
 @options.address(8220)
-@options.whole("--max-candidates", default=1000, help="Candidates of one query.")
-@options.whole("--max-queries", default=1000, help="Queries of one batch.")
-@options.whole("--max-bytes", default=8 << 20, help="Bytes of one request.")
-@options.whole(
-    "--max-at-once", default=64, help="Requests at the same time; more are told to come again."
-)
-@options.whole(
-    "--max-connections", default=1000, help="Open connections; more take the place of silent ones."
-)
+@options.integer("--max-candidates", default=1000, help="Limit on candidates per query.")
+@options.integer("--max-queries", default=1000, help="Limit on queries per batch.")
+@options.integer("--max-bytes", default=8 << 20, help="Limit on bytes per request.")
+@options.integer(
+    "--max-at-once", default=64,
+    help="Limit on concurrent requests; others are answered with 503 (try again).",
+)  # fmt: skip
+@options.integer(
+    "--max-connections", default=1000,
+    help="Limit on open connections; a new one beyond it closes the longest idle one.",
+)  # fmt: skip
 @click.option(
     "--poll", type=click.FloatRange(0.05), default=1.0, show_default=True, metavar="SECONDS",
-    help="How often to look for a new model file.",
+    help="Interval between checks for a new model file.",
 )  # fmt: skip
-@click.option("--no-reload", is_flag=True, help="Do not look for one; SIGHUP still does.")
+@click.option(
+    "--no-reload", is_flag=True, help="Do not check for a new model file; SIGHUP still reloads."
+)
 @click.option(
     "--allow-new-features", is_flag=True,
-    help="Take up a model with other features than the one in service; else it is refused.",
+    help="Accept a new model whose features differ from those of the model in service.",
 )  # fmt: skip
 @click.option("--wait", is_flag=True, help="Start without a model, and wait for its file.")
 @click.option(
-    "--token", envvar="FIRSTPAGE_SERVE_TOKEN", metavar="TEXT",
-    help="Who sends it may POST /reload; also FIRSTPAGE_SERVE_TOKEN.",
+    "--token", envvar="FIRSTPAGE_SERVE_TOKEN", show_envvar=True, metavar="TEXT",
+    help="Token that a client needs for POST /reload.",
 )  # fmt: skip
 def command(
     model: Path, host: str, port: int, max_candidates: int, max_queries: int, max_bytes: int,
     max_at_once: int, max_connections: int, poll: float, no_reload: bool,
     allow_new_features: bool, wait: bool, token: str | None,
 ) -> None:  # fmt: skip
-    """Serve MODEL over HTTP: POST /rank and /batch; GET /health, /model, /metrics.
+    """Serve a model over HTTP.
 
-    A new file in MODEL's place is taken up without a dropped request; a damaged one is refused,
-    and so is a model with other features.
-    GET / shows people how to ask, and /openapi.json machines.
+    Routes: POST /rank and /batch; GET /health, /model and /metrics.  GET / shows an example
+    request, and GET /openapi.json the API.
+
+    When the file MODEL is replaced, the new model takes over without dropping a request.  A
+    damaged file is refused, and so is a model with other features.
     """
     from firstpage.errors import need
 
@@ -58,8 +69,8 @@ def command(
     from firstpage.serving.process import serve
 
     limits = Limits(
-        candidates=max_candidates, queries=max_queries, bytes=max_bytes, at_once=max_at_once,
-        connections=max_connections,
+        candidates=max_candidates, queries=max_queries, bytes=max_bytes,
+        concurrent_requests=max_at_once, connections=max_connections,
     )  # fmt: skip
     serve(
         model, host, port, limits, poll=None if no_reload else poll, token=token, wait=wait,

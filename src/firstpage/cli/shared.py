@@ -1,4 +1,4 @@
-"""What several verbs share: reading truth and systems, progress, rankers by name, label stores."""
+"""Functions that several commands share: reading input, progress bars, rankers, label stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from firstpage.cli import options
-from firstpage.cli.options import Command
+from firstpage.cli.options import CommandFunction
 from firstpage.errors import DataError, FirstpageError, need
 
 if TYPE_CHECKING:
@@ -30,26 +30,28 @@ if TYPE_CHECKING:
     from firstpage.web.store.connect import Store
 
 
-SHOWN = 5  # files that a note names
-BIG = 16 << 20  # bytes of a file from which on reading shows progress
+MAX_NAMES = 5  # file names listed in a note
+PROGRESS_MIN_BYTES = 16 << 20  # size of a file from which on reading shows a progress bar
+WEB_PACKAGES = ("fastapi", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2")
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Progress | None]:
-    """A progress bar on standard error, for large files on a terminal."""
-    if not sys.stderr.isatty() or not path.is_file() or path.stat().st_size < BIG:
+def reading_progress(path: Path) -> Iterator[Progress | None]:
+    """Show a progress bar on standard error while a large file is read, if it is a terminal."""
+    if not sys.stderr.isatty() or not path.is_file() or path.stat().st_size < PROGRESS_MIN_BYTES:
         yield None
         return
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 
-    reads = TextColumn("reading {task.description}")
-    with counting(path.name, reads, BarColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
-        yield bar
+    label = TextColumn("reading {task.description}")
+    columns = (label, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with progress_bar(path.name, *columns) as progress:
+        yield progress
 
 
 @contextmanager
-def counting(what: str, *columns: ProgressColumn) -> Iterator[Progress | None]:
-    """A progress bar for work that tells (done, total), on standard error of a terminal."""
+def progress_bar(description: str, *columns: ProgressColumn) -> Iterator[Progress | None]:
+    """Show a progress bar on standard error, if it is a terminal; yield progress(done, total)."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -57,95 +59,95 @@ def counting(what: str, *columns: ProgressColumn) -> Iterator[Progress | None]:
     from rich.progress import Progress as Bar
 
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what)
+        task = bar.add_task(description)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextmanager
-def following(what: str) -> Iterator[Callable[[str], None] | None]:
-    """A line on standard error of a terminal, whose text follows the work."""
+def status_line(text: str) -> Iterator[Callable[[str], None] | None]:
+    """Show a status line on standard error, if it is a terminal; yield what replaces its text."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status(what) as line:
-        yield lambda text: line.update(Text(text))
-
-
-def read_data(path: Path, **how: Any) -> Dataset:
-    """A dataset, or the error that says what else the file is."""
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.registry import read
-
-    with reading(path) as progress:
-        data = read(path, progress=progress, **how)
-    if not isinstance(data, Dataset):
-        kind = type(data).__name__.lower()
-        raise FirstpageError(f"{path}: holds {kind} lines; give it as --{kind}.")
-    return data
-
-
-def read_any(path: Path, **how: Any) -> Dataset | Shards:
-    """A dataset, or the shards of a folder; which files of the folder they are is said."""
-    from firstpage.data.shards.shards import is_shards, read_shards
-
-    if not is_shards(path):
-        return read_data(path, **how)
-    found = read_shards(path)
-    if not found.shards[0].sizes:  # files as they are
-        note_files(path, [shard.name for shard in found.shards])
-    return found
-
-
-def note_files(folder: Path, names: Sequence[str]) -> None:
-    """Say which files of a folder are taken for one data set, and which are left out."""
-    rest = sorted(f.name for f in folder.iterdir() if f.name not in names and f.name[0] != ".")
-    files = f"file{'s' * (len(names) > 1)}"
-    left = f"; left out: {_listed(rest)}" if rest else ""
-    note(f"{folder}: takes {len(names)} {files} for one data set: {_listed(names)}{left}.")
+    with Console(stderr=True).status(text) as line:
+        yield lambda update: line.update(Text(update))
 
 
 def note(text: str) -> None:
-    """Say in one line, on standard error, what was assumed on the way."""
+    """Print an assumption or a remark as one line on standard error."""
     print(f"firstpage: note: {text}", file=sys.stderr)
 
 
+def read_data(path: Path, **read_options: Any) -> Dataset:
+    """Read a dataset; where the file has qrels or a run, name the option that takes it."""
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.formats.registry import read
+
+    with reading_progress(path) as progress:
+        data = read(path, progress=progress, **read_options)
+    if not isinstance(data, Dataset):
+        kind = type(data).__name__.lower()
+        raise FirstpageError(f"{path}: contains {kind} lines; pass it as --{kind}.")
+    return data
+
+
+def read_data_or_shards(path: Path, **read_options: Any) -> Dataset | Shards:
+    """Read a dataset, or the shards of a folder; a note lists the files used as shards."""
+    from firstpage.data.shards.shards import is_shards, read_shards
+
+    if not is_shards(path):
+        return read_data(path, **read_options)
+    shards = read_shards(path)
+    if not shards.shards[0].sizes:  # plain data files, not written by `firstpage shard`
+        note_files(path, [shard.name for shard in shards.shards])
+    return shards
+
+
+def note_files(folder: Path, names: Sequence[str]) -> None:
+    """Print which files of a folder are read as one data set, and which are ignored."""
+    others = sorted(f.name for f in folder.iterdir() if f.name not in names and f.name[0] != ".")
+    files = f"file{'s' * (len(names) > 1)}"
+    ignored = f"; ignored: {_listed(others)}" if others else ""
+    note(f"{folder}: reading {len(names)} {files} as one data set: {_listed(names)}{ignored}.")
+
+
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
 def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shards:
-    """From DATA or --qrels, whichever is given."""
+    """Read the ground truth from DATA or from --qrels."""
     if (data is None) == (qrels is None):
-        raise click.UsageError("give the truth once: a data file, or --qrels.")
+        raise click.UsageError("give the ground truth once: a data file, or --qrels.")
     if qrels is not None:
         from firstpage.data.formats.trec import read_qrels
 
         return read_qrels(qrels)
     assert data is not None
-    return read_any(data)
+    return read_data_or_shards(data)
 
 
 def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
-    """Scores for the documents of a data file or of shards, one per row."""
+    """Read the scores of the documents of a data file or of shards, one per row."""
     from firstpage.data.formats.letor import read_scores
     from firstpage.data.formats.trec import Column
 
     if isinstance(truth, Column):
-        raise click.UsageError("--scores go with a data file, whose documents they score.")
+        raise click.UsageError("--scores goes with a data file, whose documents it scores.")
     scores = read_scores(path, truth.n_docs)
     return truth.arranged(scores) if hasattr(truth, "arranged") else scores
 
 
 def system_names(files: Sequence[Path]) -> list[str]:
-    """One name per file: the file's own; where that repeats, with the folder or a number."""
-    own = [file.name for file in files]
+    """Return a unique name per file: its own, with the folder or a number where it repeats."""
+    file_names = [file.name for file in files]
     names: list[str] = []
     for file in files:
-        name, number = file.name if own.count(file.name) == 1 else str(file), 2
+        name, number = file.name if file_names.count(file.name) == 1 else str(file), 2
         while name in names:
             name = f"{file} ({number})"
             number += 1
@@ -153,8 +155,8 @@ def system_names(files: Sequence[Path]) -> list[str]:
     return names
 
 
-def named_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, Any]:
-    """Systems of one kind, runs or scores, by name."""
+def read_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, Any]:
+    """Read systems, all runs or all scores, by name."""
     from firstpage.data.formats.trec import read_run
     from firstpage.data.shards.shards import Shards
 
@@ -164,22 +166,24 @@ def named_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, An
     return dict(zip(system_names(files), map(read, files), strict=True))
 
 
-def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
-    """A baseline may be named by its file, its file without suffix, or its tag."""
-    if given is None or given in systems:
-        return given
-    found = [
+def baseline_name(text: str | None, systems: dict[str, Any]) -> str | None:
+    """Return the name of the system that --baseline means: by file name, stem or run tag."""
+    if text is None or text in systems:
+        return text
+    matches = [
         name
         for name, system in systems.items()
-        if given in (Path(name).name, Path(name).stem, getattr(system, "name", None))
+        if text in (Path(name).name, Path(name).stem, getattr(system, "name", None))
     ]
-    if len(found) > 1:
-        raise click.UsageError(f"--baseline {given} may be {' or '.join(found)}; name one in full.")
-    return found[0] if found else given
+    if len(matches) > 1:
+        raise click.UsageError(
+            f"--baseline {text} may be {' or '.join(matches)}; give the full name."
+        )
+    return matches[0] if matches else text
 
 
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
-    """Judgments for runs, also from a data file with document ids."""
+    """Return judgments for runs, also those of a data file with document ids."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats.trec import qrels_of
     from firstpage.data.shards.shards import Shards
@@ -195,91 +199,91 @@ def as_qrels(truth: Dataset | Column | Shards) -> Column:
     return qrels_of(truth)
 
 
-def ranker_from(
+def ranker_from_options(
     name: str, settings: tuple[str, ...], measure: str, normalize: str, seed: int
 ) -> Ranker:
-    """The ranker that the command line describes."""
-    from firstpage.rankers.registry import ranker
+    """Return the ranker that the command line describes, with its parameters checked."""
+    from firstpage.rankers.registry import ranker as ranker_by_name
     from firstpage.registry import literal, split
 
-    given: dict[str, Any] = {"measure": measure, "seed": seed}
+    parameters: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":
-        given["normalize"] = normalize
-    said = {key: f"--{key}" for key in ("measure", "seed", "normalize") if options.is_given(key)}
+        parameters["normalize"] = normalize
+    sources = {
+        key: f"--{key}" for key in ("measure", "seed", "normalize") if options.on_command_line(key)
+    }
     for item in settings:
-        key, equals, value = (part.strip() for part in item.partition("="))
+        key, equals, value = (word.strip() for word in item.partition("="))
         if not equals or not key:
-            raise click.UsageError(f"--set reads NAME=VALUE; got {item!r}.")
-        if key in said:
-            raise click.UsageError(f"{key} is given twice: by {said[key]} and by --set {item}.")
-        given[key], said[key] = literal(value), f"--set {item}"
-    inside = split(name)[1]
-    for key in inside:
-        if key in said:
-            raise click.UsageError(f"{key} is given twice: in {name} and by {said[key]}.")
-    found = ranker(name, **{k: v for k, v in given.items() if k not in inside})
-    found._check_parameters()
-    return found
+            raise click.UsageError(f"--set takes NAME=VALUE; got {item!r}.")
+        if key in sources:
+            raise click.UsageError(f"{key} is given twice: by {sources[key]} and by --set {item}.")
+        parameters[key], sources[key] = literal(value), f"--set {item}"
+    inline = split(name)[1]  # parameters in the name, as in ListMLE(k=10)
+    for key in inline:
+        if key in sources:
+            raise click.UsageError(f"{key} is given twice: in {name} and by {sources[key]}.")
+    ranker = ranker_by_name(name, **{k: v for k, v in parameters.items() if k not in inline})
+    ranker._check_parameters()
+    return ranker
 
 
 def check_rel(measures: Sequence[Measure]) -> None:
-    """Refuse --rel where no measure asks which labels are relevant."""
-    asks = any(hasattr(measure, "rel") and measure.rel is None for measure in measures)
-    options.only_with("a measure of relevant documents that does not say rel itself", asks, "rel")
+    """Refuse --rel where no measure depends on it."""
+    used = any(hasattr(measure, "rel") and measure.rel is None for measure in measures)
+    options.only_with("a measure of relevant documents that does not set rel itself", used, "rel")
 
 
-def refuse_without_validation(ranker: Ranker, needs: str, met: bool) -> None:
-    """Refuse what only validation data would heed: the measure and the patience."""
-    options.only_with(needs, met, "measure")
+def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None:
+    """Refuse settings that need validation data: the measure and the patience."""
+    options.only_with(condition, met, "measure")
     if ranker.patience is not None and not met:
-        raise click.UsageError(f"patience={ranker.patience} goes with {needs}.")
+        raise click.UsageError(f"patience={ranker.patience} goes with {condition}.")
 
 
-def function(text: str, option: str) -> Callable[..., Any]:
-    """What `module:name` names; modules in the folder at hand count."""
+def load_function(text: str, option: str) -> Callable[..., Any]:
+    """Return the function named as `module:name`; the current folder is searched first."""
     module, _, attribute = text.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = getattr(import_module(module), attribute)
+        function: Any = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise DataError(f"{option} {text}: {error}; write module:name.") from error
-    if not callable(found):
-        raise DataError(f"{option} {text}: is no function; write module:name.")
-    named: Callable[..., Any] = found
-    return named
+    if not callable(function):
+        raise DataError(f"{option} {text}: is not a function; write module:name.")
+    return cast("Callable[..., Any]", function)
 
 
-PACKAGES = ("fastapi", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2")
-
-
-def need_web() -> None:
-    """One line that says what to install, where something is missing."""
-    for package in PACKAGES:
+def check_web_packages() -> None:
+    """Raise an error that names what to install, if a package of the application is missing."""
+    for package in WEB_PACKAGES:
         if find_spec(package) is None:
             raise need(package, "web", "The labeling application")
 
 
-def with_web(command: Command) -> Command:
-    """Refuse a command before anything else, where a package of the application is missing."""
+def with_web(command: CommandFunction) -> CommandFunction:
+    """Make a command check the packages of the labeling application before anything else."""
 
     @wraps(command)
     def checked(*args: Any, **options: Any) -> Any:
-        need_web()
+        check_web_packages()
         return command(*args, **options)
 
-    return cast("Command", checked)
+    return cast("CommandFunction", checked)
 
 
 @contextmanager
-def open_store(where: str, make: bool = False) -> Iterator[Store]:
-    """The store, ready; one that is not there is made only if `make` says so."""
-    need_web()
+def open_store(location: str, create: bool = False) -> Iterator[Store]:
+    """Open the store of a folder or database URL; a folder without one is an error by default."""
+    check_web_packages()
     from firstpage.web.store.connect import FILE, Store
 
-    if not make and "://" not in where and not (Path(where) / FILE).is_file():
-        raise DataError(f"{where}: holds no labeling project; make one with: firstpage label setup")
-    store = Store(where).prepare()
+    if not create and "://" not in location and not (Path(location) / FILE).is_file():
+        raise DataError(
+            f"{location}: has no labeling project; create one with: firstpage label setup"
+        )
+    store = Store(location).prepare()
     try:
         with store.told():
             yield store

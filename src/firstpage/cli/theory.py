@@ -1,4 +1,4 @@
-"""`firstpage theory`: theorems of the papers as checks, and what they say of a loss."""
+"""`firstpage theory`: check theorems of the papers, and the consistency of a loss."""
 
 from __future__ import annotations
 
@@ -9,102 +9,112 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 
 
-@click.command("theory")
-@click.argument("names", nargs=-1, metavar="[CHECK]...")
-@click.option("--list", "listing", is_flag=True, help="All checks and what is recorded of them.")
+@documented_command(
+    "theory",
+    "firstpage theory --list",
+    "firstpage theory lan2013/theorem-1 --samples 500",
+    "firstpage theory --loss ListMLE --k 2",
+)
+@click.argument("names", nargs=-1, metavar="[CHECKS]")
 @click.option(
-    "--loss", metavar="LOSS", help="Is this one top-k consistent?  ListMLE, or module:phi."
+    "--list", "listing", is_flag=True, help="List all checks and their recorded outcomes."
 )
-@options.whole("--k", help="With --loss: how deep the top is.  [1]")
 @click.option(
-    "--n",
-    type=click.IntRange(2, 6),
-    help="With --loss: of how many objects all orders are tried.  [4]",
-)
-@options.whole(
-    "--samples", metavar="N", help="More find more: scores of a bound [2000], of a loss [40]."
-)
+    "--loss", metavar="LOSS",
+    help="Check the top-k consistency of this loss instead: ListMLE, or module:phi.",
+)  # fmt: skip
+@options.integer("--k", show_default="1", help="With --loss: depth of the top.")
+@click.option(
+    "--n", type=click.IntRange(2, 6), metavar="N", show_default="4",
+    help="With --loss: number of objects, all orders of which are tried.",
+)  # fmt: skip
+@options.integer(
+    "--samples", show_default="2000; 40 with --loss",
+    help="Number of random score vectors; more find more violations.",
+)  # fmt: skip
 @options.seed
 @options.as_json
-@options.output(*outputs.PAGES, help="Write here: .txt, .json or .html.")
+@options.output(*outputs.PAGES, help="Write to this file: .txt, .json or .html.")
 def command(
     names: tuple[str, ...], listing: bool, loss: str | None, k: int | None, n: int | None,
     samples: int | None, seed: int, as_json: bool, output: Path | None,
 ) -> int:  # fmt: skip
-    """Run the papers' theorems as checks: all, or those whose names begin with CHECK.
+    """Check theorems of the papers numerically.
 
-    Exits with 0 when every check comes out as recorded; a printed theorem that is recorded as
-    false, and is refuted again, does.
+    Runs all checks, or those whose names begin with one of CHECKS.  Exits with 0 if every outcome
+    is as recorded; a printed theorem that is recorded as false must be refuted again.
 
-    With --loss: whether a loss is top-k order sensitive, clause by clause, and whether its risk
-    is least where the likeliest top k is on top.  A loss of your own is phi(scores, order), with
-    the number of the best object first in `order`.
-    """  # fmt: skip
-    shown = outputs.chosen_format(
+    With --loss: whether the loss is top-k order sensitive, clause by clause, and whether its risk
+    is smallest where the most probable top k is ranked on top.  A loss of your own is a function
+    phi(scores, order), where `order` begins with the number of the best object.
+    """
+    kind = outputs.report_format(
         None, as_json, output, outputs.PAGES[:2] if listing else outputs.PAGES
     )
     if loss is not None:
         if names or listing:
-            raise click.UsageError("--loss is a question of its own; leave out checks and --list.")
-        found = _consistency(loss, k or 1, n or 4, samples or 40, seed)
-        outputs.deliver(_said_of_loss(found, shown), output)
+            raise click.UsageError("--loss runs alone; leave out checks and --list.")
+        results = _consistency(loss, k or 1, n or 4, samples or 40, seed)
+        outputs.write_text(_render_consistency(results, kind), output)
         return 0
     options.only_with("--loss", False, "k", "n")
-    return _checks(names, listing, samples, seed, shown, output)
+    return _run_checks(names, listing, samples, seed, kind, output)
 
 
-def _checks(
-    names: tuple[str, ...], listing: bool, samples: int | None, seed: int, shown: str,
+def _run_checks(
+    names: tuple[str, ...], listing: bool, samples: int | None, seed: int, kind: str,
     output: Path | None,
 ) -> int:  # fmt: skip
+    """Run or list checks; return the exit code."""
     from firstpage.papers.theory.registry import SAMPLES, chosen, run
 
     checks = chosen(names)
     if listing:
-        outputs.deliver(_listed(checks, shown), output)
+        outputs.write_text(_render_list(checks, kind), output)
         return 0
-    with shared.counting("theory") as progress:
-        found = run(checks, samples or SAMPLES, seed, progress)
-    outputs.deliver(_said(found, shown), output)
-    return 0 if all(each.as_recorded for each in found) else 1
+    with shared.progress_bar("theory") as progress:
+        results = run(checks, samples or SAMPLES, seed, progress)
+    outputs.write_text(_render_checks(results, kind), output)
+    return 0 if all(result.as_recorded for result in results) else 1
 
 
-def _listed(checks: Any, shown: str) -> str:
+def _render_list(checks: Any, kind: str) -> str:
     from firstpage.papers.theory.registry import listing
 
-    if shown == "json":
+    if kind == "json":
         keys = ("name", "kind", "holds", "claim")
         return json.dumps([{key: getattr(c, key) for key in keys} for c in checks], indent=1)
     return listing(checks).text()
 
 
-def _said(found: Any, shown: str) -> str:
+def _render_checks(results: Any, kind: str) -> str:
     from firstpage.papers.theory.registry import theory_page, theory_text
 
-    if shown == "json":
-        return json.dumps([each.to_dict() for each in found], indent=1, allow_nan=False)
-    return (theory_page if shown == "html" else theory_text)(found)
+    if kind == "json":
+        return json.dumps([result.to_dict() for result in results], indent=1, allow_nan=False)
+    return (theory_page if kind == "html" else theory_text)(results)
 
 
 def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
-    """What is found of a loss; of one of ours that may be cut after k places, of both forms."""
+    """Return results by loss; a built-in loss with a top-k form is checked in both forms."""
     from firstpage.papers.theory.consistency import consistency
     from firstpage.papers.theory.spaces import forms, named
 
     losses: dict[str, Any]
     if ":" in text:
-        losses = {text: shared.function(text, "--loss")}
+        losses = {text: shared.load_function(text, "--loss")}
     else:
         losses = dict(forms(named(text), text, k))
     return {name: consistency(loss, n, k, samples, 20, seed) for name, loss in losses.items()}
 
 
-def _said_of_loss(found: dict[str, Any], shown: str) -> str:
+def _render_consistency(results: dict[str, Any], kind: str) -> str:
     from firstpage.papers.theory.registry import loss_page, loss_text
 
-    if shown == "json":
-        held = {name: each.to_dict() for name, each in found.items()}
-        return json.dumps(held, indent=1, allow_nan=False)
-    return (loss_page if shown == "html" else loss_text)(found)
+    if kind == "json":
+        records = {name: result.to_dict() for name, result in results.items()}
+        return json.dumps(records, indent=1, allow_nan=False)
+    return (loss_page if kind == "html" else loss_text)(results)

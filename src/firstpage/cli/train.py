@@ -1,4 +1,4 @@
-"""`firstpage train`: learn a ranker from a file, and write it down."""
+"""`firstpage train`: train a ranker on a file and write the model."""
 
 from __future__ import annotations
 
@@ -14,40 +14,52 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
     from firstpage.rankers.fit.progress import Step
     from firstpage.rankers.ranker import Ranker
     from firstpage.rankers.selection.tuning import Tuned
 
-TRIALS = ("csv", "json")  # formats of --trials-to
+TRIAL_FORMATS = ("csv", "json")
 
 
-@click.command("train")
+@documented_command(
+    "train",
+    'firstpage train "ListMLE(k=10)" train.txt --valid vali.txt -o model.json',
+    "firstpage train FocusedNet train.txt --valid vali.txt --tune -o model.json",
+)
 @click.argument("ranker")
 @click.argument("train", type=options.FILE)
-@click.option("--valid", type=options.FILE, help="Validation data: chooses iterations, parameters.")
-@options.settings
-@click.option("--tune", is_flag=True, help="Choose parameters on --valid: the papers' grids.")
+@click.option(
+    "--valid", type=options.FILE,
+    help="Validation data, which choose the number of iterations and the parameters.",
+)  # fmt: skip
+@options.ranker_options
+@click.option(
+    "--tune", is_flag=True, help="Choose parameters on --valid from the grids of the papers."
+)
 @click.option(
     "--tuner", type=click.Choice(["grid", "optuna"]), default="grid", show_default=True,
-    help="How --tune searches.",
+    help="Search method of --tune.",
 )  # fmt: skip
 @click.option(
-    "--grid", multiple=True, metavar="NAME=A,B,..", help="Values to try instead; may be repeated."
-)
-@options.whole("--trials", default=30, help="Of Optuna.")
+    "--grid", multiple=True, metavar="NAME=A,B",
+    help="Values of a parameter to try instead of the papers' grid; may be repeated.",
+)  # fmt: skip
+@options.integer("--trials", default=30, help="Number of trials of --tuner optuna.")
 @click.option(
-    "--trials-to", type=outputs.OutputFile(*TRIALS), help="Write all trials here (.csv or .json)."
-)
-@options.whole("--threads", help="All cores, if not given.")
+    "--trials-to", type=outputs.OutputFile(*TRIAL_FORMATS),
+    help="Write all trials to this file (.csv or .json).",
+)  # fmt: skip
+@options.integer("--threads", show_default="all cores", help="Number of threads.")
 @options.pad
 @options.engine
 @click.option(
     "--checkpoint", type=outputs.OutputFile("json"),
-    help="Keep here where training stands; if it breaks off, the next run goes on from there.",
+    help="Save the state of training to this file; the next run resumes from it.",
 )  # fmt: skip
-@options.output("json", required=True, help="Write the model here.")
+@options.output("json", required=True, help="Write the model to this file.")
 @options.as_json
 def command(
     ranker: str, train: Path, valid: Path | None, settings: tuple[str, ...], measure: str,
@@ -55,83 +67,61 @@ def command(
     trials_to: Path | None, threads: int | None, pad: bool, engine: str | None,
     checkpoint: Path | None, output: Path, as_json: bool,
 ) -> None:  # fmt: skip
-    """Train RANKER (see `firstpage rankers`) on TRAIN, and write the model.
+    """Train a ranker and write the model.
 
-    TRAIN is a file, or a folder that `firstpage shard` wrote.
-
-    RANKER may carry parameters, as in "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".
+    RANKER is a name that `firstpage rankers` lists; it may carry parameters, as in
+    "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".  TRAIN is a data file, or a folder that
+    `firstpage shard` wrote.
     """
-    options.only_with("--tune or --grid", bool(tune or grid), "tuner", "trials", "trials_to")
+    tuned_search = bool(tune or grid)
+    options.only_with("--tune or --grid", tuned_search, "tuner", "trials", "trials_to")
     options.only_with("--tuner optuna", tuner == "optuna", "trials")
     options.only_with("--valid", valid is not None, "pad")
-    _check_together(train, valid, bool(tune or grid), trials_to, checkpoint, output)
+    _check_usage(train, valid, tuned_search, trials_to, checkpoint, output)
     from firstpage.data.shards.shards import Shards
 
-    found = shared.ranker_from(ranker, settings, measure, normalize, seed)
-    shared.refuse_without_validation(found, "--valid", valid is not None)
+    model = shared.ranker_from_options(ranker, settings, measure, normalize, seed)
+    shared.refuse_without_validation(model, "--valid", valid is not None)
     if threads is not None:
-        found.set_params(threads=threads)
-    data = shared.read_any(train)
-    if isinstance(data, Shards) and (tune or grid):
+        model.set_params(threads=threads)
+    data = shared.read_data_or_shards(train)
+    if isinstance(data, Shards) and tuned_search:
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
-    options.only_with(options.SHARDS, isinstance(data, Shards), "engine")
-    other = None if valid is None else shared.read_data(valid)
+    options.only_with(options.SHARD_FOLDER, isinstance(data, Shards), "engine")
+    valid_data = None if valid is None else shared.read_data(valid)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
-        shared.note(f"{valid} is trained on, too: what is chosen on it is overfitted.")
-    if pad and other is not None:
-        data, other = _padded(data, other)
+        shared.note(f"{valid} is also a file of training data; choices made on it overfit.")
+    if pad and valid_data is not None:
+        data, valid_data = _padded(data, valid_data)
     if not isinstance(data, Shards):
-        _note_uninformative(found, data)
+        _note_uninformative_queries(model, data)
     start = time.perf_counter()
-    if tune or grid:
-        tuned = _tune(found, data, other, tuner, grid, trials)
-        if failed := sum(math.isnan(trial.score) for trial in tuned.trials):
-            shared.note(f"{failed} of {len(tuned.trials)} trials diverged; they have no score.")
-        found = tuned.best
-        interrupted = tuned.interrupted
+    tuned = None
+    if tuned_search:
+        tuned = _tune(model, data, valid_data, tuner, grid, trials)
+        if diverged := sum(math.isnan(trial.score) for trial in tuned.trials):
+            shared.note(f"{diverged} of {len(tuned.trials)} trials diverged; they have no score.")
+        model, interrupted = tuned.best, tuned.interrupted
     else:
-        with shared.following("training") as tell:
-            follow = None if tell is None else partial(_follow, tell, str(found.measure))
-            found.fit(data, valid=other, callback=follow, engine=engine, checkpoint=checkpoint)
-        tuned, interrupted = None, found.interrupted_
-    found.save(output)
+        with shared.status_line("training") as show:
+            callback = None if show is None else partial(_show_step, show, str(model.measure))
+            model.fit(
+                data, valid=valid_data, callback=callback, engine=engine, checkpoint=checkpoint
+            )
+        interrupted = model.interrupted_
+    model.save(output)
     if tuned is not None and trials_to is not None:
         _write_trials(tuned, trials_to)
-    _report(found, time.perf_counter() - start, output, as_json)
+    _report(model, time.perf_counter() - start, output, as_json)
     if interrupted:
         sys.exit(130)
 
 
-def _note_uninformative(ranker: Ranker, data: Any) -> None:
-    """Say how many queries order nothing: a ranker that learns from preferences drops them."""
-    from firstpage.rankers.sharded.shard import informative_queries
-
-    flat = len(data) - int(informative_queries(data).sum())
-    if 0 < flat < len(data) and ranker._prefers:
-        shared.note(f"{data.source}: {flat} of {len(data)} queries have one label alone; left out.")
-
-
-def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
-    """Both with as many features as the wider one has, where they have no names.
-
-    Shards cannot be made wider.
-    """
-    from firstpage.data.columns import match_columns
-    from firstpage.data.shards.shards import Shards
-
-    if data.feature_names is not None or valid.feature_names is not None:
-        return data, valid
-    if data.n_features < valid.n_features and not isinstance(data, Shards):
-        wider = match_columns(data, None, valid.n_features, valid.source, pad=True)
-        return wider.apply(data), valid
-    return data, match_columns(valid, None, data.n_features, data.source, pad=True).apply(valid)
-
-
-def _check_together(
+def _check_usage(
     train: Path, valid: Path | None, tuned: bool, trials_to: Path | None, checkpoint: Path | None,
     output: Path,
 ) -> None:  # fmt: skip
-    """What does not go together is told before anything is read."""
+    """Refuse options that do not go together, before any file is read."""
     from firstpage.data.shards.shards import is_shards
 
     if tuned and valid is None:
@@ -145,14 +135,42 @@ def _check_together(
         if str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir():
             raise click.UsageError(f"{file}: cannot be written there.")
     if checkpoint is not None and tuned:
-        raise click.UsageError("--checkpoint goes with one training, not with --tune or --grid.")
+        raise click.UsageError("--checkpoint goes with a single fit, not with --tune or --grid.")
     if trials_to is not None:
-        outputs.format_by_suffix(trials_to, TRIALS, "--trials-to")
+        outputs.format_by_suffix(trials_to, TRIAL_FORMATS, "--trials-to")
+
+
+def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
+    """Print how many queries have equal labels only: rankers that learn preferences skip them."""
+    from firstpage.rankers.sharded.shard import informative_queries
+
+    skipped = len(data) - int(informative_queries(data).sum())
+    if 0 < skipped < len(data) and ranker._prefers:
+        shared.note(
+            f"{data.source}: {skipped} of {len(data)} queries have a single label value; skipped."
+        )
+
+
+def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
+    """Return both data sets with equally many features; named features stay as they are.
+
+    Shards cannot be widened.
+    """
+    from firstpage.data.columns import match_columns
+    from firstpage.data.shards.shards import Shards
+
+    if data.feature_names is not None or valid.feature_names is not None:
+        return data, valid
+    if data.n_features < valid.n_features and not isinstance(data, Shards):
+        wider = match_columns(data, None, valid.n_features, valid.source, pad=True)
+        return wider.apply(data), valid
+    return data, match_columns(valid, None, data.n_features, data.source, pad=True).apply(valid)
 
 
 def _tune(
     ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int
 ) -> Tuned:
+    """Choose the parameters on validation data; print each trial if on a terminal."""
     from firstpage.rankers.selection.tuning import Trial, tune
     from firstpage.registry import literal, pieces
 
@@ -160,26 +178,29 @@ def _tune(
     for item in grid:
         name, equals, values = item.partition("=")
         if not equals:
-            raise click.UsageError(f"--grid reads NAME=A,B,..; got {item!r}.")
+            raise click.UsageError(f"--grid takes NAME=A,B; got {item!r}.")
         if name.strip() in search:
-            raise click.UsageError(f"--grid {name.strip()} is given twice; give all values in one.")
+            raise click.UsageError(
+                f"--grid {name.strip()} is given twice; give all its values at once."
+            )
         search[name.strip()] = [literal(v) for v in pieces(values) if v.strip()]
 
-    def tell(number: int, total: int, trial: Trial) -> None:
+    def print_trial(number: int, total: int, trial: Trial) -> None:
         if sys.stderr.isatty():
-            shown = ", ".join(f"{k}={v}" for k, v in trial.parameters.items())
-            print(f"{number}/{total}  {shown}  {trial.score:.4f}", file=sys.stderr, flush=True)
+            parameters = ", ".join(f"{k}={v}" for k, v in trial.parameters.items())
+            print(f"{number}/{total}  {parameters}  {trial.score:.4f}", file=sys.stderr, flush=True)
 
-    return tune(ranker, data, valid, search or None, method, trials, tell)
+    return tune(ranker, data, valid, search or None, method, trials, print_trial)
 
 
-def _follow(tell: Callable[[str], None], measure: str, step: Step) -> None:
-    """Say the loss and the measure of a step."""
+def _show_step(show: Callable[[str], None], measure: str, step: Step) -> None:
+    """Show the loss and the measure of an iteration."""
     value = "" if step.measure is None else f"  {measure} {step.measure:.4f}"
-    tell(f"iteration {step.iteration}  loss {step.loss:.6g}{value}")
+    show(f"iteration {step.iteration}  loss {step.loss:.6g}{value}")
 
 
 def _report(ranker: Ranker, seconds: float, output: Path, as_json: bool) -> None:
+    """Print what was trained, on which data, and how well it does."""
     record = ranker.training_
     if as_json:
         print(
@@ -190,7 +211,7 @@ def _report(ranker: Ranker, seconds: float, output: Path, as_json: bool) -> None
     print(
         f"  {record['data']['queries']} queries, {record['data']['documents']} documents, "
         f"{record['data']['features']} features; {record['iterations']} iterations, "
-        f"{seconds:.2f} s{_objective(ranker)}"
+        f"{seconds:.2f} s{_objective_text(ranker)}"
     )
     if ranker.best_score_ is not None:
         best = f" (iteration {ranker.best_iteration_})" if ranker.best_iteration_ else ""
@@ -198,8 +219,8 @@ def _report(ranker: Ranker, seconds: float, output: Path, as_json: bool) -> None
     print(f"wrote {output}", file=sys.stderr)
 
 
-def _objective(ranker: Ranker) -> str:
-    """Its value, and how near the optimum it is known to be."""
+def _objective_text(ranker: Ranker) -> str:
+    """Return the value of the objective, with the optimality gap where it is known."""
     if math.isnan(ranker.objective_):
         return ""
     if math.isnan(ranker.gap_):
@@ -213,10 +234,10 @@ def _write_trials(tuned: Tuned, path: Path) -> None:
         {k: v if isinstance(v, (int, float)) else str(v) for k, v in r.items()}
         for r in tuned.table()
     ]
-    if outputs.format_by_suffix(path, TRIALS, "--trials-to") == "json":
-        outputs.deliver(json.dumps(rows, indent=1), path)
+    if outputs.format_by_suffix(path, TRIAL_FORMATS, "--trials-to") == "json":
+        outputs.write_text(json.dumps(rows, indent=1), path)
         return
     from firstpage.table import Table
 
     head = list(rows[0])
-    outputs.deliver(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)
+    outputs.write_text(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

@@ -1,6 +1,7 @@
-"""A model behind an HTTP address.
+"""An HTTP server that ranks candidates with a model.
 
-A request goes `app` (routes) -> `limits` (body, slot) -> `ranking` (`json_messages` or
-`binary_formats` read it into a `rank_request`, `served_model` scores it) -> back as bytes.
+A request passes through `app` (routes), `limits` (body, slot) and `ranking`: `json_messages` or
+`binary_formats` decodes it into a `rank_request`, `served_model` scores it, and the answer is
+encoded.
 `watched_model` replaces the model when its file changes; `process` runs all of it.
 """

@@ -1,4 +1,4 @@
-"""The HTTP service of a model, as a Starlette application."""
+"""The Starlette application that serves a model over HTTP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.serving import metrics
 from firstpage.serving.home_page import home_page
-from firstpage.serving.json_messages import Health, Problem
+from firstpage.serving.json_messages import ErrorMessage, Health
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
 from firstpage.serving.rank_request import RawRequest
@@ -31,16 +31,24 @@ from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
 
 log = logging.getLogger("firstpage.serving")
-MAX_INLINE_BYTES = 1 << 20  # of a body that is worked on between other requests
+MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop
 SCORING_THREADS = 2
-CHUNK = 1 << 16  # bytes that are sent without waiting for the client to take them
+CHUNK_BYTES = 1 << 16  # sent without waiting for the client to receive them
 
 
 class Serving(Starlette):
     """The application that serves a watched model.
 
-    poll   seconds between looks at the model file; None: only on demand
-    token  what allows a client to POST /reload; None: nobody may
+    Parameters
+    ----------
+    watched : WatchedModel
+        The model, which is replaced when its file changes.
+    limits : Limits, optional
+        What a request may cost.
+    poll : float or None
+        Seconds between checks of the model file; None: only on request.
+    token : str or None
+        The token that a client needs for POST /reload; None: no client may reload.
     """
 
     def __init__(
@@ -53,30 +61,30 @@ class Serving(Starlette):
         self.admission = Admission(self.limits)
         self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
         routes = [
-            Route("/rank", Ranking(self, batch=False), methods=["POST"]),
-            Route("/batch", Ranking(self, batch=True), methods=["POST"]),
+            Route("/rank", RankEndpoint(self, batch=False), methods=["POST"]),
+            Route("/batch", RankEndpoint(self, batch=True), methods=["POST"]),
             Route("/reload", self._reload, methods=["POST"]),
-            Route("/", self._page),
+            Route("/", self._home),
             Route("/health", self._health),
             Route("/model", self._model),
             Route("/metrics", self._metrics),
             Route("/openapi.json", self._openapi),
         ]
-        observed = Middleware(Observed, self.metrics, {route.path for route in routes})
+        observer = Middleware(RequestObserver, self.metrics, {route.path for route in routes})
         super().__init__(
-            routes=routes, middleware=[observed], exception_handlers={HTTPException: self._refused},
-            lifespan=lambda _: self._running(),
+            routes=routes, middleware=[observer], lifespan=lambda _: self._lifespan(),
+            exception_handlers={HTTPException: self._error_response},
         )  # fmt: skip
         self.router.redirect_slashes = False
 
     def model(self) -> ServedModel:
-        """Return the model in service; refuse the request where there is none."""
+        """Return the model in service; refuse the request if there is none."""
         if self.watched.model is None:
             raise Refusal(f"no model yet: {self.watched.refused}", 503, retry_after="1")
         return self.watched.model
 
     async def watch(self) -> None:
-        """Reload the model file each time it has changed; requests go on meanwhile."""
+        """Reload the model file whenever it changes; requests are answered meanwhile."""
         while self.poll is not None:
             await asyncio.sleep(self.poll)
             if self.watched.changed():
@@ -84,15 +92,15 @@ class Serving(Starlette):
 
     async def _reload(self, request: Request) -> Response:
         if self.token is None:
-            raise Refusal("this server has no --token, so nobody may ask it to reload.", 403)
+            raise Refusal("POST /reload is disabled: start the server with --token.", 403)
         authorization = request.headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(authorization, b"Bearer " + self.token):
-            detail = "give the server's token: 'Authorization: Bearer TOKEN'."
+            detail = "send the server's token: 'Authorization: Bearer TOKEN'."
             raise Refusal(detail, 401, www_authenticate="Bearer")
         report = await asyncio.to_thread(self.watched.reload)
         return _json(report, 200 if report.accepted else 422)
 
-    async def _page(self, request: Request) -> Response:
+    async def _home(self, request: Request) -> Response:
         return home_page(self.watched, request)
 
     async def _health(self, request: Request) -> Response:
@@ -117,22 +125,22 @@ class Serving(Starlette):
     async def _openapi(self, request: Request) -> Response:
         return _json(openapi(self.watched.model, self.limits))
 
-    async def _refused(self, request: Request, error: Exception) -> Response:
-        """Answer a refusal, ours or the router's, with one line."""
+    async def _error_response(self, request: Request, error: Exception) -> Response:
+        """Return a one-line answer to a refused request, ours or the router's."""
         assert isinstance(error, HTTPException)
         detail, headers = error.detail, dict(error.headers or {})
         if not isinstance(error, Refusal):
             paths = ", ".join(route.path for route in self.routes if isinstance(route, Route))
-            detail = f"nothing is here; there are {paths}."
+            detail = f"there is no such route; the routes are {paths}."
             if error.status_code == 405:
                 headers["Allow"] = ", ".join(sorted(headers["Allow"].split(", ")))
-                detail = f"{request.scope['path']} takes {headers['Allow']}."
+                detail = f"{request.scope['path']} accepts {headers['Allow']} only."
         if "expect" in request.headers:
-            headers["connection"] = "close"  # the client may send the body or not
-        return _json(Problem(detail), error.status_code, headers)
+            headers["connection"] = "close"  # whether the client will send the body is unknown
+        return _json(ErrorMessage(detail), error.status_code, headers)
 
     @asynccontextmanager
-    async def _running(self) -> AsyncIterator[None]:
+    async def _lifespan(self) -> AsyncIterator[None]:
         """Watch the model file until the server stops."""
         watching = asyncio.create_task(self.watch())
         yield
@@ -140,11 +148,11 @@ class Serving(Starlette):
         self.scoring_pool.shutdown(wait=False)
 
 
-class Ranking:
-    """`POST /rank` or `POST /batch`.
+class RankEndpoint:
+    """The endpoint POST /rank or POST /batch.
 
-    This is an ASGI application and no function of a request, because a request holds its slot
-    until the client has taken the answer.
+    This is an ASGI application and not a function of a request, because a request occupies its
+    slot until the client has received the answer.
     """
 
     def __init__(self, serving: Serving, batch: bool) -> None:
@@ -156,44 +164,44 @@ class Ranking:
         params = dict(request.query_params)
         if self.batch and "x-lengths" in request.headers:
             params.setdefault("lengths", request.headers["x-lengths"].replace(" ", ""))
-        serving.model()  # without a model or a slot, no body is read
+        serving.model()  # the body is read only if there are a model and a slot
         serving.admission.check()
-        body = await serving.admission.body(request.headers, receive)
+        body = await serving.admission.read_body(request.headers, receive)
         with serving.admission.slot():
-            response = await self._ranked(media_type, body, params)
+            response = await self._rank(media_type, body, params)
             await response(scope, receive, send)
 
-    async def _ranked(self, media_type: str, body: bytes, params: dict[str, str]) -> Response:
-        """Rank between other requests where that is quick, else in a thread."""
+    async def _rank(self, media_type: str, body: bytes, params: dict[str, str]) -> Response:
+        """Rank in the event loop if that is quick, else in a thread."""
         serving, model = self.serving, self.serving.model()
         raw = RawRequest(media_type, body, params, self.batch, model.names, serving.limits)
-        ranked = None
+        answer = None
         if len(body) < MAX_INLINE_BYTES and model.quick:
             with suppress(TooSlow):
-                ranked = rank(model, raw, inline=True)
-        if ranked is None:
+                answer = rank(model, raw, inline=True)
+        if answer is None:
             loop = asyncio.get_running_loop()
-            ranked = await loop.run_in_executor(serving.scoring_pool, rank, model, raw)
-        serving.metrics.queries.inc(ranked.queries)
-        serving.metrics.candidates.inc(ranked.candidates)
-        return ChunkedResponse(ranked.body, 200, {"x-model": model.digest}, ranked.media_type)
+            answer = await loop.run_in_executor(serving.scoring_pool, rank, model, raw)
+        serving.metrics.queries.inc(answer.queries)
+        serving.metrics.candidates.inc(answer.candidates)
+        return ChunkedResponse(answer.body, 200, {"x-model": model.digest}, answer.media_type)
 
 
 class ChunkedResponse(Response):
-    """A response that waits for the client every 64 KiB, so that answers do not pile up."""
+    """A response that waits for the client every 64 KiB, so that buffers stay small."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = self.body
         start = {"status": self.status_code, "headers": self.raw_headers}
         await send({"type": "http.response.start", **start})
-        for at in range(0, max(len(body), 1), CHUNK):
-            more = at + CHUNK < len(body)
-            chunk = body[at : at + CHUNK]
-            await send({"type": "http.response.body", "body": chunk, "more_body": more})
+        for first in range(0, max(len(body), 1), CHUNK_BYTES):
+            last = first + CHUNK_BYTES
+            message = {"body": body[first:last], "more_body": last < len(body)}
+            await send({"type": "http.response.body", **message})
 
 
-class Observed:
-    """Middleware that counts and times requests, and turns failures into one line."""
+class RequestObserver:
+    """Middleware that counts and times requests, and answers failures with one line."""
 
     def __init__(self, app: ASGIApp, counts: metrics.Metrics, paths: set[str]) -> None:
         self.app, self.metrics, self.paths = app, counts, paths
@@ -201,7 +209,7 @@ class Observed:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        start, status = time.perf_counter(), 499  # 499: the client left, as proxies count it
+        start, status = time.perf_counter(), 499  # 499: the client disconnected, as in nginx
         route = scope["path"] if scope["path"] in self.paths else "other"
 
         async def observed_send(message: Message) -> None:
@@ -214,12 +222,12 @@ class Observed:
             try:
                 await self.app(scope, receive, observed_send)
             except (ClientDisconnect, asyncio.CancelledError):
-                pass  # the client left, or the server stops
+                pass  # the client disconnected, or the server stops
             except Exception:
-                log.exception("a request failed: %s", route)
+                log.exception("request to %s failed", route)
                 if status == 499:
-                    problem = Problem("the server failed; its log says how.")
-                    await _json(problem, 500)(scope, receive, observed_send)
+                    message = ErrorMessage("internal error; the server's log has the details.")
+                    await _json(message, 500)(scope, receive, observed_send)
         self.metrics.requests.labels(route, status).inc()
         self.metrics.seconds.labels(route).observe(time.perf_counter() - start)
 

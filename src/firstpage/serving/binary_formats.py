@@ -1,7 +1,7 @@
-"""Bodies in NumPy's own format (never pickles) and in Arrow's stream format.
+"""Request bodies in NumPy's format (never pickles) and in Arrow's stream format.
 
 NumPy: one matrix, a row per candidate.  Arrow: a column per feature, or one column `features` of
-lists of fixed size; `id` and, in a batch, `query` are columns beside them.
+fixed-size lists; there may be a column `id`, and a batch has a column `query`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from firstpage.serving.rank_request import RankRequest, RawRequest, short
 from firstpage.types import Array, Floats, Ints
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
-MAX_HEADER = 4096  # bytes; the header of a matrix has about 120
+MAX_HEADER = 4096  # bytes; the header of a matrix usually has 120
 MAGIC = b"\x93NUMPY"
 LENGTH, COMPRESSION = 0, 3  # fields of a record batch in Arrow's Message.fbs
 
@@ -31,7 +31,7 @@ def has_arrow() -> bool:
 
 
 def read_npy(raw: RawRequest) -> RankRequest:
-    """Return one query, or the queries whose numbers of rows ?lengths=100,50,.. gives."""
+    """Return one query, or the queries whose numbers of rows ?lengths=100,50 gives."""
     X = _npy_matrix(raw.body, len(raw.names))
     if not raw.batch:
         raw.limits.check_candidates(len(X), "the matrix")
@@ -39,7 +39,7 @@ def read_npy(raw: RawRequest) -> RankRequest:
     counts = raw.params.get("lengths", "").split(",")
     if not all(count.isascii() and count.isdigit() and len(count) < 10 for count in counts):
         raise Refusal(
-            "a batch in this format needs the number of rows of each query: ?lengths=100,50,.. or "
+            "a batch in this format needs the number of rows of each query: add ?lengths=100,50 or "
             "the header X-Lengths.",
         )
     lengths = [int(count) for count in counts]
@@ -47,7 +47,7 @@ def read_npy(raw: RawRequest) -> RankRequest:
     for number, length in enumerate(lengths):
         raw.limits.check_candidates(length, f"query {number}")
     if sum(lengths) != len(X):
-        raise Refusal(f"the lengths add up to {sum(lengths)}, and the matrix has {len(X)} rows.")
+        raise Refusal(f"the lengths add up to {sum(lengths)}, but the matrix has {len(X)} rows.")
     return RankRequest(X, offsets_from_lengths(lengths), **raw.options)
 
 
@@ -58,51 +58,49 @@ def write_npy(values: Array) -> bytes:
 
 
 def _npy_matrix(body: bytes, width: int) -> Array:
-    """Return a view of the body, checked before a number is touched."""
+    """Return a view of the body as a matrix; its header and length are checked first."""
     if body[:6] != MAGIC or len(body) < 12:
-        raise Refusal("the body is no .npy file (numpy.save writes one).")
-    wide = body[6] != 1
-    size = int.from_bytes(body[8 : 12 if wide else 10], "little")
-    start = (12 if wide else 10) + size
+        raise Refusal("the body is not a .npy file (numpy.save writes one).")
+    is_long = body[6] != 1
+    size = int.from_bytes(body[8 : 12 if is_long else 10], "little")
+    start = (12 if is_long else 10) + size
     if size > MAX_HEADER or start > len(body):
-        raise Refusal(f"the header of the .npy body is broken, or longer than {MAX_HEADER} bytes.")
-    shape, columns_first, dtype = _npy_header(body[:start])
+        raise Refusal(f"the header of the .npy body is invalid, or longer than {MAX_HEADER} bytes.")
+    shape, is_fortran, dtype = _npy_header(body[:start])
     if dtype not in (np.dtype("<f4"), np.dtype("<f8")):
         raise Refusal(
-            f"the matrix holds {str(dtype)[:60]}; float32 or float64 (little-endian) is taken."
+            f"the matrix is of type {str(dtype)[:60]}; send float32 or float64 (little-endian)."
         )
     if len(shape) != 2:
         raise Refusal(
-            f"the array has the shape {short(shape)}; a matrix is taken: one row per candidate.",
+            f"the array has the shape {short(shape)}; send a matrix with a row per candidate.",
         )
     if shape[1] != width:
-        raise Refusal(f"the matrix has {short(shape[1])} features, and the model {width}.")
+        raise Refusal(f"the matrix has {short(shape[1])} features, but the model has {width}.")
     if shape[0] * width * dtype.itemsize != len(body) - start:
         raise Refusal(
-            f"the matrix says {short(shape[0])} x {width}, but the body has another length."
+            f"the header says {short(shape[0])} x {width}, but the body has another length."
         )
     values: Array = np.frombuffer(body, dtype, offset=start)
-    if columns_first:
+    if is_fortran:
         return np.ascontiguousarray(values.reshape(shape[::-1]).T)
     return values.reshape(shape)
 
 
 @lru_cache(256)
 def _npy_header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return (shape, columns first, type); clients send the same few again and again."""
+    """Return (shape, Fortran order, type); cached, as clients repeat the same few headers."""
     stream = io.BytesIO(head)
     try:
         version = np.lib.format.read_magic(stream)
         if version not in ((1, 0), (2, 0)):
-            raise ValueError(f"version {version} is not read")
+            raise ValueError(f"version {version} is not supported")
         read = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
-        shape, columns_first, dtype = getattr(np.lib.format, read)(
-            stream, max_header_size=MAX_HEADER
-        )
+        shape, is_fortran, dtype = getattr(np.lib.format, read)(stream, max_header_size=MAX_HEADER)
         if any(type(size) is not int or size < 0 for size in shape):
-            raise ValueError("the shape must be integers from 0 on")
-        return shape, columns_first, dtype
-    except Exception as error:  # whatever a forged header brings the parser to
+            raise ValueError("the shape must be non-negative integers")
+        return shape, is_fortran, dtype
+    except Exception as error:  # a forged header may raise anything in the parser
         line = (str(error).splitlines() or [""])[0][:120]
         raise Refusal(f"the header of the .npy body cannot be read ({line}).") from None
 
@@ -116,7 +114,7 @@ def read_arrow(raw: RawRequest) -> RankRequest:
         labels = _labels(table, "query")
         if labels is None:
             raise Refusal("a batch in Arrow needs a column 'query'.")
-        queries, lengths = _runs(labels)
+        queries, lengths = _query_lengths(labels)
         raw.limits.check_queries(len(queries))
     for number, length in enumerate(lengths):
         where = "the table" if queries is None else f"query {short(queries[number])}"
@@ -126,7 +124,7 @@ def read_arrow(raw: RawRequest) -> RankRequest:
 
 
 def write_arrow(request: RankRequest, scores: Floats, ranks: Ints) -> bytes:
-    """Return the rows as they came: query and id where given, score, rank from 1 on."""
+    """Return the rows in their order: query and id if sent, score, and rank (the best is 1)."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
@@ -148,12 +146,12 @@ def _column(values: Sequence[Any]) -> Any:
 
     try:
         return pa.array(values)
-    except OverflowError:  # integers become int64 unless another type is named
+    except OverflowError:  # integers become int64 unless a type is set
         return pa.array(values, pa.uint64())
 
 
 def _arrow_table(body: bytes, limits: Limits) -> Any:
-    """Read a table after looking at each message: nothing may unfold to more than was sent."""
+    """Return the table, after a check that no message expands to more than was sent."""
     import pyarrow as pa
 
     max_rows = limits.candidates * limits.queries
@@ -161,63 +159,65 @@ def _arrow_table(body: bytes, limits: Limits) -> Any:
         rows = 0
         for message in pa.ipc.MessageReader.open_stream(pa.BufferReader(body)):
             if message.type == "dictionary":
-                raise Refusal("dictionary columns are not taken; send plain ones.")
+                raise Refusal("dictionary columns are not supported; send plain columns.")
             if message.type == "record batch":
                 rows += _batch_rows(bytes(message.metadata))
         if rows > max_rows:
-            raise Refusal(f"the table has {rows:,} rows; at most {max_rows:,} are taken.", 413)
+            raise Refusal(
+                f"the table has {rows:,} rows; the limit of this server is {max_rows:,}.", 413
+            )
         table = pa.ipc.open_stream(pa.BufferReader(body)).read_all()
         table.validate(full=True)
         if len(set(table.column_names)) < table.num_columns:
             raise Refusal("the table has two columns with the same name.")
     except (pa.ArrowException, OSError, ValueError, struct.error, IndexError) as error:
         line = (str(error).splitlines() or [""])[0][:120]
-        raise Refusal(f"the body is no Arrow stream ({line}).") from None
+        raise Refusal(f"the body is not an Arrow stream ({line}).") from None
     return table
 
 
 def _batch_rows(metadata: bytes) -> int:
-    """Return the rows of a record batch, from its header; compressed ones are refused."""
+    """Return the number of rows of a record batch from its header; refuse compressed ones."""
     message = struct.unpack_from("<I", metadata)[0]
     header = _flatbuffer_field(metadata, message, 2)
     batch = header + struct.unpack_from("<I", metadata, header)[0]
     if _flatbuffer_field(metadata, batch, COMPRESSION):
-        raise Refusal("compressed Arrow streams are not taken; send it uncompressed.")
-    at = _flatbuffer_field(metadata, batch, LENGTH)
-    rows = int(struct.unpack_from("<q", metadata, at)[0]) if at else 0
+        raise Refusal("compressed Arrow streams are not supported; send them uncompressed.")
+    position = _flatbuffer_field(metadata, batch, LENGTH)
+    rows = int(struct.unpack_from("<q", metadata, position)[0]) if position else 0
     if rows < 0:
-        raise ValueError("a batch of fewer than no rows")
+        raise ValueError("a batch has a negative number of rows")
     return rows
 
 
 def _flatbuffer_field(data: bytes, table: int, number: int) -> int:
     """Return the position of a field of a flatbuffer table; 0 where it is absent."""
-    virtual = table - struct.unpack_from("<i", data, table)[0]
-    if not 0 <= virtual < len(data):
-        raise IndexError("a message is broken")
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    if not 0 <= vtable < len(data):
+        raise IndexError("a message is invalid")
     slot = 4 + 2 * number
-    if slot >= struct.unpack_from("<H", data, virtual)[0]:
+    if slot >= struct.unpack_from("<H", data, vtable)[0]:
         return 0
-    offset = int(struct.unpack_from("<H", data, virtual + slot)[0])
+    offset = int(struct.unpack_from("<H", data, vtable + slot)[0])
     return table + offset if offset else 0
 
 
 def _labels(table: Any, name: str) -> list[Any] | None:
-    """Return a column of strings or integers, if it is there."""
-    import pyarrow.types as kinds
+    """Return a column of strings or integers as a list; None if the table lacks it."""
+    import pyarrow.types as arrow_types
 
     if name not in table.column_names:
         return None
     column = table.column(name)
-    plain = kinds.is_string(column.type) or kinds.is_large_string(column.type)
-    if not (plain or kinds.is_integer(column.type)) or column.null_count:
-        raise Refusal(f"the column {name!r} must hold strings or integers, no nulls.")
+    is_string = arrow_types.is_string(column.type) or arrow_types.is_large_string(column.type)
+    if not (is_string or arrow_types.is_integer(column.type)) or column.null_count:
+        raise Refusal(f"the column {name!r} must contain strings or integers, and no nulls.")
     labels: list[Any] = column.to_pylist()
     return labels
 
 
-def _runs(labels: list[Any]) -> tuple[list[Any], list[int]]:
-    """Return queries and their lengths; the rows of a query must be adjacent."""
+def _query_lengths(labels: list[Any]) -> tuple[list[Any], list[int]]:
+    """Return the queries and their numbers of rows, which must be adjacent per query."""
     queries: list[Any] = []
     lengths: list[int] = []
     for label in labels:
@@ -227,18 +227,20 @@ def _runs(labels: list[Any]) -> tuple[list[Any], list[int]]:
             queries.append(label)
             lengths.append(1)
     if len(set(queries)) < len(queries):
-        raise Refusal("the rows of a query must stand together; sort by 'query'.")
+        raise Refusal("the rows of a query must be adjacent; sort by 'query'.")
     return queries, lengths
 
 
 def _arrow_matrix(table: Any, names: tuple[str, ...]) -> Array:
-    import pyarrow.types as kinds
+    import pyarrow.types as arrow_types
 
     columns = set(table.column_names)
     if "features" in columns and "features" not in names:
         column = table.column("features").combine_chunks()
-        if not kinds.is_fixed_size_list(column.type) or column.type.list_size != len(names):
-            raise Refusal(f"the column 'features' must hold lists of fixed size {len(names)}.")
+        if not arrow_types.is_fixed_size_list(column.type) or column.type.list_size != len(names):
+            raise Refusal(
+                f"the column 'features' must contain fixed-size lists of {len(names)} numbers."
+            )
         if column.null_count:
             raise Refusal("the column 'features' has nulls.")
         return _numbers(column.flatten(), "features").reshape(-1, len(names))
@@ -251,10 +253,10 @@ def _arrow_matrix(table: Any, names: tuple[str, ...]) -> Array:
 
 
 def _numbers(column: Any, name: str) -> Array:
-    import pyarrow.types as kinds
+    import pyarrow.types as arrow_types
 
     kind = column.type
-    if column.null_count or not (kinds.is_floating(kind) or kinds.is_integer(kind)):
-        raise Refusal(f"the column {short(name)} must hold numbers, no nulls.")
+    if column.null_count or not (arrow_types.is_floating(kind) or arrow_types.is_integer(kind)):
+        raise Refusal(f"the column {short(name)} must contain numbers, and no nulls.")
     values: Array = column.to_numpy()
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)

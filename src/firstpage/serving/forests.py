@@ -1,4 +1,4 @@
-"""Trees scored by a kernel of ours: the libraries' numbers, in a fraction of their time."""
+"""Tree ensembles scored by our kernel: equal to the scores of the libraries, and faster."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from firstpage.scorers.forest import Forest
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Array, Floats, Ints
 
-DEEP = 40  # splits one below the other up to which walking all rows to the end is no waste
-PROBES = 256
+MAX_DEPTH = 40  # of a tree; the kernel walks every row to this depth, which deep trees make slow
+N_PROBES = 256  # rows on which the kernel is compared with the library
 
 
 @dataclass(frozen=True, eq=False)
-class Flat:
-    """A forest in flat arrays; features are finite numbers."""
+class FlatForest:
+    """A forest as flat arrays; the features must be finite."""
 
     feature: Ints
     threshold: Floats
@@ -31,13 +31,13 @@ class Flat:
 
     @property
     def steps(self) -> int:
-        """Of one row."""
+        """Number of splits that one row passes."""
         return int(self.depths.sum())
 
     def predict(self, X: Array) -> Floats:
         rows = X
         if self.single:
-            with np.errstate(over="ignore"):  # too great for float32 is greater than any threshold
+            with np.errstate(over="ignore"):  # a value beyond float32 is above every threshold
                 rows = np.ascontiguousarray(X, np.float32)
         out = np.zeros(len(X), self.value.dtype)
         forest_scores(
@@ -47,47 +47,47 @@ class Flat:
         return out.astype(np.float64)
 
 
-def flat_of(scoring: Scoring) -> Flat | None:
-    """The model's trees, if they give the library's own scores to the last bit; else None."""
+def flat_forest(scoring: Scoring) -> FlatForest | None:
+    """Return the trees of a model as flat arrays, or None if the scores would not be equal."""
     try:
         forest = scoring.forest("model")
-    except (DataError, KeyError, ValueError):  # trees that are more than thresholds and leaves
+    except (DataError, KeyError, ValueError):  # trees with more than thresholds and leaves
         return None
     depths = [tree.depth() for tree in forest.trees]
-    if max(depths) > DEEP:
+    if max(depths) > MAX_DEPTH:
         return None
-    found = _flat(forest, depths)
+    flat = _flatten(forest, depths)
     rng = np.random.default_rng(0)
-    for kind in (np.float32, np.float64):
-        X = _probes(forest, scoring.n_features, rng).astype(kind)
-        if not np.array_equal(found.predict(X), scoring.predict(X)):
+    for dtype in (np.float32, np.float64):
+        X = _probes(forest, scoring.n_features, rng).astype(dtype)
+        if not np.array_equal(flat.predict(X), scoring.predict(X)):
             return None
-    return found
+    return flat
 
 
-def _flat(forest: Forest, depths: list[int]) -> Flat:
+def _flatten(forest: Forest, depths: list[int]) -> FlatForest:
     sizes = [len(tree.feature) for tree in forest.trees]
     roots = offsets_from_lengths(sizes)[:-1]
     feature, threshold, left, right, value = (
         np.concatenate([getattr(tree, name) for tree in forest.trees])
         for name in ("feature", "threshold", "left", "right", "value")
     )
-    leaf, own, root = feature < 0, np.arange(len(feature)), np.repeat(roots, sizes)
-    sides = [np.where(leaf, own, side + root) for side in (left, right)]
-    return Flat(
-        np.where(leaf, 0, feature), threshold, np.column_stack(sides).ravel(),
+    is_leaf, node, root = feature < 0, np.arange(len(feature)), np.repeat(roots, sizes)
+    children = [np.where(is_leaf, node, child + root) for child in (left, right)]
+    return FlatForest(
+        np.where(is_leaf, 0, feature), threshold, np.column_stack(children).ravel(),
         value.astype(np.float32 if forest.single else np.float64), roots,
         np.array(depths, np.int64), forest.single,
     )  # fmt: skip
 
 
 def _probes(forest: Forest, width: int, rng: np.random.Generator) -> Floats:
-    """Numbers at thresholds, and on both sides of them."""
-    X = rng.normal(0, 3, (PROBES, width))
+    """Return random rows with values at thresholds and on both sides of them."""
+    X = rng.normal(0, 3, (N_PROBES, width))
     for feature in forest.used():
-        known = forest.thresholds(feature)
-        known = known[np.abs(known) < 3e38]
-        if len(known):
-            near = rng.choice(known, PROBES)
-            X[:, feature] = near + rng.choice([0, 0, 1, -1, 0.5, -0.5], PROBES) * np.abs(near)
+        thresholds = forest.thresholds(feature)
+        thresholds = thresholds[np.abs(thresholds) < 3e38]
+        if len(thresholds):
+            drawn = rng.choice(thresholds, N_PROBES)
+            X[:, feature] = drawn + rng.choice([0, 0, 1, -1, 0.5, -0.5], N_PROBES) * np.abs(drawn)
     return X

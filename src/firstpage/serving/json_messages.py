@@ -1,6 +1,6 @@
-"""The JSON messages of the HTTP API, and how a request in JSON is read.
+"""The JSON messages of the HTTP API, and the decoding of JSON requests.
 
-Requests are validated against these types, and /openapi.json is made from them.
+Requests are validated against these types, and /openapi.json is generated from them.
 """
 
 from __future__ import annotations
@@ -22,40 +22,46 @@ from firstpage.serving.rank_request import EXPECTED, RankRequest, RawRequest, sh
 from firstpage.types import Floats
 
 Id = Annotated[str | int, Meta(description="A string or an integer.")]
-NamedFeatures = Meta(description="Features named per candidate in the answer; true: 10.")
-Explain = Annotated[bool | Annotated[int, Meta(ge=0)] | None, NamedFeatures]
-Top = Annotated[int, Meta(ge=1, description="Candidates per query in the answer.")]
-Digest = Annotated[str, Meta(description="The sha256 of the model's file.")]
-Explained = Annotated[str | UnsetType, Meta(description="What the parts are.")]
+_EXPLAIN = Meta(description="Number of features in each explanation; true: 10; false: none.")
+Explain = Annotated[bool | Annotated[int, Meta(ge=0)] | None, _EXPLAIN]
+Top = Annotated[
+    int, Meta(ge=1, description="Number of candidates per query in the answer; default: all.")
+]
+Digest = Annotated[str, Meta(description="SHA-256 digest of the model file.")]
+Explained = Annotated[str | UnsetType, Meta(description="Meaning of `part` in explanations.")]
 
 
 class Candidate(Struct, forbid_unknown_fields=True, gc=False):
+    """A candidate: its features by name, or as a list in the order of the model."""
+
     features: dict[str, Any] | list[float | bool]
     id: Id | None = None
 
 
 class BatchQuery(Struct, forbid_unknown_fields=True):
+    """A query and its candidates."""
+
     candidates: list[Candidate]
     query: Id | None = None
 
 
-class Query(BatchQuery):
+class QueryMessage(BatchQuery):
     """One query: the body of POST /rank."""
 
     explain: Explain = False
     top: Top | None = None
 
 
-class Batch(Struct, forbid_unknown_fields=True):
-    """Many queries: the body of POST /batch, which may be a plain list of them, too."""
+class BatchMessage(Struct, forbid_unknown_fields=True):
+    """Several queries: the body of POST /batch, which may also be a list of queries."""
 
     queries: list[BatchQuery]
     explain: Explain = False
     top: Top | None = None
 
 
-class Reason(Struct, kw_only=True):
-    """What one feature, or one voter of a TopRank model, adds to a score."""
+class ScoreTerm(Struct, kw_only=True):
+    """The contribution of a feature, or of a voter of a TopRank model, to a score."""
 
     feature: str | UnsetType = UNSET
     voter: str | UnsetType = UNSET
@@ -63,20 +69,22 @@ class Reason(Struct, kw_only=True):
     part: float
 
 
-class Explanation(Struct, kw_only=True):
+class ScoreExplanation(Struct, kw_only=True):
+    """The largest contributions to a score; `base` and all contributions add up to it."""
+
     base: float | UnsetType = UNSET
-    parts: list[Reason]
+    parts: list[ScoreTerm]
 
 
-class Answer(Struct, kw_only=True):
-    """The answer to POST /rank, or without model and kind of explanation one of a batch."""
+class QueryAnswer(Struct, kw_only=True):
+    """The answer to POST /rank, or an answer of a batch, without `model` and `explained`."""
 
     model: Digest | UnsetType = UNSET
     explained: Explained = UNSET
     query: Id | None
-    order: Annotated[list[Id], Meta(description="Ids, or positions from 0 on; the best first.")]
+    order: Annotated[list[Id], Meta(description="Ids, or positions (the first is 0), best first.")]
     scores: Annotated[list[float], Meta(description="In the order of `order`.")]
-    explanations: list[Explanation] | UnsetType = UNSET
+    explanations: list[ScoreExplanation] | UnsetType = UNSET
 
 
 class BatchAnswer(Struct, kw_only=True):
@@ -84,13 +92,15 @@ class BatchAnswer(Struct, kw_only=True):
 
     model: Digest
     explained: Explained = UNSET
-    answers: list[Answer]
+    answers: list[QueryAnswer]
 
 
 class Health(Struct, kw_only=True):
+    """The state of the server: the model in service since a Unix time, and its file."""
+
     status: Annotated[
         Literal["ok", "degraded", "no model"],
-        Meta(description="degraded: the file there is refused, and an older model ranks."),
+        Meta(description="degraded: the current file is refused, and an older model serves."),
     ]
     file: str
     model: str | UnsetType = UNSET
@@ -101,6 +111,8 @@ class Health(Struct, kw_only=True):
 
 
 class ModelDescription(Struct):
+    """The model in service; `by_query`: whether a score depends on the other candidates."""
+
     ranker: str
     digest: str
     parameters: dict[str, Any]
@@ -111,13 +123,15 @@ class ModelDescription(Struct):
 
 
 class ModelSummary(Struct):
+    """A model of a reload; only its digest, if the file is not a valid model."""
+
     digest: str | None
     ranker: str | None = None
     features: int | None = None
 
 
 class ReloadReport(Struct, kw_only=True):
-    """The models before and after a look at the file, and whether the new one is served."""
+    """The models before and after a reload, and whether the new one is in service."""
 
     detail: str | UnsetType = UNSET
     digest: str | UnsetType = UNSET
@@ -130,12 +144,14 @@ class ReloadReport(Struct, kw_only=True):
     reloads: int
 
 
-class Problem(Struct):
-    detail: Annotated[str, Meta(description="One line.")]
+class ErrorMessage(Struct):
+    """The answer to a refused request."""
+
+    detail: Annotated[str, Meta(description="What is wrong, in one line.")]
 
 
-_QUERY, _BATCH = Decoder(Query), Decoder(list[BatchQuery] | Batch)
-_NUMBERS = {int, float, bool}
+_QUERY, _BATCH = Decoder(QueryMessage), Decoder(list[BatchQuery] | BatchMessage)
+_NUMBER_TYPES = {int, float, bool}
 _PATH = re.compile(
     r"(?:\.queries(?=\[))?(?:\[(\d+)\])?(?:\.candidates\[(\d+)\])?\.?(\w*)(?:\[(\d+))?"
 )
@@ -146,33 +162,33 @@ def read_json(raw: RawRequest) -> RankRequest:
     """Return the request of a JSON body: one query, or a batch of them."""
     message = _decode(raw)
     if isinstance(message, list):
-        message = Batch(message)
-    queries = message.queries if isinstance(message, Batch) else [message]
+        message = BatchMessage(message)
+    queries = message.queries if isinstance(message, BatchMessage) else [message]
     if raw.batch:
         raw.limits.check_queries(len(queries))
     blocks: list[Floats] = []
     ids: list[Any] = []
-    named = False
+    has_ids = False
     for number, query in enumerate(queries):
         label = number if query.query is None else query.query
         where = f"query {short(label)}" if raw.batch else "the query"
         raw.limits.check_candidates(len(query.candidates), where)
-        own = _ids(query.candidates, where)
-        named |= own is not None
-        ids += own or range(len(query.candidates))
-        names = ids[-len(query.candidates) :]
-        blocks.append(_matrix(query.candidates, names, raw.names, where))
+        query_ids = _ids(query.candidates, where)
+        has_ids |= query_ids is not None
+        labels = query_ids or list(range(len(query.candidates)))
+        ids += labels
+        blocks.append(_matrix(query.candidates, labels, raw.names, where))
     return RankRequest(
         blocks[0] if len(blocks) == 1 else np.concatenate(blocks),
         offsets_from_lengths([len(X) for X in blocks]),
-        ids if named else None,
+        ids if has_ids else None,
         [query.query for query in queries],
-        rank_request.DEFAULT_REASONS if message.explain is True else message.explain or 0,
+        rank_request.DEFAULT_TERMS if message.explain is True else message.explain or 0,
         message.top,
     )
 
 
-def _decode(raw: RawRequest) -> Query | Batch | list[BatchQuery]:
+def _decode(raw: RawRequest) -> QueryMessage | BatchMessage | list[BatchQuery]:
     try:
         return _BATCH.decode(raw.body) if raw.batch else _QUERY.decode(raw.body)
     except RecursionError:
@@ -181,33 +197,33 @@ def _decode(raw: RawRequest) -> Query | Batch | list[BatchQuery]:
         raise _invalid(str(error), raw) from None
     except (DecodeError, UnicodeDecodeError) as error:
         reason = str(error).removeprefix("JSON is malformed: ")[:200]
-        raise Refusal(f"the body is not JSON ({reason}).") from None
+        raise Refusal(f"the body is not valid JSON ({reason}).") from None
 
 
 def _invalid(error: str, raw: RawRequest) -> Refusal:
-    """Return the refusal for what msgspec says, such as "Expected .. - at `$.candidates[3].id`"."""
-    reason, at, path = error.rpartition(" - at `$")
-    if not at:
+    """Return the refusal for an error of msgspec, such as "Expected `int` - at `$.top`"."""
+    reason, separator, path = error.rpartition(" - at `$")
+    if not separator:
         reason, path = error, ""
     match = _PATH.match(path)
     assert match is not None
     query, candidate, field, index = match.groups()
     names = {"query": query, "candidate": candidate}
     where = ": ".join(f"{name} {n}" for name, n in names.items() if n is not None) or "the body"
-    kind: type[Struct] = Batch if raw.batch else Query
+    kind: type[Struct] = BatchMessage if raw.batch else QueryMessage
     if query is not None or candidate is not None:
         kind = BatchQuery if candidate is None else Candidate
     fields = kind.__struct_fields__
     if reason.startswith(_UNKNOWN):
         return rank_request.unknown_field(reason.removeprefix(_UNKNOWN).strip("`"), fields, where)
     if "out of range" in reason:
-        return Refusal(f"{where}: a number is too large; float64 ends at 1.8e308.")
+        return Refusal(f"{where}: a number is too large; the limit of float64 is 1.8e308.")
     if field == "features" and index is not None:
         name = repr(raw.names[int(index)]) if int(index) < len(raw.names) else index
-        return Refusal(f"{where}: feature {name} is no number.")
+        return Refusal(f"{where}: feature {name} is not a number.")
     if field in EXPECTED:
         return Refusal(f"{where}: {field!r} must be {EXPECTED[field]}.")
-    either = "a list of queries, or " if kind is Batch else ""
+    either = "a list of queries, or " if kind is BatchMessage else ""
     return Refusal(f"{where} must be {either}an object with {fields[0]!r}.")
 
 
@@ -218,19 +234,21 @@ def _ids(candidates: list[Candidate], where: str) -> list[Any] | None:
         if ids.count(None) == len(ids):
             return None
         number = ids.index(None)
-        raise Refusal(f"{where}: candidate {number} has no id; give all of them ids, or none.")
+        raise Refusal(
+            f"{where}: candidate {number} has no id; give ids to all candidates, or to none."
+        )
     if len(set(ids)) < len(ids):
         counts = Counter(ids)
-        twice = next(each for each in ids if counts[each] > 1)
-        raise Refusal(f"{where} has two candidates with the id {short(twice)}.")
+        repeated = next(label for label in ids if counts[label] > 1)
+        raise Refusal(f"{where} has two candidates with the id {short(repeated)}.")
     return ids
 
 
 def _matrix(
     candidates: list[Candidate], ids: Sequence[Any], names: tuple[str, ...], where: str
 ) -> Floats:
-    """Return the features, in the model's order."""
-    pick = itemgetter(*names) if len(names) > 1 else lambda features: (features[names[0]],)
+    """Return the features in the order of the model."""
+    select = itemgetter(*names) if len(names) > 1 else lambda features: (features[names[0]],)
     rows: list[Sequence[float]] = []
 
     def refusal(text: str) -> Refusal:
@@ -240,18 +258,20 @@ def _matrix(
         features = candidate.features
         if isinstance(features, list):
             if len(features) != len(names):
-                raise refusal(f" has {len(features)} features, and the model {len(names)}")
+                raise refusal(f" has {len(features)} features, but the model has {len(names)}")
             rows.append(features)
             continue
         try:
-            row = pick(features)
+            row = select(features)
         except KeyError as error:
             raise refusal(f" lacks the feature {short(error.args[0])}") from None
-        if not _NUMBERS.issuperset(map(type, row)):
-            at = next(i for i, value in enumerate(row) if type(value) not in _NUMBERS)
-            raise refusal(f": feature {names[at]!r} is {short(row[at])}, which is no number")
+        if not _NUMBER_TYPES.issuperset(map(type, row)):
+            column = next(i for i, value in enumerate(row) if type(value) not in _NUMBER_TYPES)
+            raise refusal(f": feature {names[column]!r} is {short(row[column])}, not a number")
         rows.append(row)
     try:
         return np.array(rows, np.float64)
     except OverflowError:
-        raise Refusal(f"{where}: a feature is too large; float64 ends at 1.8e308.") from None
+        raise Refusal(
+            f"{where}: a feature is too large; the limit of float64 is 1.8e308."
+        ) from None

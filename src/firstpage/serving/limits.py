@@ -1,4 +1,4 @@
-"""What a request may cost, and how one is refused: with a status and one line."""
+"""Limits on the cost of a request; a request beyond them is refused with a status and one line."""
 
 from __future__ import annotations
 
@@ -15,65 +15,76 @@ from firstpage.transport.connections import BodyReader, BodyTooLarge, BodyTooSlo
 
 
 class Refusal(HTTPException):
-    """A request that is not answered; `detail` is one line for its sender."""
+    """A request that is refused; `detail` is one line for the client."""
 
     def __init__(self, detail: str, status: int = 422, **headers: str) -> None:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        super().__init__(status, " ".join(detail.split()), named)
+        response_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        super().__init__(status, " ".join(detail.split()), response_headers)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Everything that a client could otherwise make the server spend.
+    """Limits on what a client can make the server spend.
 
-    candidates   per query
-    queries      per batch
-    bytes        per request body
-    at_once      requests being answered at the same time
-    connections  open at the same time, silent ones included
-    explained    candidates explained in one answer
-    reasons      features named in one answer
-    seconds      within which a body must have arrived
+    Attributes
+    ----------
+    candidates : int
+        Candidates per query.
+    queries : int
+        Queries per batch.
+    bytes : int
+        Bytes per request body.
+    concurrent_requests : int
+        Requests being answered at the same time.
+    connections : int
+        Connections open at the same time, idle ones included.
+    explained_candidates : int
+        Candidates that one answer explains.
+    explanation_terms : int
+        Features that the explanations of one answer name.
+    body_seconds : float
+        Time within which a body must arrive.
     """
 
     candidates: int = 1000
     queries: int = 1000
     bytes: int = 8 << 20
-    at_once: int = 64
+    concurrent_requests: int = 64
     connections: int = 1000
-    explained: int = 10_000
-    reasons: int = 200_000
-    seconds: float = 10.0
+    explained_candidates: int = 10_000
+    explanation_terms: int = 200_000
+    body_seconds: float = 10.0
 
     def check_candidates(self, count: int, where: str) -> None:
-        """Refuse a query without candidates, or with more than the limit."""
+        """Refuse a query with no candidates, or with more than the limit."""
         self._check(count, self.candidates, where, "candidates", "per query; send fewer")
 
     def check_queries(self, count: int) -> None:
-        """Refuse a batch without queries, or with more than the limit."""
-        self._check(count, self.queries, "the batch", "queries", "at once; send several batches")
+        """Refuse a batch with no queries, or with more than the limit."""
+        self._check(count, self.queries, "the batch", "queries", "per batch; send several batches")
 
-    def _check(self, count: int, limit: int, where: str, what: str, remedy: str) -> None:
+    def _check(self, count: int, limit: int, where: str, noun: str, remedy: str) -> None:
         if count > limit:
             raise Refusal(
-                f"{where} has {count:,} {what}, and this server takes {limit:,} {remedy}, or start "
-                f"the server with a greater --max-{what}.",
+                f"{where} has {count:,} {noun}, and the limit is {limit:,} {remedy}, or start the "
+                f"server with a greater --max-{noun}.",
                 413,
             )
         if not count:
-            raise Refusal(f"{where} has no {what}.")
+            raise Refusal(f"{where} has no {noun}.")
 
-    def check_explained(self, rows: int, reasons: int) -> None:
-        """Refuse long explanations, which take far more time and memory than scores."""
-        if rows > self.explained or reasons > self.reasons:
+    def check_explanations(self, rows: int, terms: int) -> None:
+        """Refuse long explanations, which take much more time and memory than scores."""
+        if rows > self.explained_candidates or terms > self.explanation_terms:
             raise Refusal(
-                f"{rows:,} candidates would be explained by {reasons:,} features, and this server "
-                f"explains {self.explained:,} by {self.reasons:,} at once; ask for a smaller 'top' "
-                "or 'explain'.",
+                f"{rows:,} candidates would be explained by {terms:,} features, and this server "
+                f"explains {self.explained_candidates:,} by {self.explanation_terms:,} per answer; "
+                "send a smaller 'top' or 'explain'.",
                 413,
             )
 
-    def too_many_bytes(self) -> Refusal:
+    def body_too_large(self) -> Refusal:
+        """Return the refusal of a body that is longer than the limit."""
         return Refusal(
             f"the body is longer than {self.bytes:,} bytes, the limit of this server; send fewer "
             "candidates, or a binary body, or start the server with a greater --max-bytes.",
@@ -82,26 +93,30 @@ class Limits:
 
 
 class Admission:
-    """Reads bodies and takes requests up, as many as the limits allow.
+    """Reads bodies and admits requests, as many as the limits allow.
 
-    answering  requests whose bodies are complete, until the client has taken the answer
-    unread     bytes received of bodies that are not complete yet
+    Attributes
+    ----------
+    answering : int
+        Requests whose bodies are complete and whose answers the client has not yet received.
+    pending_bytes : int
+        Bytes received of bodies that are not complete yet.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.answering = 0
-        self.unread = 0
+        self.pending_bytes = 0
 
     def check(self) -> None:
-        """Refuse a request while as many as may be are being answered."""
-        limit = self.limits.at_once
+        """Refuse a request while the limit of concurrent requests is reached."""
+        limit = self.limits.concurrent_requests
         if self.answering >= limit:
             raise Refusal(f"{limit} requests are being answered; try again.", 503, retry_after="1")
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Hold one of the slots; taken after the body is complete, so slow clients hold none."""
+        """Occupy a slot, after the body is complete, so that slow clients occupy none."""
         self.check()
         self.answering += 1
         try:
@@ -109,29 +124,32 @@ class Admission:
         finally:
             self.answering -= 1
 
-    async def body(self, headers: Headers, receive: Receive) -> bytes:
-        """Return the whole body; its bytes are counted while they arrive."""
+    async def read_body(self, headers: Headers, receive: Receive) -> bytes:
+        """Return the body; its bytes are counted while they arrive."""
         limits, length = self.limits, headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 18 or int(length) > limits.bytes:
-            raise limits.too_many_bytes()
-        reader, chunks, counted = BodyReader(receive, limits.bytes, limits.seconds), [], 0
+            raise limits.body_too_large()
+        reader, chunks, counted = BodyReader(receive, limits.bytes, limits.body_seconds), [], 0
         try:
             while not reader.complete:
                 message = await reader.receive()
                 if message["type"] == "http.disconnect":
                     raise ClientDisconnect
                 chunks.append(message.get("body", b""))
-                self.unread += reader.read - counted
-                counted = reader.read
-                if not reader.complete and self.unread > limits.at_once * limits.bytes:
+                self.pending_bytes += reader.bytes_read - counted
+                counted = reader.bytes_read
+                if (
+                    not reader.complete
+                    and self.pending_bytes > limits.concurrent_requests * limits.bytes
+                ):
                     raise Refusal(
                         "too many bodies are being read; try again.", 503, retry_after="1"
                     )
         except BodyTooLarge:
-            raise limits.too_many_bytes() from None
+            raise limits.body_too_large() from None
         except BodyTooSlow:
-            late = f"the body did not arrive within {limits.seconds:g} seconds."
-            raise Refusal(late, 408, connection="close") from None
+            detail = f"the body did not arrive within {limits.body_seconds:g} seconds."
+            raise Refusal(detail, 408, connection="close") from None
         finally:
-            self.unread -= counted
+            self.pending_bytes -= counted
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, in a registry of the application's own."""
+"""Prometheus metrics, in a registry per application."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
 class Metrics(Collector):
-    """Counts of requests, and the state of the model when the metrics are read."""
+    """Counters of requests, and the state of the model at the time of a scrape."""
 
     def __init__(self, watched: WatchedModel) -> None:
         self.watched, self.registry = watched, CollectorRegistry()
-        own: dict[str, Any] = {"namespace": "firstpage", "registry": self.registry}
+        common: dict[str, Any] = {"namespace": "firstpage", "registry": self.registry}
         by_route = ("route", "status")
-        self.requests = Counter("requests", "Requests by route and status.", by_route, **own)
+        self.requests = Counter("requests", "Requests by route and status.", by_route, **common)
         self.seconds = Histogram(
-            "request_seconds", "From a request's head to the end of its answer.", by_route[:1],
-            buckets=BUCKETS, **own,
+            "request_seconds", "From the head of a request to the end of its answer.", by_route[:1],
+            buckets=BUCKETS, **common,
         )  # fmt: skip
-        self.in_flight = Gauge("requests_in_flight", "Requests being answered.", **own)
-        self.queries = Counter("queries", "Queries ranked.", **own)
-        self.candidates = Counter("candidates", "Candidates scored.", **own)
+        self.in_flight = Gauge("requests_in_flight", "Requests being answered.", **common)
+        self.queries = Counter("queries", "Queries ranked.", **common)
+        self.candidates = Counter("candidates", "Candidates scored.", **common)
         self.registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
@@ -45,15 +45,16 @@ class Metrics(Collector):
         for kind, name, text, value in (
             (counter, "reloads", "Models that replaced another.", watched.reloads),
             (counter, "refusals", "Model files refused.", watched.refusals),
-            (gauge, "stale", "1: the file there is refused.", watched.refused is not None),
-            (gauge, "up", "1: a model is served.", model is not None),
+            (gauge, "stale", "1: the current model file is refused.", watched.refused is not None),
+            (gauge, "up", "1: a model is in service.", model is not None),
         ):
             yield kind(f"firstpage_model_{name}", text, value=float(value))
         if model is not None:
             labels = {"ranker": model.model.ranker, "digest": model.digest}
             yield InfoMetricFamily("firstpage_model", "The model in service.", labels)
-            loaded = "When it was loaded, in Unix time."
+            loaded = "Unix time at which the model was loaded."
             yield gauge("firstpage_model_since_seconds", loaded, model.since)
 
     def text(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""The API as OpenAPI 3.1, with the features of the model in service and the server's limits."""
+"""The OpenAPI 3.1 document, with the features of the model in service and the server's limits."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ STATUSES = {
     401: "The token is missing or wrong.",
     403: "The server was started without a token.",
     408: "The body did not arrive in time.",
-    413: "More than the server takes at once.",
-    415: "The body has a format that is not read here.",
-    422: "The request cannot be ranked; `detail` names query, candidate and feature.",
-    503: "No model yet, or too many requests at once.",
+    413: "The request exceeds a limit of the server.",
+    415: "The format of the body is not supported.",
+    422: "The request is invalid; `detail` names the query, candidate and feature.",
+    503: "There is no model yet, or too many concurrent requests.",
 }
 MESSAGES = (
-    messages.Query, messages.Batch, messages.Answer, messages.BatchAnswer, messages.Health,
-    messages.ModelDescription, messages.ReloadReport, messages.Problem,
+    messages.QueryMessage, messages.BatchMessage, messages.QueryAnswer, messages.BatchAnswer,
+    messages.Health, messages.ModelDescription, messages.ReloadReport, messages.ErrorMessage,
 )  # fmt: skip
 
 
 def openapi(model: ServedModel | None, limits: Limits) -> Json:
-    """Return the whole document; without a model nothing is known of the features."""
-    about = "Ranks the candidates of a query by their features."
+    """Return the document; without a model it does not describe the features."""
+    description = "Ranks the candidates of a query by their features."
     if model is not None:
-        about += f" In service: {model.model.ranker}, {len(model.names)} features."
+        description += f" In service: {model.model.ranker}, {len(model.names)} features."
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "firstpage serve",
             "version": "1" if model is None else model.digest[:12],
-            "description": f"{about} What is no HTTP is answered with 400 and plain text.",
+            "description": f"{description} Invalid HTTP is answered with 400 in plain text.",
         },
         "paths": {
             "/rank": {"post": _ranking(limits, batch=False)},
@@ -60,8 +60,15 @@ def _schemas(model: ServedModel | None, limits: Limits) -> Json:
     """Return the schemas of the messages, with this model's features and this server's limits."""
     schemas: Json = schema_components(MESSAGES, ref_template="#/components/schemas/{name}")[1]
     number = {"type": "number"}
-    by_name: Json = {"type": "object", "description": "By name; others are ignored."}
-    in_order: Json = {"type": "array", "items": number, "description": "As GET /model shows them."}
+    by_name: Json = {
+        "type": "object",
+        "description": "Values by feature name; other names are ignored.",
+    }
+    in_order: Json = {
+        "type": "array",
+        "items": number,
+        "description": "Values in the order of GET /model.",
+    }
     if model is not None:
         names = list(dict.fromkeys(model.names))
         by_name |= {"required": names, "properties": dict.fromkeys(names, number)}
@@ -69,50 +76,58 @@ def _schemas(model: ServedModel | None, limits: Limits) -> Json:
     schemas["Features"] = {"anyOf": [by_name, in_order]}
     schemas["Candidate"]["properties"]["features"] = _ref("Features")
     for name, field, limit in (
-        ("Query", "candidates", limits.candidates), ("BatchQuery", "candidates", limits.candidates),
-        ("Batch", "queries", limits.queries),
+        ("QueryMessage", "candidates", limits.candidates),
+        ("BatchQuery", "candidates", limits.candidates),
+        ("BatchMessage", "queries", limits.queries),
     ):  # fmt: skip
         schemas[name]["properties"][field] |= {"minItems": 1, "maxItems": limit}
-    return schemas | {"QueryList": schemas["Batch"]["properties"]["queries"]}
+    return schemas | {"QueryList": schemas["BatchMessage"]["properties"]["queries"]}
 
 
 def _ranking(limits: Limits, batch: bool) -> Json:
     """Return the description of POST /rank or POST /batch."""
-    lists = {"anyOf": [_ref("QueryList"), _ref("Batch")]}
+    batch_body = {"anyOf": [_ref("QueryList"), _ref("BatchMessage")]}
     bodies = {
-        JSON: lists if batch else _ref("Query"),
+        JSON: batch_body if batch else _ref("QueryMessage"),
         NPY: _binary(
-            "A float32 or float64 matrix as numpy.save writes it, a row per candidate, a column "
-            "per feature; in a batch ?lengths= or X-Lengths gives the rows of each query."
+            "A float32 or float64 matrix in the format of numpy.save, with a row per candidate and "
+            "a column per feature; a batch needs the number of rows per query in ?lengths= or "
+            "X-Lengths."
         ),
         ARROW: _binary(
-            "Arrow's stream format, not compressed: a column per feature, or one column `features` "
-            "of lists of fixed size; `id` if wanted, and in a batch `query`."
+            "An uncompressed Arrow stream with a column per feature, or one column `features` of "
+            "fixed-size lists; a column `id` is optional, and a batch needs a column `query`."
         ),
     }
     answers = {
-        JSON: _ref("BatchAnswer" if batch else "Answer"),
-        NPY: _binary("Scores row by row, or positions from 0 on, the best first."),
-        ARROW: _binary("`score` and `rank` beside `query` and `id`."),
+        JSON: _ref("BatchAnswer" if batch else "QueryAnswer"),
+        NPY: _binary("A score per row, or the positions of rows (the first is 0), best first."),
+        ARROW: _binary("Columns `score` and `rank`, with `query` and `id` if sent."),
     }
     if not has_arrow():
         del bodies[ARROW], answers[ARROW]
-    ranked = _response("Ranked, in the format of the body unless ?answer= says otherwise.", answers)
-    digest = {"description": "The sha256 of the model's file.", "schema": TEXT}
-    parameters = [  # in JSON they are fields of the body
-        ("query", "answer", {"enum": list(ANSWERS)}, "What a binary body is answered with."),
-        ("query", "explain", {"anyOf": [{"type": "boolean"}, COUNT]}, "With ?answer=json."),
-        ("query", "top", {**COUNT, "minimum": 1}, "Candidates per query in the answer."),
-        ("query", "lengths", LENGTHS, "Rows of each query of a batch: 100,50."),
-        ("header", "X-Lengths", LENGTHS, "The same, as a header."),
+    ranked = _response("The ranking, in the format of the body unless ?answer= is json.", answers)
+    digest = {"description": "SHA-256 digest of the model file.", "schema": TEXT}
+    parameters = [  # for binary bodies; in JSON they are fields of the body
+        ("query", "answer", {"enum": list(ANSWERS)}, "Content of the answer to a binary body."),
+        (
+            "query",
+            "explain",
+            {"anyOf": [{"type": "boolean"}, COUNT]},
+            "Number of features in each explanation; needs ?answer=json.",
+        ),
+        ("query", "top", {**COUNT, "minimum": 1}, "Number of candidates per query in the answer."),
+        ("query", "lengths", LENGTHS, "Number of rows of each query of a batch, as in 100,50."),
+        ("header", "X-Lengths", LENGTHS, "Same as `lengths`, as a header."),
     ]
     return {
         "operationId": "batch" if batch else "rank",
-        "summary": f"Rank {'the queries' if batch else 'the candidates of one query'}.",
-        "description": f"At most {limits.bytes:,} bytes, within {limits.seconds:g} seconds.",
+        "summary": f"Rank the candidates of {'several queries' if batch else 'a query'}.",
+        "description": f"The body has at most {limits.bytes:,} bytes and must arrive within "
+        f"{limits.body_seconds:g} seconds.",
         "parameters": [
-            {"in": place, "name": name, "schema": schema, "description": text}
-            for place, name, schema, text in parameters[: None if batch else 3]
+            {"in": location, "name": name, "schema": schema, "description": text}
+            for location, name, schema, text in parameters[: None if batch else 3]
         ],
         "requestBody": {"required": True, "content": _content(bodies)},
         "responses": {
@@ -135,13 +150,13 @@ def _content(schemas: Json) -> Json:
 
 
 def _response(text: str, schemas: Json | str) -> Json:
-    """Return a response in the formats given, or in JSON by the name of its message."""
+    """Return a response with these schemas, or in JSON by the name of its message."""
     schemas = {JSON: _ref(schemas)} if isinstance(schemas, str) else schemas
     return {"description": text, "content": _content(schemas)}
 
 
 def _refusals(*codes: int) -> Json:
-    return {str(code): _response(STATUSES[code], "Problem") for code in codes}
+    return {str(code): _response(STATUSES[code], "ErrorMessage") for code in codes}
 
 
 def _get(name: str, summary: str, success: Json, failure: Json | None = None) -> Json:
@@ -151,26 +166,30 @@ def _get(name: str, summary: str, success: Json, failure: Json | None = None) ->
 
 PATHS: Json = {
     "/reload": {"post": {
-        "operationId": "reload", "summary": "Look at the model file now.",
+        "operationId": "reload", "summary": "Reload the model file.",
         "security": [{"token": []}],
         "responses": {
-            "200": _response("Served; `old` and `new` say what changed.", "ReloadReport"),
-            "422": _response("Refused; the old model stays.", "ReloadReport"),
+            "200": _response("In service; `old` and `new` show what changed.", "ReloadReport"),
+            "422": _response("Refused; the old model stays in service.", "ReloadReport"),
             **_refusals(401, 403),
         },
     }},
     "/": _get(
-        "page", "A page for people.", _response("The model and how to ask it.", {HTML: TEXT}),
-        _response("No model yet.", {HTML: TEXT}),
+        "page", "Home page.", _response("The model and an example request.", {HTML: TEXT}),
+        _response("There is no model yet.", {HTML: TEXT}),
     ),
     "/health": _get(
-        "health", "Whether a model is in service.", _response("It is.", "Health"),
-        _response("It is not.", "Health"),
+        "health", "Health check.", _response("A model is in service.", "Health"),
+        _response("No model is in service.", "Health"),
     ),
     "/model": _get(
-        "model", "What is in service.", _response("The model.", "ModelDescription"),
-        _response(STATUSES[503], "Problem"),
+        "model", "The model in service.", _response("The model.", "ModelDescription"),
+        _response(STATUSES[503], "ErrorMessage"),
     ),
-    "/metrics": _get("metrics", "For Prometheus.", _response("Metrics.", {MEDIA_TYPE: TEXT})),
-    "/openapi.json": _get("openapi", "This.", _response("OpenAPI.", {JSON: {"type": "object"}})),
+    "/metrics": _get(
+        "metrics", "Metrics for Prometheus.", _response("The metrics.", {MEDIA_TYPE: TEXT})
+    ),
+    "/openapi.json": _get(
+        "openapi", "This document.", _response("OpenAPI 3.1.", {JSON: {"type": "object"}})
+    ),
 }  # fmt: skip

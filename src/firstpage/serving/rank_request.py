@@ -1,4 +1,4 @@
-"""What a request asks for, whatever format its body has."""
+"""A ranking request, independent of the format of its body."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ import numpy as np
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.types import Array, Ints
 
-DEFAULT_REASONS = 10  # features per explanation, where the request names no number
-EXPECTED = {  # what a field must be
+DEFAULT_TERMS = 10  # features per explanation if the request sets no number
+EXPECTED = {  # valid values of a field
     "queries": "a list of queries",
     "query": "a string or an integer, or left out",
     "candidates": "a list of candidates",
     "id": "a string or an integer",
     "features": "an object by name, or a list in the model's order (GET /model shows it)",
     "explain": "true, false or a number of features",
-    "top": "a number of candidates from 1 on",
+    "top": "a number of candidates, at least 1",
 }
-_SHORT = Repr()  # neither long nor deep, whatever a client sends
+_SHORT = Repr()  # bounds the length and the depth of what a client sends
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 60, 60
 
 
 class RawRequest(NamedTuple):
-    """A request as it arrives, and what is needed to read it.
+    """A request as it arrives, and what is needed to decode it.
 
-    params  of the query string
-    names   of the model's features
+    `params` are those of the query string; `names` are the features of the model.
     """
 
     media_type: str
@@ -43,9 +42,9 @@ class RawRequest(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """`explain` and `top` of the query string, for bodies that hold only numbers."""
+        """`explain` and `top` of the query string, for bodies that contain only numbers."""
         explain, top = self.params.get("explain", "false"), self.params.get("top")
-        explain = {"true": str(DEFAULT_REASONS), "false": "0"}.get(explain, explain)
+        explain = {"true": str(DEFAULT_TERMS), "false": "0"}.get(explain, explain)
         if not _is_count(explain):
             raise Refusal(f"'explain' must be {EXPECTED['explain']}.")
         if top is not None and not (_is_count(top) and int(top)):
@@ -55,12 +54,22 @@ class RawRequest(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RankRequest:
-    """Candidates of one or more queries; query q owns the rows offsets[q]:offsets[q+1].
+    """Candidates of one or more queries; query q has the rows offsets[q]:offsets[q+1].
 
-    ids      one per row; None: candidates are known by their positions in the query
-    queries  one label per query; None: queries are known by their positions
-    explain  number of features named per candidate in the answer; 0: no explanations
-    top      number of candidates per query in the answer; None: all
+    Attributes
+    ----------
+    X : array
+        The features, a row per candidate.
+    offsets : array of int
+        The first row of each query, and the number of rows.
+    ids : sequence or None
+        An id per row; None: candidates are identified by their positions in the query.
+    queries : sequence or None
+        A label per query; None: queries are identified by their positions.
+    explain : int
+        Number of features per explanation in the answer; 0: no explanations.
+    top : int or None
+        Number of candidates per query in the answer; None: all.
     """
 
     X: Array
@@ -72,24 +81,25 @@ class RankRequest:
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
+        """(first row, row after the last) of each query."""
         return list(pairwise(self.offsets.tolist()))
 
     @property
-    def answered(self) -> int:
+    def answer_size(self) -> int:
         """Number of candidates in the answer."""
         lengths = np.diff(self.offsets)
         top = len(self.X) if self.top is None else min(self.top, len(self.X))
         return int(np.minimum(lengths, top).sum())
 
     def check_finite(self, names: Sequence[str]) -> None:
-        """Refuse a feature that is not a finite number, and name it."""
+        """Refuse a feature that is not finite, and name it."""
         finite = np.isfinite(self.X)
         if finite.all():
             return
         row, column = np.argwhere(~finite)[0].tolist()
         query = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        inside = row - int(self.offsets[query])
-        where = f"candidate {inside if self.ids is None else short(self.ids[row])}"
+        position = row - int(self.offsets[query])
+        where = f"candidate {position if self.ids is None else short(self.ids[row])}"
         if len(self.offsets) > 2:
             label = query if self.queries is None else self.queries[query]
             where = f"query {short(label)}, {where}"
@@ -104,12 +114,12 @@ def _is_count(text: str) -> bool:
 
 
 def unknown_field(name: str, known: Sequence[str], where: str) -> Refusal:
-    """Return the refusal of a field that would otherwise be ignored."""
+    """Return the refusal of a field or parameter that does not exist."""
     listed = ", ".join(map(repr, known))
-    return Refusal(f"{where} has an unknown field {short(name)}; known are {listed}.")
+    return Refusal(f"{where} has an unknown field {short(name)}; the fields are {listed}.")
 
 
 def short(value: Any) -> str:
-    """Return a value for a message, of bounded length."""
+    """Return a value as text of bounded length, for a message."""
     text = _SHORT.repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

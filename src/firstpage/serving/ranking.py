@@ -1,4 +1,4 @@
-"""From the body of a request to the body of its answer: scores, order, explanations."""
+"""The processing of a request body: decode, score, explain and encode the answer."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from firstpage.types import Floats, Ints
 JSON = "application/json"
 READERS = {JSON: messages.read_json, NPY: binary.read_npy, ARROW: binary.read_arrow}
 ANSWERS = ("scores", "order", "json")
-OVERFLOW = "the features are so great that"
-MAX_INLINE_ROWS, MAX_INLINE_REASONS = 5000, 2000  # up to which other requests may wait
+OVERFLOW = "the features are so large that"
+MAX_INLINE_ROWS, MAX_INLINE_TERMS = 5000, 2000  # for work in the event loop
 
 
 class TooSlow(Exception):
-    """The work would keep other requests waiting: it belongs in a thread."""
+    """The work would delay other requests; it must run in a thread."""
 
 
-class Ranked(NamedTuple):
+class EncodedAnswer(NamedTuple):
+    """The body of an answer, and the numbers of queries and candidates for the metrics."""
+
     body: bytes
     media_type: str
     queries: int
@@ -38,29 +40,29 @@ class Ranked(NamedTuple):
 
 
 def media_type_of(headers: Headers) -> str:
-    """Return the media type of a body, if the server reads it."""
+    """Return the media type of a body; refuse one that the server cannot decode."""
     media_type = headers.get("content-type", JSON).split(";")[0].strip().lower()
     if media_type not in READERS:
-        raise Refusal(f"{media_type[:60]!r} is not read here; send {', '.join(READERS)}.", 415)
+        raise Refusal(f"{media_type[:60]!r} is not supported; send {', '.join(READERS)}.", 415)
     if media_type == ARROW and not binary.has_arrow():
-        raise Refusal(f"this server has no pyarrow; send {JSON} or {NPY}.", 415)
+        raise Refusal(f"Arrow is not supported without pyarrow; send {JSON} or {NPY}.", 415)
     if headers.get("content-encoding", "identity") != "identity":
-        raise Refusal("compressed bodies are not read here.", 415)
+        raise Refusal("compressed bodies are not supported; send them uncompressed.", 415)
     return media_type
 
 
-def rank(model: ServedModel, raw: RawRequest, inline: bool = False) -> Ranked:
-    """Read a body, score it, and answer in the same format, or in JSON for ?answer=json.
+def rank(model: ServedModel, raw: RawRequest, inline: bool = False) -> EncodedAnswer:
+    """Decode a body, score it, and answer in the same format, or in JSON for ?answer=json.
 
-    Much work raises TooSlow where the caller works `inline`, between other requests.
+    With `inline`, in the event loop, a large request raises TooSlow.
     """
     request, answer = _read(raw)
-    reasons = 0
+    terms = 0
     if request.explain:
-        reasons = request.answered * min(request.explain, len(model.names))
-        raw.limits.check_explained(request.answered, reasons)
-    slow = len(request.X) > MAX_INLINE_ROWS or reasons > MAX_INLINE_REASONS
-    if inline and (slow or (reasons and model.trees is not None)):
+        terms = request.answer_size * min(request.explain, len(model.names))
+        raw.limits.check_explanations(request.answer_size, terms)
+    slow = len(request.X) > MAX_INLINE_ROWS or terms > MAX_INLINE_TERMS
+    if inline and (slow or (terms and model.trees is not None)):
         raise TooSlow
     request.check_finite(model.names)
     try:
@@ -71,23 +73,29 @@ def rank(model: ServedModel, raw: RawRequest, inline: bool = False) -> Ranked:
         raise Refusal(f"{OVERFLOW} a score is not finite.")
     counts = len(request.offsets) - 1, len(scores)
     if answer == "json":
-        return Ranked(_json_answer(model, request, scores, raw.batch), JSON, *counts)
-    return Ranked(_binary_answer(request, scores, answer, raw.media_type), raw.media_type, *counts)
+        return EncodedAnswer(_json_answer(model, request, scores, raw.batch), JSON, *counts)
+    return EncodedAnswer(
+        _binary_answer(request, scores, answer, raw.media_type), raw.media_type, *counts
+    )
 
 
 def _read(raw: RawRequest) -> tuple[RankRequest, str]:
-    """Return what is asked, and the form of the answer."""
-    json = raw.media_type == JSON
-    known = ["answer", *([] if json else ["explain", "top"]), *(["lengths"] if raw.batch else [])]
+    """Return the request, and the kind of answer."""
+    is_json = raw.media_type == JSON
+    known = [
+        "answer",
+        *([] if is_json else ["explain", "top"]),
+        *(["lengths"] if raw.batch else []),
+    ]
     for name in raw.params:
         if name not in known:
-            raise unknown_field(name, known, "the address")
+            raise unknown_field(name, known, "the query string")
     request = READERS[raw.media_type](raw)
-    answer = raw.params.get("answer", "json" if json else "scores")
+    answer = raw.params.get("answer", "json" if is_json else "scores")
     if answer not in ANSWERS:
         raise Refusal(f"?answer= must be one of {', '.join(ANSWERS)}.")
-    if answer != "json" and (json or request.explain):
-        raise Refusal("explanations, and all answers to JSON, are JSON; ask for ?answer=json.")
+    if answer != "json" and (is_json or request.explain):
+        raise Refusal("explanations and answers to JSON bodies are JSON; set ?answer=json.")
     return request, answer
 
 
@@ -112,18 +120,18 @@ def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch
     explained: str | UnsetType = UNSET
     if request.explain:
         explained, explanations = _explain(model, request, np.concatenate(top_rows))
-    first = 0
+    start = 0
     for number, rows in enumerate(top_rows):
-        lo, positions, last = int(request.offsets[number]), rows.tolist(), first + len(rows)
+        lo, row_list, stop = int(request.offsets[number]), rows.tolist(), start + len(rows)
         answers.append(
-            messages.Answer(
+            messages.QueryAnswer(
                 query=None if request.queries is None else request.queries[number],
-                order=[r - lo for r in positions] if ids is None else [ids[r] for r in positions],
+                order=[r - lo for r in row_list] if ids is None else [ids[r] for r in row_list],
                 scores=scores[rows].tolist(),
-                explanations=explanations[first:last] if request.explain else UNSET,
+                explanations=explanations[start:stop] if request.explain else UNSET,
             )
         )
-        first = last
+        start = stop
     if batch:
         answer = messages.BatchAnswer(model=model.digest, explained=explained, answers=answers)
         return encode(answer)
@@ -133,27 +141,29 @@ def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch
 
 def _explain(
     model: ServedModel, request: RankRequest, rows: Ints
-) -> tuple[str, list[messages.Explanation]]:
-    """Return what the parts of the scores are, and the greatest parts of each row."""
+) -> tuple[str, list[messages.ScoreExplanation]]:
+    """Return the kind of contributions, and the largest ones of each row."""
     try:
-        names, parts = model.parts(request.X, request.offsets, rows)
-    except DataError:  # a library's message is about itself
+        names, contributions = model.contributions(request.X, request.offsets, rows)
+    except DataError:  # the message of a library would not help the client
         raise Refusal(f"{OVERFLOW} the score cannot be explained.") from None
-    if not np.isfinite(parts.values).all():
-        raise Refusal(f"{OVERFLOW} a part of a score is not finite.")
-    greatest = np.argsort(-np.abs(parts.values), axis=1, kind="stable")[:, : request.explain]
-    weights = np.take_along_axis(parts.values, greatest, axis=1).tolist()
+    if not np.isfinite(contributions.values).all():
+        raise Refusal(f"{OVERFLOW} a contribution to a score is not finite.")
+    magnitudes = np.abs(contributions.values)
+    largest = np.argsort(-magnitudes, axis=1, kind="stable")[:, : request.explain]
+    weights = np.take_along_axis(contributions.values, largest, axis=1).tolist()
     by_feature = names is model.names
-    values = request.X[rows[:, None], greatest].tolist() if by_feature else weights
-    base = [UNSET] * len(rows) if parts.base is None else parts.base.tolist()
+    values = request.X[rows[:, None], largest].tolist() if by_feature else weights
+    bases = contributions.base
+    base = [UNSET] * len(rows) if bases is None else bases.tolist()
     explanations = []
-    for i, columns in enumerate(greatest.tolist()):
+    for i, columns in enumerate(largest.tolist()):
         triples = zip(columns, values[i], weights[i], strict=True)
-        reasons = [
-            messages.Reason(feature=names[c], value=value, part=part)
+        terms = [
+            messages.ScoreTerm(feature=names[c], value=value, part=weight)
             if by_feature
-            else messages.Reason(voter=names[c], part=part)
-            for c, value, part in triples
+            else messages.ScoreTerm(voter=names[c], part=weight)
+            for c, value, weight in triples
         ]
-        explanations.append(messages.Explanation(base=base[i], parts=reasons))
-    return parts.kind, explanations
+        explanations.append(messages.ScoreExplanation(base=base[i], parts=terms))
+    return contributions.kind, explanations

@@ -1,4 +1,4 @@
-"""A model in service: read, tried out, and ready to score."""
+"""A model in service: read, tested and ready to score."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from firstpage.errors import DataError
 from firstpage.kernels.compiler.decorators import MAX_INTERPRETED
 from firstpage.rankers.model_files import Model, read_model
 from firstpage.scorers.scorer import Contributions
-from firstpage.serving.forests import Flat, flat_of
+from firstpage.serving.forests import FlatForest, flat_forest
 from firstpage.serving.json_messages import ModelDescription
 from firstpage.types import Array, Floats, Ints
 
 FileStamp = tuple[int, int, int, int, int]
 MAX_FILE_BYTES = 1 << 30  # bytes of a model file
-WIDE = 256  # hidden units up to which a network scores at once
-STEPS = 20_000  # of one row through all trees, up to which they do
+MAX_QUICK_UNITS = 256  # hidden units of a network that scores in the event loop
+MAX_QUICK_STEPS = 20_000  # splits per row of trees that score in the event loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,7 @@ class ServedModel:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """Names of the features; numbers, if the model has no names."""
         return self.model.feature_names or tuple(str(i + 1) for i in range(self.model.n_features))
 
     @cached_property
@@ -48,40 +49,42 @@ class ServedModel:
         return self.model.scoring.by_query or scaled
 
     @cached_property
-    def trees(self) -> Flat | None:
-        """Trees as our kernel walks them."""
+    def trees(self) -> FlatForest | None:
+        """The trees for our kernel; None if the model has none, or the kernel cannot score them."""
         scoring = self.model.scoring
-        return None if scoring.library_model is None else flat_of(scoring)
+        return None if scoring.library_model is None else flat_forest(scoring)
 
     @cached_property
     def quick(self) -> bool:
-        """Whether a query is scored before another thread could have been woken."""
+        """Whether scoring a query takes less time than waking another thread."""
         scoring = self.model.scoring
         if scoring.network is not None:
-            return len(scoring.network.b) <= WIDE
+            return len(scoring.network.b) <= MAX_QUICK_UNITS
         if self.trees is not None:
-            return self.trees.steps <= STEPS
+            return self.trees.steps <= MAX_QUICK_STEPS
         return scoring.library_model is None and not scoring.by_query
 
     def scores(self, X: Array, offsets: Ints) -> Floats:
-        """The very scores of `firstpage rank`: same scaling, same kernels."""
+        """Return the scores, equal to those of `firstpage rank`."""
         scaled = self._scaled(X, offsets)
         if self.trees is not None:
             return self.trees.predict(scaled)
         return self.model.scoring.predict(scaled, None, offsets)
 
-    def parts(self, X: Array, offsets: Ints, rows: Ints) -> tuple[tuple[str, ...], Contributions]:
-        """Names and contributions to the scores of some rows."""
+    def contributions(
+        self, X: Array, offsets: Ints, rows: Ints
+    ) -> tuple[tuple[str, ...], Contributions]:
+        """Return names and the contributions to the scores of some rows."""
         scaled, scoring = self._scaled(X, offsets), self.model.scoring
         if scoring.by_query:
-            whole = scoring.contributions(scaled, offsets)
-            some = replace(whole, values=whole.values[rows])
+            of_all = scoring.contributions(scaled, offsets)
+            of_rows = replace(of_all, values=of_all.values[rows])
         else:
-            some = scoring.contributions(np.ascontiguousarray(scaled[rows]))
-        return some.names or self.names, some
+            of_rows = scoring.contributions(np.ascontiguousarray(scaled[rows]))
+        return of_rows.names or self.names, of_rows
 
     def description(self) -> ModelDescription:
-        """Return what `GET /model` answers."""
+        """Return the answer to GET /model."""
         model = self.model
         return ModelDescription(
             ranker=model.ranker,
@@ -99,20 +102,18 @@ class ServedModel:
 
 
 def load(path: str | os.PathLike[str]) -> ServedModel:
-    """Read a model file and score with it once; what cannot score is not served."""
+    """Read a model file and score with it once; refuse a model that cannot score."""
     name, stamp, digest = os.fspath(path), file_stamp(path), sha256_of(path)
     model = read_model(path)
     if sha256_of(path) != digest or file_stamp(path) != stamp:
-        raise DataError(f"{name}: changed while it was read.")
+        raise DataError(f"{name}: changed while it was being read.")
     served = ServedModel(model, digest)
     _check_serializable(served, name)
-    rows = (
-        MAX_INTERPRETED // model.n_features + 2
-    )  # enough that kernels are compiled now, not in a request
+    rows = LIGHT // model.n_features + 2  # enough to compile the kernels now, not during a request
     for dtype in (np.float32, np.float64):
         X = np.zeros((rows, model.n_features), dtype)
         if not np.isfinite(served.scores(X, np.array([0, rows]))).all():
-            raise DataError(f"{name}: gives scores that are not finite.")
+            raise DataError(f"{name}: computes scores that are not finite.")
     return served
 
 
@@ -122,11 +123,11 @@ def _check_serializable(served: ServedModel, name: str) -> None:
         description = msgspec.to_builtins(served.description())
         json.dumps(description, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name}: its description is no JSON ({error}).") from None
+        raise DataError(f"{name}: its description cannot be encoded as JSON ({error}).") from None
 
 
 def file_stamp(path: str | os.PathLike[str]) -> FileStamp | None:
-    """Return what changes when a file is replaced or written to; None where there is none."""
+    """Return values that change when a file is replaced or written; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -139,8 +140,8 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     try:
         status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
-            raise DataError(f"{name}: is no file.")
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe may never end
+            raise DataError(f"{name}: is not a file.")
         if status.st_size > MAX_FILE_BYTES:
             raise DataError(f"{name}: is larger than {MAX_FILE_BYTES >> 30} GiB.")
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""The model in service, and how the model of a new file replaces it."""
+"""The model in service, and its replacement when the model file changes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,19 @@ MAX_NAMES = 5  # features named in a message; the answer to POST /reload names a
 class WatchedModel:
     """The model of a file that may be replaced.
 
-    A new file is read while the model in service goes on, and replaces it in one step; a request
-    keeps the model that it began with.  A file that cannot be served is refused, once, and the
-    old model stays.  So is a model with other features than the one in service, unless
-    `allow_new_features`: the clients send the features of the old one.
+    A new file is read while the old model answers requests, and replaces it in one step; a request
+    uses one model from beginning to end.  A file that cannot be served is refused once, and the
+    old model stays in service.  A model with other features than the one in service is refused,
+    too, because the clients send the features of the old one, unless `allow_new_features` is set.
 
-    model    the model in service, None while there is none
-    refused  why the file that lies there now is not served; None: it is
+    Attributes
+    ----------
+    model : ServedModel or None
+        The model in service.
+    refused : str or None
+        Why the current file is not served; None if it is.
+    reloads, refusals : int
+        How many models replaced another, and how many files were refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, allow_new_features: bool = False) -> None:
@@ -41,13 +47,13 @@ class WatchedModel:
         self._lock = threading.Lock()
 
     def changed(self) -> bool:
-        """Return whether another file lies there than the one read last."""
+        """Return whether the file has changed since it was last read."""
         return file_stamp(self.path) != self._stamp
 
     def reload(self) -> ReloadReport:
-        """Serve the file that lies there now, or refuse it; return what changed."""
+        """Serve the current file, or refuse it; return what changed."""
         with self._lock:
-            self._stamp = file_stamp(self.path)  # what is written from now on is seen next time
+            self._stamp = file_stamp(self.path)  # later writes are detected by the next check
             old, new, digest, refused = self.model, None, None, None
             try:
                 digest = sha256_of(self.path)
@@ -56,7 +62,7 @@ class WatchedModel:
                 self._check_features(old, new)
             except (FirstpageError, OSError, MemoryError) as error:
                 refused = " ".join(str(error).split()) or "not enough memory"
-            except Exception as error:  # a file must never take the service down
+            except Exception as error:  # a file must never stop the server
                 refused = f"{self.path}: cannot be served ({error!r})."
             if refused is not None:
                 self._refuse(printable(refused))
@@ -65,13 +71,13 @@ class WatchedModel:
             return self._report(old, new, digest)
 
     def _check_features(self, old: ServedModel | None, new: ServedModel) -> None:
-        """Refuse a model whose features are not those of the model in service."""
+        """Refuse a model whose features differ from those of the model in service."""
         if self.allow_new_features or old is None or old.names == new.names:
             return
         raise DataError(
             f"{self.path}: has other features than the model in service "
-            f"({_feature_changes(old, new)}), and clients send those; restart the server with it, "
-            "or start it with --allow-new-features."
+            f"({_feature_changes(old, new)}), which clients send; restart the server, or start it "
+            "with --allow-new-features."
         )
 
     def _serve(self, new: ServedModel) -> None:
@@ -83,15 +89,15 @@ class WatchedModel:
                      new.model.n_features, new.digest[:12])  # fmt: skip
             if old is not None and old.names != new.names:
                 changes = printable(_feature_changes(old, new))
-                log.warning("other features than before: %s", changes)
+                log.warning("the features changed: %s", changes)
         if recovered:
-            log.info("recovered: %s can be served again, model %s", self.path, new.digest[:12])
+            log.info("recovered: %s is valid again, model %s", self.path, new.digest[:12])
 
     def _refuse(self, reason: str) -> None:
         self.refused = reason
         self.refusals += 1
-        stays = "" if self.model is None else f" The model {self.model.digest[:12]} stays."
-        log.warning("refused: %s%s", reason, stays)
+        current = "" if self.model is None else f" Model {self.model.digest[:12]} stays in service."
+        log.warning("refused: %s%s", reason, current)
 
     def _report(
         self, old: ServedModel | None, new: ServedModel | None, digest: str | None
@@ -111,12 +117,12 @@ class WatchedModel:
 
 
 def printable(text: str) -> str:
-    """Return a text in which what is no UTF-8 is escaped, so that it can be printed and sent."""
+    """Return a text with lone surrogates escaped, so that it can be printed and sent."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _missing(model: ServedModel | None, other: ServedModel | None) -> list[str]:
-    """Return the features of a model that another lacks."""
+    """Return the features of a model that another model lacks."""
     if model is None or other is None:
         return []
     known = set(other.names)
@@ -124,20 +130,20 @@ def _missing(model: ServedModel | None, other: ServedModel | None) -> list[str]:
 
 
 def _summary(model: ServedModel | None, digest: str | None) -> ModelSummary | None:
-    """Return a summary of a model; of a file without one, its digest."""
+    """Return a summary of a model; only the digest, if the file is not a valid model."""
     if model is None:
         return None if digest is None else ModelSummary(digest)
     return ModelSummary(digest, model.model.ranker, len(model.names))
 
 
 def _feature_changes(old: ServedModel, new: ServedModel) -> str:
-    """Return both numbers of features, and which were added and removed."""
+    """Return both numbers of features, and the names added and removed."""
     changes = [f"{len(new.names)} instead of {len(old.names)}"]
-    for word, names in (("added", _missing(new, old)), ("removed", _missing(old, new))):
+    for change, names in (("added", _missing(new, old)), ("removed", _missing(old, new))):
         if names:
             listed = ", ".join(repr(name[:60]) for name in names[:MAX_NAMES])
             more = len(names) - MAX_NAMES
-            changes.append(f"{word}: {listed}" + (f" and {more} more" if more > 0 else ""))
+            changes.append(f"{change}: {listed}" + (f" and {more} more" if more > 0 else ""))
     if sorted(old.names) == sorted(new.names):
         changes.append("the same names in another order")
     return "; ".join(changes)

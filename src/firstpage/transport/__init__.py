@@ -1,1 +1,1 @@
-"""What all our HTTP servers share: sockets, connections and bodies, and how long each may take."""
+"""Sockets, connections and request bodies of all HTTP servers, with limits on number and time."""

@@ -1,7 +1,7 @@
-"""Limits on connections and bodies: how many there may be, and how long a client may take.
+"""Limits on connections and request bodies: how many there may be, and how long a client may take.
 
-This is the only module that relies on the inside of uvicorn: it subclasses the protocol by h11, and
-pyproject.toml bounds uvicorn's versions for that reason.
+This is the only module that depends on internals of uvicorn: it subclasses the h11 protocol, and
+pyproject.toml bounds the versions of uvicorn for that reason.
 """
 
 from __future__ import annotations
@@ -21,37 +21,44 @@ Receive = Callable[[], Awaitable[Message]]
 
 
 class BodyTooLarge(Exception):
-    """A body is longer than it may be, whatever length its head declared."""
+    """A body is longer than the limit, whatever its Content-Length."""
 
 
 class BodyTooSlow(Exception):
-    """A body did not arrive in the time that it may take."""
+    """A body did not arrive within the time limit."""
 
 
 class BodyReader:
-    """Receives a body, counting its bytes and the time that the client made the server wait.
+    """Receives a body, counting its bytes and the time that the server waits for the client.
 
-    size     bytes at most
-    seconds  that the server waits, beside the bytes received so far over `rate`
-    rate     bytes per second; inf: the whole body in these seconds
+    Parameters
+    ----------
+    receive : callable
+        The ASGI function that returns the next message.
+    max_bytes : int
+        The greatest length of a body.
+    seconds : float
+        How long the server waits, in addition to the bytes received so far divided by `rate`.
+    rate : float
+        Bytes per second; inf: the time limit does not grow with the length of the body.
     """
 
-    def __init__(self, receive: Receive, size: int, seconds: float, rate: float = inf) -> None:
+    def __init__(self, receive: Receive, max_bytes: int, seconds: float, rate: float = inf) -> None:
         self._receive = receive
-        self.size, self.seconds, self.rate = size, seconds, rate
-        self.read = 0
+        self.max_bytes, self.seconds, self.rate = max_bytes, seconds, rate
+        self.bytes_read = 0
         self.waited = 0.0
         self.complete = False
         self.failure: BodyTooLarge | BodyTooSlow | None = None
 
     async def receive(self) -> Message:
-        """Return the next message; after the body's end, whatever comes whenever it comes."""
+        """Return the next message; after the end of the body there is no time limit."""
         if self.complete:
             return await self._receive()
         message = await self._next()
-        self.read += len(message.get("body", b""))
+        self.bytes_read += len(message.get("body", b""))
         self.complete = not message.get("more_body", False)
-        if self.read > self.size:
+        if self.bytes_read > self.max_bytes:
             self.failure = BodyTooLarge()
             raise self.failure
         return message
@@ -60,7 +67,7 @@ class BodyReader:
         clock = asyncio.get_running_loop().time
         start = clock()
         try:
-            async with asyncio.timeout(self.seconds + self.read / self.rate - self.waited):
+            async with asyncio.timeout(self.seconds + self.bytes_read / self.rate - self.waited):
                 return await self._receive()
         except TimeoutError:
             self.failure = BodyTooSlow()
@@ -69,9 +76,9 @@ class BodyReader:
             self.waited += clock() - start
 
 
-ANSWERED_GRACE = 1  # seconds that an answered connection is left alone, however many others come
-BUFFER = 48 << 10  # bytes that the client has taken each time asyncio resumes writing
-FULL = (
+ANSWERED_GRACE = 1  # seconds for which an answered connection is not closed in favor of others
+WRITE_BUFFER_BYTES = 48 << 10  # received by the client each time asyncio resumes writing
+FULL_RESPONSE = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 39\r\n\r\n"
     b"too many connections; please try again\n"
@@ -80,122 +87,131 @@ FULL = (
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """How many connections there may be, and how long a client may take.
+    """Limits on the number of connections, and on the time that a client may take.
 
-    connections  open at the same time, silent ones included
-    head         seconds for the head of a request, and for a body that is not read
-    idle         seconds that a connection may be silent between requests
-    answer       seconds for taking an answer, beside its size over `rate`
-    rate         bytes per second at which a client must take an answer
+    Attributes
+    ----------
+    connections : int
+        Connections open at the same time, idle ones included.
+    head : float
+        Seconds for the head of a request, and for a body that is not read.
+    idle : float
+        Seconds that a connection may be idle between requests.
+    answer : float
+        Seconds for receiving an answer, in addition to its size divided by `rate`.
+    rate : float
+        Bytes per second at which a client must receive an answer.
     """
 
     connections: int = 1000
     head: float = 10.0
-    idle: float = 75.0  # longer than most clients keep theirs
+    idle: float = 75.0  # longer than most clients keep a connection
     answer: float = 20.0
     rate: float = 16 << 10
 
 
-def guarded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol by h11, with these limits.
+def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+    """Return uvicorn's h11 protocol with these limits.
 
-    Not by httptools, even where it is installed: it accepts headers without end.
+    The httptools protocol is never used: it accepts headers of any length.
     """
     import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     base: Any = H11Protocol
 
-    class Guarded(base):  # type: ignore[misc]
-        silent_since = 0.0  # when it was opened, or answered last
+    class LimitedProtocol(base):  # type: ignore[misc]
+        idle_since = 0.0  # when it was opened, or last answered
         head_since: float | None = None  # when the first byte of an incomplete head came
-        blocked_since: float | None = None  # since when the client has had an answer to take
-        bytes_taken = 0  # of that answer, at least
+        blocked_since: float | None = None  # since when the client has had an answer to receive
+        bytes_received = 0  # lower bound on the bytes of that answer that the client has received
 
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
-            self.silent_since = self.loop.time()
+            self.idle_since = self.loop.time()
             if len(self.connections) > limits.connections:
                 self.evict()
 
         def data_received(self, data: bytes) -> None:
-            if self.silent and self.head_since is None:
+            if self.idle and self.head_since is None:
                 self.head_since = self.loop.time()
             super().data_received(data)
-            if not self.silent:
+            if not self.idle:
                 self.head_since = None
 
         def on_response_complete(self) -> None:
-            self.silent_since = self.loop.time()
+            self.idle_since = self.loop.time()
             self.head_since = self.blocked_since = None
             super().on_response_complete()
 
         def pause_writing(self) -> None:
             if self.blocked_since is None:
-                self.blocked_since, self.bytes_taken = self.loop.time(), 0
+                self.blocked_since, self.bytes_received = self.loop.time(), 0
             super().pause_writing()
 
         def resume_writing(self) -> None:
-            self.bytes_taken += BUFFER
+            self.bytes_received += WRITE_BUFFER_BYTES
             super().resume_writing()
 
         def send_400_response(self, msg: str) -> None:
             try:
                 super().send_400_response(msg)
-            except h11.LocalProtocolError:  # the body went wrong after the answer was sent
+            except h11.LocalProtocolError:  # the body became invalid after the answer was sent
                 self.transport.abort()
 
         @property
-        def silent(self) -> bool:
-            """Whether nothing is being answered here."""
+        def idle(self) -> bool:
+            """Whether no request is being answered."""
             return self.cycle is None or self.cycle.response_complete
 
         def evict(self) -> None:
-            """End the connection that was silent longest; where none is, refuse this one."""
-            others = [other for other in self.connections if other.silent and other is not self]
+            """Close the connection that was idle longest; where none is idle, refuse this one."""
+            others = [other for other in self.connections if other.idle and other is not self]
             if others:
-                longest_silent(others, self.loop.time()).end()
+                longest_idle(others, self.loop.time()).end()
             else:
                 self.connections.discard(self)
-                self.transport.write(FULL)
+                self.transport.write(FULL_RESPONSE)
                 self.transport.close()
 
         def end_if_late(self, now: float) -> None:
+            """Close the connection if the client has exceeded a time limit."""
             if self.is_late(now):
                 self.end()
 
         def is_late(self, now: float) -> bool:
-            """Whether the client has taken longer than it may."""
+            """Return whether the client has exceeded a time limit."""
             if self.blocked_since is not None:
-                allowed = limits.answer + self.bytes_taken / limits.rate
+                allowed = limits.answer + self.bytes_received / limits.rate
                 return now - self.blocked_since > allowed
-            if not self.silent:
+            if not self.idle:
                 return False
             if self.head_since is not None and now - self.head_since > limits.head:
                 return True
             if self.cycle is None or self.conn.their_state is h11.SEND_BODY:
-                return now - self.silent_since > limits.head
-            return now - self.silent_since > limits.idle + limits.head
+                return now - self.idle_since > limits.head
+            return now - self.idle_since > limits.idle + limits.head
 
         def end(self) -> None:
+            """Close the connection at once."""
             self.connections.discard(self)
             self.transport.abort()
 
-    return Guarded
+    return LimitedProtocol
 
 
-def longest_silent(connections: Iterable[Any], now: float) -> Any:
-    """Return the connection silent longest; one without any request counts ten times as long."""
+def longest_idle(connections: Iterable[Any], now: float) -> Any:
+    """Return the connection idle longest; time without any request counts ten times."""
 
-    def silence(connection: Any) -> float:
-        waited = float(now - connection.silent_since)
+    def idle_seconds(connection: Any) -> float:
+        waited = float(now - connection.idle_since)
         return 10 * waited if connection.cycle is None else waited - ANSWERED_GRACE
 
-    return max(connections, key=silence)
+    return max(connections, key=idle_seconds)
 
 
 async def end_late_connections(server: uvicorn.Server) -> None:
-    """End the connections whose clients took too long; called once a second."""
+    """Close the connections whose clients exceed a time limit; called once per second."""
     now = asyncio.get_running_loop().time()
     for connection in list(server.server_state.connections):
         connection.end_if_late(now)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""The listening socket, and the server of an application with limits on its connections."""
+"""The listening socket, and a server with limits on its connections."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from firstpage.errors import DataError
-from firstpage.transport.connections import ConnectionLimits, end_late_connections, guarded
+from firstpage.transport.connections import ConnectionLimits, end_late_connections, limited_protocol
 
 if TYPE_CHECKING:
     import uvicorn
 
 
 BACKLOG = 1024  # connections that may wait to be accepted
-OTHER_FILES = 100  # open besides connections
+OTHER_FILES = 100  # open files other than connections
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes any free one."""
+    """Return a listening socket; port 0 takes any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends at once only on sockets that say they are TCP; else answers wait 40 ms
+    # asyncio sets TCP_NODELAY only if the protocol is given; without it answers wait 40 ms
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -34,38 +34,38 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def connection_capacity(wanted: int) -> int:
-    """Raise the system's limit on open files as far as needed; return the connections it allows."""
+def connection_capacity(requested: int) -> int:
+    """Raise the limit on open files as needed; return the number of connections it allows."""
     try:
         import resource
     except ImportError:  # a system without such a limit
-        return wanted
+        return requested
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    need = wanted + BACKLOG + OTHER_FILES
+    needed = requested + BACKLOG + OTHER_FILES
     if hard != resource.RLIM_INFINITY:
-        need = min(need, hard)
-    if soft == resource.RLIM_INFINITY or soft >= need:
-        need = max(need, soft)
+        needed = min(needed, hard)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        needed = max(needed, soft)
     else:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))
-    return min(wanted, max(need - BACKLOG - OTHER_FILES, need // 2))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    return min(requested, max(needed - BACKLOG - OTHER_FILES, needed // 2))
 
 
-def shown(host: str) -> str:
-    """Return a host as an address has it."""
+def url_host(host: str) -> str:
+    """Return a host as it is written in a URL: IPv6 addresses are in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def server_for(app: Any, limits: ConnectionLimits, grace: int) -> uvicorn.Server:
-    """Return a server with these limits, whose log no client can write to.
+    """Return a server with these limits, to whose log clients cannot write.
 
-    grace  seconds that requests may take to end once it is told to stop
+    Requests have `grace` seconds to end after the server is asked to stop.
     """
     import uvicorn
 
     limits = replace(limits, connections=connection_capacity(limits.connections))
     config = uvicorn.Config(
-        app, http=guarded(limits), backlog=BACKLOG, log_level="error", access_log=False,
+        app, http=limited_protocol(limits), backlog=BACKLOG, log_level="error", access_log=False,
         proxy_headers=False, server_header=False, ws="none", timeout_keep_alive=int(limits.idle),
         timeout_graceful_shutdown=grace,
     )  # fmt: skip

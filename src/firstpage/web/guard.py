@@ -64,7 +64,7 @@ class Guard:
         with suppress(BodyTooLarge, BodyTooSlow, ClientDisconnect):
             await self.app(scope, body.receive, watched)
         if isinstance(body.failure, BodyTooLarge):
-            await _too_large(body.size, headers)(scope, receive, sender)
+            await _too_large(body.max_bytes, headers)(scope, receive, sender)
         elif body.failure is not None:
             await _too_slow(body, headers)(scope, receive, sender)
 
@@ -92,7 +92,7 @@ def _too_large(limit: int, headers: Headers) -> Response:
 
 
 def _too_slow(body: BodyReader, headers: Headers) -> Response:
-    detail = f"This came too slowly: {body.read:,} bytes in {body.waited:.0f} seconds."
+    detail = f"This came too slowly: {body.bytes_read:,} bytes in {body.waited:.0f} seconds."
     found = _refusal(408, detail, "Go back, and try again over a faster connection.", headers)
     found.headers["connection"] = "close"
     return found

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstpage.transport.connections import ConnectionLimits
-from firstpage.transport.server import listen, server_for, shown
+from firstpage.transport.server import listen, server_for, url_host
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
@@ -54,7 +54,7 @@ def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Unt
     sys.setswitchinterval(SWITCH)
     threadpool_limits(1)  # requests are the threads; small products gain nothing from more
     taken = listen(host, port)
-    address = f"http://{shown(host)}:{taken.getsockname()[1]}"
+    address = f"http://{url_host(host)}:{taken.getsockname()[1]}"
     if settings.open:
         settings = replace(settings, token=secrets.token_urlsafe(32))
         ready_for_one(store)

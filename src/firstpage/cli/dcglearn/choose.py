@@ -1,4 +1,4 @@
-"""`firstpage dcglearn choose`: which pairs to have judged next."""
+"""`firstpage dcglearn choose`: choose the pairs to be judged next."""
 
 from __future__ import annotations
 
@@ -10,44 +10,53 @@ import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.dcglearn import inputs
+from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
     from firstpage.data.preferences.preferences import Preferences
 
 
-@click.command("choose")
+@documented_command(
+    "choose",
+    "firstpage dcglearn choose pool.jsonl --measure measure.json",
+    "firstpage dcglearn choose pool.jsonl --prefs prefs.jsonl --strategy diverse \\\n"
+    "  --count 5 -o next.jsonl",
+)
 @click.argument("pool", type=options.FILE)
-@click.option("--measure", type=options.FILE, help="A measure learned so far.")
-@click.option("--prefs", type=options.FILE, help="The preferences so far, to learn from first.")
-@inputs.rankings
+@click.option("--measure", type=options.FILE, help="Measure file learned so far.")
+@click.option(
+    "--prefs", type=options.FILE, help="Preferences so far, from which a measure is learned first."
+)
+@inputs.ranking_options
 @click.option(
     "--strategy", default="simple-margin", show_default=True,
-    type=click.Choice(["simple-margin", "diverse", "committee", "random"]), help="What to ask for.",
+    type=click.Choice(["simple-margin", "diverse", "committee", "random"]),
+    help="Active-learning strategy that chooses the pairs.",
 )  # fmt: skip
-@options.whole("--count", default=1, help="Pairs.")
-@options.whole("--K", "places", default=10, help="With --prefs: places that count.")
+@options.integer("--count", default=1, help="Number of pairs to choose.")
+@options.integer("--K", "depth", default=10, help="With --prefs: number of ranks that count.")
 @options.seed
 @options.as_json
-@options.output("jsonl", help="Write the pairs here (.jsonl), to judge.")
+@options.output("jsonl", help="Write the pairs to be judged to this file (.jsonl).")
 def command(
     pool: Path, measure: Path | None, prefs: Path | None, qrels: Path | None,
-    runs: tuple[Path, ...], grades: str | None, strategy: Any, count: int, places: int, seed: int,
+    runs: tuple[Path, ...], grades: str | None, strategy: Any, count: int, depth: int, seed: int,
     as_json: bool, output: Path | None,
 ) -> None:  # fmt: skip
-    """Choose the pairs of POOL whose judgments would teach the measure most.
+    """Choose the pairs of POOL that are most informative to judge.
 
     Give --measure, a measure file (simple-margin, random), or --prefs, the preferences so far
-    (all strategies, and advice whether more would pay).
+    (all strategies, and advice on whether more judgments would pay).
     """
-    options.only_with("--prefs", prefs is not None, "places")
+    options.only_with("--prefs", prefs is not None, "depth")
     if (measure is None) == (prefs is None):
-        raise click.UsageError("give what is known once: --measure or --prefs.")
+        raise click.UsageError("give either --measure or --prefs.")
     from firstpage.data.preferences.files import chosen_rows, write_rows
     from firstpage.dcglearn.active import choose
 
     pairs = inputs.read(pool, qrels, runs, grades, pool=True)
-    known, advice = _known(measure, prefs, (qrels, runs, grades), seed, pairs, places)
-    rows = choose(known, pairs, count, strategy, seed)
+    learned, advice = _learned(measure, prefs, (qrels, runs, grades), seed, pairs, depth)
+    rows = choose(learned, pairs, count, strategy, seed)
     chosen = chosen_rows(pool, rows)
     if output is not None:
         write_rows(chosen, output)
@@ -55,21 +64,22 @@ def command(
         print(json.dumps({"rows": rows, "pairs": chosen, "advice": advice}, indent=1))
         return
     if 0 < len(rows) < count:
-        shared.note(f"{pool}: {len(rows)} pairs of the {count} asked for; no others differ.")
+        shared.note(f"{pool}: only {len(rows)} of {count} pairs chosen; no others differ.")
     for number, row in enumerate(chosen, 1):
         sides = (row.get(side, f"the {side} run") for side in ("left", "right"))
         name = f"query {row['query']}, " if "query" in row else ""
         print(f"{number}. row {rows[number - 1] + 1}: {name}{' or '.join(map(str, sides))}?")
     if not rows:
-        print("no pair of the pool has a difference; nothing to ask.")
+        print("no pair of the pool differs; there is nothing to judge.")
     if advice:
         print(advice["text"])
 
 
-def _known(
-    measure: Path | None, prefs: Path | None, where: tuple[Any, ...], seed: int,
-    pairs: Preferences, places: int,
+def _learned(
+    measure: Path | None, prefs: Path | None, files: tuple[Any, ...], seed: int,
+    pairs: Preferences, depth: int,
 ) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
+    """Return the measure of a file, or the learner fitted to preferences with its advice."""
     if measure is not None:
         from firstpage.data.preferences.utility import read_utility
 
@@ -78,7 +88,7 @@ def _known(
     from firstpage.dcglearn.learn import DCGLearn
 
     assert prefs is not None
-    given = inputs.read(prefs, *where)
-    grades = tuple(sorted({*given.grades, *pairs.grades}))
-    learner = DCGLearn(places, grades=grades, seed=seed).fit(given)
+    preferences = inputs.read(prefs, *files)
+    grades = tuple(sorted({*preferences.grades, *pairs.grades}))
+    learner = DCGLearn(depth, grades=grades, seed=seed).fit(preferences)
     return learner, advice(learner).to_dict()

@@ -1,4 +1,4 @@
-"""`firstpage dcglearn compare`: two measures on the same runs, and how far verdicts go."""
+"""`firstpage dcglearn compare`: compare two measures on the same rankings."""
 
 from __future__ import annotations
 
@@ -9,101 +9,115 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 
 
-@click.command("compare")
-@click.argument("given", nargs=-1, metavar="MEASURE MEASURE [DATA]")
-@click.option("--qrels", type=options.FILE, help="Judgments in TREC form, instead of DATA.")
+@documented_command(
+    "compare",
+    "firstpage dcglearn compare DCG@10 NDCG@10 --qrels test.qrels \\\n"
+    "  --run ours.run --run bm25.run --within 1.5 -o verdicts.html",
+    "firstpage dcglearn compare NDCG@10 'NDCG(measure.json)@10' test.txt \\\n"
+    "  --scores ours.scores --scores theirs.scores",
+)
+@click.argument("arguments", nargs=-1, metavar="MEASURE MEASURE [DATA]")
+@click.option("--qrels", type=options.FILE, help="Judgments in TREC format, instead of DATA.")
 @click.option(
-    "--run", "--runs", "runs", type=options.FILE, multiple=True, help="A run in TREC form; repeat."
-)
-@click.option("--scores", type=options.FILE, multiple=True, help="Scores of DATA; repeat it.")
-@click.option("--baseline", metavar="NAME", help="Judge all against this one; else every pair.")
+    "--run", "--runs", "runs", type=options.FILE, multiple=True,
+    help="Run in TREC format; repeat the option.",
+)  # fmt: skip
 @click.option(
-    "--vary",
-    type=click.Choice(["gains", "discounts", "both", "weights"]),
-    help="What may differ from the first MEASURE; weights: of every place and grade.  [both]",
+    "--scores", type=options.FILE, multiple=True, help="Scores of DATA; repeat the option."
 )
 @click.option(
-    "--within", type=float, metavar="F", help="Also decide for all steps within this factor."
-)
-@click.option("--any-discounts", is_flag=True, help="Discounts need not fall with the place.")
-@options.whole(
-    "--effort",
-    default=100,
-    help="Boxes that a proof for NDCG may ask: more take longer and prove more.",
-)
-@options.whole("--bins", default=10, help="Of differences.")
+    "--baseline", metavar="NAME", show_default="every pair",
+    help="Compare all systems with this one, by its file name or run tag.",
+)  # fmt: skip
 @click.option(
-    "--convention",
-    default="default",
-    show_default=True,
-    metavar="NAME",
-    help="default, trec or letor: what the measures mean.",
+    "--vary", type=click.Choice(["gains", "discounts", "both", "weights"]), show_default="both",
+    help="What may differ from the first MEASURE; weights: of each rank and grade.",
+)  # fmt: skip
+@click.option(
+    "--within", type=float, metavar="X", help="Also decide for all steps within this factor."
 )
-@click.option("--ties", metavar="RULE", help="average, file, docid, shuffle or worst.")
-@click.option("--queries", metavar="WHICH", help="judged: all judged queries; run: those it has.")
+@click.option(
+    "--any-discounts", is_flag=True, help="Allow discounts that do not fall with the rank."
+)
+@options.integer(
+    "--effort", default=100,
+    help="Limit on boxes per proof for NDCG; more take longer and prove more.",
+)  # fmt: skip
+@options.integer("--bins", default=10, help="Number of bins of score differences.")
+@options.convention
+@options.ties
+@options.queries
 @options.seed
 @options.as_json
-@options.output(*outputs.PAGES, help="Write here: .txt, .json or .html.")
-def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked: Any) -> None:
-    """Compare two measures (DCG, NDCG, measure files) on the same rankings.
+@options.output(*outputs.PAGES, help="Write to this file: .txt, .json or .html.")
+def command(
+    arguments: tuple[str, ...], as_json: bool, output: Path | None, **settings: Any
+) -> None:
+    """Compare two measures on the same rankings.
 
-    How often the two agree on which list is better; and for each pair of systems, whether the
-    first MEASURE's verdict stands for all gains that rise with the grade and all discounts that
-    fall with the place, or by what factor they may move before it flips.
+    MEASURE is a DCG, an NDCG or a measure file.  The rankings are --qrels with several --run, or
+    DATA with several --scores.
 
-    Rankings are --qrels with several --run, or DATA with several --scores.
-    """  # fmt: skip
+    Shows how often the two measures agree on which list is better.  For each pair of systems,
+    shows whether the verdict of the first MEASURE holds for all gains that rise with the grade
+    and all discounts that fall with the rank, or by what factor they may change before it flips.
+    """
     from firstpage.dcglearn.ranked import wanted
 
-    shown = outputs.chosen_format(None, as_json, output, outputs.PAGES)
-    if len(given) < 2:
+    kind = outputs.report_format(None, as_json, output, outputs.PAGES)
+    if len(arguments) < 2:
         raise click.UsageError("name two measures, such as NDCG@10 'DCG(gain=linear)@10'.")
-    measures = wanted(given[0]), wanted(given[1])  # a misspelled one is said before files are read
-    systems, truth = _read([Path(name) for name in given[2:]], asked)
-    coherence, verdicts = _found(measures, systems, truth, asked)
-    outputs.deliver(_rendered(coherence, verdicts, shown), output)
+    # a misspelled measure is an error before any file is read
+    measures = wanted(arguments[0]), wanted(arguments[1])
+    systems, truth = _read([Path(name) for name in arguments[2:]], settings)
+    coherence, verdicts = _compare(measures, systems, truth, settings)
+    outputs.write_text(_render(coherence, verdicts, kind), output)
 
 
-def _read(files: list[Path], asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Systems by name, and the truth.  Files after an option's first one are more of its kind."""
-    runs, scores, qrels = asked["runs"], asked["scores"], asked["qrels"]
+def _read(files: list[Path], settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Return the systems by name, and the ground truth.
+
+    Files that follow the first one of an option are more files of that option.
+    """
+    runs, scores, qrels = settings["runs"], settings["scores"], settings["qrels"]
     if bool(runs) == bool(scores):
         raise click.UsageError("give several rankings, all as --run or all as --scores.")
     data = files.pop(0) if qrels is None and files else None
-    every = [*(runs or scores), *files]
-    if len(every) < 2:
-        raise click.UsageError("there is one ranking only; give at least two.")
+    system_files = [*(runs or scores), *files]
+    if len(system_files) < 2:
+        raise click.UsageError("give at least two rankings; there is only one.")
     truth: Any = shared.read_truth(data, qrels)
-    systems = shared.named_systems(every, truth, bool(runs))
+    systems = shared.read_systems(system_files, truth, bool(runs))
     return systems, shared.as_qrels(truth) if runs else truth
 
 
-def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, Any]) -> Any:
+def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[str, Any]) -> Any:
+    """Return the coherence of the two measures, and the verdicts of the first."""
     from firstpage.dcglearn.certificates.verdicts import verdicts_of
     from firstpage.dcglearn.coherence import coherence_of
     from firstpage.dcglearn.ranked import Ranked
     from firstpage.measures.measure import resolve_convention
 
-    settings = {name: asked[name] for name in ("ties", "queries", "seed")}
+    overrides = {name: settings[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
-    how = resolve_convention(asked["convention"], **settings)
-    ranked = Ranked.of(systems, truth, how, depth=depth)
-    one, two = (ranked.scale(m) for m in measures)
-    with shared.counting("certificates") as progress:
+    ranked = Ranked.of(systems, truth, convention(settings["convention"], **overrides), depth=depth)
+    first, second = (ranked.scale(measure) for measure in measures)
+    with shared.progress_bar("certificates") as progress:
         verdicts = verdicts_of(
-            ranked, one, shared.full_name(asked["baseline"], systems), asked["vary"],
-            asked["within"], not asked["any_discounts"], asked["effort"], progress,
+            ranked, first, shared.baseline_name(settings["baseline"], systems), settings["vary"],
+            settings["within"], not settings["any_discounts"], settings["effort"], progress,
         )  # fmt: skip
-    return coherence_of(ranked, one, two, asked["bins"]), verdicts
+    return coherence_of(ranked, first, second, settings["bins"]), verdicts
 
 
-def _rendered(coherence: Any, verdicts: Any, shown: str) -> str:
+def _render(coherence: Any, verdicts: Any, kind: str) -> str:
     from firstpage.report.coherence import coherence_page, coherence_text
 
-    if shown == "json":
-        held = {**coherence.to_dict(), "verdicts": [v.to_dict() for v in verdicts]}
-        return json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False)
-    made = coherence_page if shown == "html" else coherence_text
-    return made(coherence, verdicts)
+    if kind == "json":
+        record = {**coherence.to_dict(), "verdicts": [v.to_dict() for v in verdicts]}
+        return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
+    render = coherence_page if kind == "html" else coherence_text
+    return render(coherence, verdicts)

@@ -1,4 +1,4 @@
-"""What several verbs of `dcglearn` read."""
+"""Input files that several commands of `dcglearn` share."""
 
 from __future__ import annotations
 
@@ -15,48 +15,54 @@ if TYPE_CHECKING:
     from firstpage.data.preferences.preferences import Preferences
     from firstpage.dcglearn.learn import DCGLearn
 
-rankings = options.together(
+ranking_options = options.combine(
     click.option(
-        "--qrels", type=options.FILE, help="Judgments: `left` and `right` are documents, or runs."
+        "--qrels", type=options.FILE,
+        help="Judgments in TREC format, if `left` and `right` name documents or runs.",
     ),
     click.option(
         "--run", "runs", multiple=True, type=options.FILE,
-        help="Rankings by name (of the file, without suffix); may be repeated.",
+        help="Run, which preferences name by its file name without suffix; may be repeated.",
     ),
-    click.option("--grades", metavar="G,G,..", help="All grades, the worst first: 0,1,2,3."),
+    click.option(
+        "--grades", metavar="G,G", show_default="those that occur",
+        help="All grades, the worst first, as in 0,1,2,3.",
+    ),
 )  # fmt: skip
 
 
 def read(
     path: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, pool: bool = False
 ) -> Preferences:
-    """Preferences or a pool, with documents looked up where judgments are given."""
+    """Read preferences or a pool; documents are looked up in the judgments, if there are any."""
     from firstpage.data.formats.trec import read_qrels, read_run
     from firstpage.data.preferences.files import read_preferences
 
-    named = {run.stem: read_run(run) for run in runs}
-    if len(named) < len(runs):
+    runs_by_name = {run.stem: read_run(run) for run in runs}
+    if len(runs_by_name) < len(runs):
         raise DataError("two runs have the same name; rename one file.")
     return read_preferences(
-        path, qrels=None if qrels is None else read_qrels(qrels), runs=named, pool=pool,
-        grades=None if grades is None else _numbers(grades),
+        path, qrels=None if qrels is None else read_qrels(qrels), runs=runs_by_name, pool=pool,
+        grades=None if grades is None else _parse_grades(grades),
     )  # fmt: skip
 
 
-def folder(
+def read_folder(
     path: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, learner: DCGLearn
 ) -> tuple[PreferenceFiles, DCGLearn]:
-    """Files that stay where they are, and the learner with the grades that are named."""
+    """Return the files of a folder, read one by one later, and the learner with --grades set."""
     from firstpage.data.preferences.files import PreferenceFiles
 
     if qrels is not None or runs:
-        raise click.UsageError("files of a folder have grades in their rows; leave --qrels out.")
-    named = None if grades is None else _numbers(grades)
-    return PreferenceFiles.of(path), learner.with_params(grades=named)
+        raise click.UsageError(
+            "the files of a folder must have grades in their rows; leave out --qrels and --run."
+        )
+    parsed = None if grades is None else _parse_grades(grades)
+    return PreferenceFiles.of(path), learner.with_params(grades=parsed)
 
 
-def _numbers(text: str) -> list[int]:
+def _parse_grades(text: str) -> list[int]:
     try:
-        return [int(part) for part in text.replace(" ", "").split(",")]
+        return [int(grade) for grade in text.replace(" ", "").split(",")]
     except ValueError:
-        raise DataError(f"--grades are whole numbers such as 0,1,2,3; got {text!r}.") from None
+        raise DataError(f"--grades must be integers such as 0,1,2,3; got {text!r}.") from None

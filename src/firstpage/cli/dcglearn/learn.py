@@ -1,4 +1,4 @@
-"""`firstpage dcglearn learn` and `simulate`: a measure from preferences, of people or simulated."""
+"""`firstpage dcglearn learn` and `simulate`: learn a measure from real or simulated preferences."""
 
 from __future__ import annotations
 
@@ -11,71 +11,93 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.dcglearn import inputs
+from firstpage.cli.help import documented_command
 from firstpage.errors import DataError
 
 if TYPE_CHECKING:
     from firstpage.dcglearn.learn import DCGLearn
 
 
-@click.command("learn")
+@documented_command(
+    "learn",
+    "firstpage dcglearn learn prefs.jsonl -o measure.json",
+    "firstpage dcglearn learn prefs.jsonl --K 5 --decreasing --html measure.html",
+)
 @click.argument("prefs", type=options.FILE)
-@inputs.rankings
-@options.whole("--K", "places", default=10, help="Places.")
-@options.whole("--L", "levels", least=2, help="Grades; those that occur if not given.")
-@click.option("--C", "cost", default="cv", show_default=True, help="A number, or cv: by folds.")
-@click.option("--C-tie", "tie_cost", type=float, help="Cost of ties broken; as C if not given.")
-@click.option("--decreasing", is_flag=True, help="Discounts must not grow with the place.")
-@click.option("--nonnegative", is_flag=True, help="Penalize worth above the worst grade.")
-@click.option("--strong", default=1.0, show_default=True, help="Margin of 'much better'.")
-@click.option(
-    "--unjudged", type=click.Choice(["worst", "condense", "refuse"]), default="worst",
-    show_default=True, help="What documents without a grade count.",
-)  # fmt: skip
-@click.option(
-    "--pooling", default=1.0, show_default=True,
-    help="How far a segment's measure is drawn to that of all, 0 to 1.",
-)  # fmt: skip
-@options.whole("--rounds", default=200, least=0, help="Resamplings for intervals; 0: none.")
-@options.whole(
-    "--test",
-    "tests",
-    default=99,
-    least=0,
-    help="Simulations for the test whether gains depend on the place; 0: none.",
+@inputs.ranking_options
+@options.integer("--K", "depth", default=10, help="Number of ranks that count.")
+@options.integer(
+    "--L", "levels", minimum=2, show_default="those that occur", help="Number of grades."
 )
 @click.option(
+    "--C", "cost", default="cv", show_default=True, metavar="X",
+    help="Cost of violated preferences: a number, or cv (chosen by cross-validation).",
+)  # fmt: skip
+@click.option(
+    "--C-tie", "tie_cost", type=float, metavar="X", show_default="equal to C",
+    help="Cost of violated ties.",
+)  # fmt: skip
+@click.option("--decreasing", is_flag=True, help="Discounts must not grow with the rank.")
+@click.option(
+    "--nonnegative",
+    is_flag=True,
+    help="Penalize weights relative to the worst grade, not the mean.",
+)
+@click.option(
+    "--strong", default=1.0, show_default=True, metavar="X", help='Margin of "much better".'
+)
+@click.option(
+    "--unjudged", type=click.Choice(["worst", "condense", "refuse"]), default="worst",
+    show_default=True, help="How documents without a grade count.",
+)  # fmt: skip
+@click.option(
+    "--pooling", default=1.0, show_default=True, metavar="X",
+    help="Strength (0 to 1) with which the measure of a segment is pulled to that of all.",
+)  # fmt: skip
+@options.integer(
+    "--rounds", default=200, minimum=0, help="Resamplings for confidence intervals; 0: none."
+)
+@options.integer(
+    "--test", "tests", default=99, minimum=0,
+    help="Simulations of the test whether gains depend on the rank; 0: no test.",
+)  # fmt: skip
+@click.option(
     "--form", type=click.Choice(["gains", "weights"]), default="gains", show_default=True,
-    help="What DCG(FILE) means: gains times discounts, or weights of each place and grade.",
+    help="What DCG(FILE) computes: gains times discounts, or a weight per rank and grade.",
 )  # fmt: skip
 @options.engine
 @options.seed
-@options.output("json", help="Write the measure here (.json).")
-@click.option("--html", type=outputs.OutputFile("html"), help="Write a page with pictures here.")
+@options.output("json", help="Write the measure to this file (.json).")
+@click.option(
+    "--html", type=outputs.OutputFile("html"), help="Write a page with charts to this file."
+)
 @options.as_json
 def command(
     prefs: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, rounds: int,
     tests: int, form: Any, engine: str | None, output: Path | None, html: Path | None,
-    as_json: bool, **given: Any,
+    as_json: bool, **settings: Any,
 ) -> None:  # fmt: skip
-    """Learn gains and discounts from PREFS, pairs of rankings of which people prefer one.
+    """Learn a measure from preferences between rankings.
 
-    PREFS is JSON lines, CSV, Parquet or .npz, or a folder of such files, which are worked on one
-    by one, or by a cluster (--engine), without intervals and tests; see docs/dcglearn.md.  The
-    measure is used by its file: firstpage evaluate -m "DCG(measure.json)@10" ..
+    PREFS has pairs of rankings, one of which is preferred: JSON lines, CSV, Parquet or .npz, or a
+    folder of such files.  Those of a folder are read one by one, or by a cluster (--engine),
+    without intervals and tests.
+
+    The measure is used by its file: firstpage evaluate -m "DCG(measure.json)@10"
     """
     if rounds == 1:
-        raise click.UsageError("--rounds must be 0 (no intervals) or 2 and more.")
-    learner = _learner(given)
-    many = prefs.is_dir()
-    options.only_with("a file of preferences, not with a folder", not many, "rounds", "tests")
-    found: Any
-    if many:
-        found, learner = inputs.folder(prefs, qrels, runs, grades, learner)
+        raise click.UsageError("--rounds must be 0 (no intervals), or at least 2.")
+    learner = _learner(settings)
+    is_folder = prefs.is_dir()
+    options.only_with("a file of preferences, not with a folder", not is_folder, "rounds", "tests")
+    preferences: Any
+    if is_folder:
+        preferences, learner = inputs.read_folder(prefs, qrels, runs, grades, learner)
     else:
-        found = inputs.read(prefs, qrels, runs, grades)
-    with shared.counting("choosing C") as progress:
-        learner.fit(found, progress=progress, engine=engine)
-    about = learner.about() if many else _about(learner, rounds, tests, form)
+        preferences = inputs.read(prefs, qrels, runs, grades)
+    with shared.progress_bar("choosing C") as progress:
+        learner.fit(preferences, progress=progress, engine=engine)
+    about = learner.about() if is_folder else _about(learner, rounds, tests, form)
     utility = replace(learner.utility_, form=form, about=about)
     if output is not None:
         utility.save(output)
@@ -90,88 +112,93 @@ def command(
     if html is not None:
         from firstpage.report.measure import utility_page
 
-        outputs.deliver(utility_page(utility, prefs.name), html)
+        outputs.write_text(utility_page(utility, prefs.name), html)
 
 
-def _learner(given: dict[str, Any]) -> DCGLearn:
+def _learner(settings: dict[str, Any]) -> DCGLearn:
     from firstpage.dcglearn.learn import DCGLearn
 
+    names = ("decreasing", "nonnegative", "strong", "unjudged", "pooling", "seed")
     return DCGLearn(
-        given["places"], given["levels"], _cost(given["cost"]), given["tie_cost"],
-        decreasing=given["decreasing"], nonnegative=given["nonnegative"], strong=given["strong"],
-        unjudged=given["unjudged"], pooling=given["pooling"], seed=given["seed"],
+        settings["depth"], settings["levels"], _parse_cost(settings["cost"]), settings["tie_cost"],
+        **{name: settings[name] for name in names},
     )  # fmt: skip
 
 
-def _cost(text: str) -> Any:
+def _parse_cost(text: str) -> Any:
     if text == "cv":
         return text
     try:
         return float(text)
     except ValueError:
-        raise DataError(f"--C is a number above 0, or cv; got {text!r}.") from None
+        raise DataError(f"--C must be a positive number, or cv; got {text!r}.") from None
 
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
-    """All that a file says of its making: intervals, tests, and whether more would pay."""
+    """Return the record of a fit: intervals, tests, and advice on whether more would pay."""
     from firstpage.dcglearn.advice import advice, against_dcg
     from firstpage.dcglearn.intervals import intervals, position_test
     from firstpage.dcglearn.pairs import places_cut, places_unjudged
 
     about = learner.about()
-    lines = list[str]()
-    if not options.is_given("places"):
-        lines += places_cut(learner.given_, learner.places_)
-    if not options.is_given("unjudged"):
-        lines += places_unjudged(learner.given_, learner.places_, learner.unjudged_)
-    one = len(set(learner.groups_.tolist())) < 2
-    if rounds and one:
-        lines.append("all pairs are of one query: no intervals.")
-    for line in lines:
-        shared.note(line)
-    if rounds and not one:
-        with shared.counting("intervals") as progress:
+    notes = list[str]()
+    if not options.on_command_line("depth"):
+        notes += places_cut(learner.given_, learner.places_)
+    if not options.on_command_line("unjudged"):
+        notes += places_unjudged(learner.given_, learner.places_, learner.unjudged_)
+    single_query = len(set(learner.groups_.tolist())) < 2
+    if rounds and single_query:
+        notes.append("all pairs belong to one query: no intervals.")
+    for text in notes:
+        shared.note(text)
+    if rounds and not single_query:
+        with shared.progress_bar("intervals") as progress:
             about["intervals"] = intervals(
                 learner, rounds, seed=learner.seed, progress=progress
             ).to_dict()
     if tests:
-        with shared.counting("test of gains") as progress:
+        with shared.progress_bar("test of gains") as progress:
             about["position_test"] = vars(position_test(learner, tests, learner.seed, progress))
     about["against_dcg"] = against_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about
 
 
-@click.command("simulate")
+@documented_command(
+    "simulate", "firstpage dcglearn simulate --data 2 --pairs 100 --noise 0.1 --runs 1"
+)
 @click.option(
     "--data", type=click.Choice(["1", "2"]), default="1", show_default=True,
-    help="1: the gain is the grade; 2: 2^grade - 1.",
+    help="1: the gain is the grade; 2: the gain is 2^grade - 1.",
 )  # fmt: skip
-@options.whole("--pairs", default=800, help="To learn from.")
-@click.option("--noise", default=0.0, show_default=True, help="Share of reversed pairs.")
-@options.whole("--runs", default=5, help="Repetitions.")
+@options.integer("--pairs", default=800, help="Number of training pairs.")
+@click.option(
+    "--noise", default=0.0, show_default=True, metavar="X", help="Fraction of reversed pairs."
+)
+@options.integer("--runs", default=5, help="Number of repetitions.")
 @options.seed
 @options.as_json
 def simulate_command(
     data: str, pairs: int, noise: float, runs: int, seed: int, as_json: bool
 ) -> None:
-    """Learn a known measure from simulated preferences (Zhou et al. 2013, section 5.2).
+    """Learn a known measure from simulated preferences.
 
-    Rankings are random orders of the grades 5 5 4 4 3 3 2 2 1 1; C is chosen on 800 validation
-    pairs with the same noise; accuracy is on 4,000 clean test pairs.
+    This is the experiment of Zhou et al. (2013), section 5.2.  Rankings are random orders of the
+    grades 5 5 4 4 3 3 2 2 1 1; C is chosen on 800 validation pairs with the same noise; accuracy
+    is measured on 4,000 test pairs without noise.
     """
     from firstpage.dcglearn.simulation import simulate
 
-    with shared.counting(f"Data {data}") as progress:
-        found = simulate(int(data), pairs, noise, runs, seed, progress).to_dict()
+    with shared.progress_bar(f"Data {data}") as progress:
+        result = simulate(int(data), pairs, noise, runs, seed, progress).to_dict()
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(result, indent=1))
         return
     print(f"Data {data}: {pairs} pairs, {noise:.0%} reversed, {runs} runs")
-    for name, what in (
-        ("accuracy", "of test pairs judged as the true measure does"),
-        ("other", "of them by the wrong measure (the other Data)"),
-        ("similarity", "of the weights to the true ones (see docs/dcglearn.md for its limit)"),
+    for name, text in (
+        ("accuracy", "of test pairs ordered as by the true measure"),
+        ("other", "of test pairs ordered so by the wrong measure (the other Data)"),
+        ("similarity", "of the weights to the true ones (docs/dcglearn.md has its limits)"),
     ):
-        error = f" ± {found[f'{name}_se']:.4f}" if f"{name}_se" in found else ""
-        print(f"{name:<10}  {found[name]:.4f}{error}  {what}")
+        error = f" ± {result[f'{name}_se']:.4f}" if f"{name}_se" in result else ""
+        print(f"{name:<10}  {result[name]:.4f}{error}  {text}")

@@ -1,4 +1,4 @@
-"""`firstpage dcglearn show`: a learned measure, to look at."""
+"""`firstpage dcglearn show`: show a learned measure."""
 
 from __future__ import annotations
 
@@ -8,36 +8,45 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options, outputs
+from firstpage.cli.help import documented_command
 
 
-@click.command("show")
-@click.argument("measure", type=options.FILE)
-@click.option("--segment", metavar="NAME", help="Of one kind of queries.")
-@click.option("--label-gain", is_flag=True, help="Print gains as LightGBM's label_gain wants them.")
-@click.option(
-    "--top", type=float, help="With --label-gain: the gain of the best label. [2^best - 1]"
+@documented_command(
+    "show",
+    "firstpage dcglearn show measure.json",
+    "firstpage dcglearn show measure.json --label-gain",
 )
+@click.argument("measure", type=options.FILE)
+@click.option("--segment", metavar="NAME", help="Show the measure of one segment of queries.")
+@click.option("--label-gain", is_flag=True, help="Print the gains as LightGBM's label_gain.")
+@click.option(
+    "--top", type=float, metavar="GAIN", show_default="2^best - 1",
+    help="With --label-gain: gain of the best label.",
+)  # fmt: skip
 @options.as_json
-@options.output("html", help="Write a page with pictures here (.html).")
+@options.output("html", help="Write a page with charts to this file (.html).")
 def command(
     measure: Path, segment: str | None, label_gain: bool, top: float | None, as_json: bool,
     output: Path | None,
 ) -> None:  # fmt: skip
-    """Show the gains and discounts of MEASURE, a file that `dcglearn learn` wrote."""
+    """Show the gains and discounts of a learned measure.
+
+    MEASURE is a file that `firstpage dcglearn learn` wrote.
+    """
     from firstpage.data.preferences.utility import read_utility
     from firstpage.report.measure import utility_page, utility_text
 
     if output is not None and (as_json or label_gain):
         raise click.UsageError("-o writes a page; leave out --json and --label-gain.")
     options.only_with("--label-gain", label_gain, "top")
-    found = read_utility(measure)
+    utility = read_utility(measure)
     if segment is not None:
-        found = found.segment(segment)
+        utility = utility.segment(segment)
     if label_gain:
-        gains = found.label_gain(top)
+        gains = utility.label_gain(top)
         print(json.dumps(gains) if as_json else ",".join(f"{gain:.6g}" for gain in gains))
         return
     if output is not None:
-        outputs.deliver(utility_page(found, measure.name), output)
+        outputs.write_text(utility_page(utility, measure.name), output)
         return
-    print(json.dumps(found.to_dict(), indent=1) if as_json else utility_text(found))
+    print(json.dumps(utility.to_dict(), indent=1) if as_json else utility_text(utility))

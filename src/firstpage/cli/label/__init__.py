@@ -1,18 +1,29 @@
-"""`firstpage label`: judgments, from planning to truth."""
+"""`firstpage label`: collect judgments, from planning to the ground truth."""
 
 from __future__ import annotations
 
 import click
 
+from firstpage.cli.help import SectionedGroup
 from firstpage.cli.label import backup, export, judge, people, serve, setup, simulate, stats
 
+SECTIONS = {
+    "Plan": [simulate.command, setup.command, people.add_command],
+    "Judge": [serve.command, judge.command],
+    "Use the results": [stats.command, export.command],
+    "Administer": [people.link_command, backup.command, backup.restore_command],
+}
 
-@click.group("label")
+
+@click.group(
+    "label",
+    cls=SectionedGroup,
+    sections=SECTIONS,
+    examples=(
+        "firstpage label setup shop --queries queries.jsonl --documents documents.jsonl",
+        "firstpage label serve shop --open",
+        "firstpage label export shop -o truth.qrels",
+    ),
+)
 def command() -> None:
-    """Few judgments, trustworthy truth: serve, simulate, stats, export."""
-
-
-for _file in (setup, serve, judge, stats, export, backup, simulate):
-    command.add_command(_file.command)
-for _command in (people.add_people_command, people.link_command, backup.restore_command):
-    command.add_command(_command)
+    """Collect judgments with a labeling application."""

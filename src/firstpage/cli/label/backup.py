@@ -1,4 +1,4 @@
-"""`firstpage label backup` and `restore`: copies of a whole store, while it runs."""
+"""`firstpage label backup` and `restore`: copies of a project's store while it is in use."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options
+from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 
-@click.command("backup")
+@documented_command("backup", "firstpage label backup shop -o shop.backup")
 @click.argument("project")
 @options.output("sqlite", "jsonl", required=True, help="File to write.")
 @with_web
 def command(project: str, output: Path) -> None:
-    """Copy PROJECT (a folder or a database URL) while it may be in use.
+    """Back up a project while it is in use.
 
-    SQLite is copied as a database; PostgreSQL, or a file named .jsonl (.gz), as JSON lines.
+    PROJECT is a folder or a database URL.  SQLite is copied as a database; PostgreSQL, or any
+    store if the file is named .jsonl or .jsonl.gz, as JSON lines.
     """
     from firstpage.web.store.backup import back_up
 
@@ -27,20 +29,25 @@ def command(project: str, output: Path) -> None:
     print(f"wrote {output} ({kind})", file=sys.stderr)
 
 
-@click.command("restore")
+@documented_command("restore", "firstpage label restore shop.backup elsewhere")
 @click.argument("backup", type=options.FILE)
 @click.argument("project")
 @with_web
 def restore_command(backup: Path, project: str) -> None:
-    """Read BACKUP into PROJECT, a new folder or an empty database."""
+    """Restore a backup into a new project.
+
+    PROJECT is a new folder or the URL of an empty database.
+    """
     if not backup.is_file():
-        raise click.UsageError(f"{backup}: is no file.")
+        raise click.UsageError(f"{backup}: is not a file.")
     from firstpage.web.store.backup import check, restore
 
-    check(backup)  # nothing is made of a copy that is not whole
-    with open_store(project, make=True) as store:
+    check(backup)  # an incomplete copy creates nothing
+    with open_store(project, create=True) as store:
         restored = restore(backup, store)
     print(f"restored {restored.rows:,} rows into {project}", file=sys.stderr)
     if restored.links:
-        ended = f"{restored.links} open links of the copy have ended"
-        note(f"{ended}; `firstpage label link` makes new ones.")
+        note(
+            f"{restored.links} open links of the backup have expired; `firstpage label link` "
+            "creates new ones."
+        )

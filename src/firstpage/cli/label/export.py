@@ -1,4 +1,4 @@
-"""`firstpage label export`: take truth, the log or the study out of a project."""
+"""`firstpage label export`: write the ground truth, the log or the study of a project."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options, outputs
+from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
-WHAT = {
+FORMATS = {
     "truth": ("qrels", "letor", "jsonl"),
     "log": ("jsonl", "csv"),
     "report": ("html",),
@@ -17,23 +18,34 @@ WHAT = {
     "measure": ("json",),
     "preferences": ("jsonl",),
 }
+ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 
 
-@click.command("export")
-@click.argument("project")
-@click.option("--what", type=click.Choice(list(WHAT)), default="truth", show_default=True)
-@click.option(
-    "--format", "format_", type=click.Choice(sorted({f for fs in WHAT.values() for f in fs})),
-    help="By default as the output's name ends; without an ending, the first that fits.",
-)  # fmt: skip
-@click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
-@options.output(
-    *sorted({f for fs in WHAT.values() for f in fs}), required=True, help="File to write; - prints."
+@documented_command(
+    "export",
+    "firstpage label export shop -o truth.qrels",
+    "firstpage label export shop --what log -o log.csv",
 )
+@click.argument("project")
+@click.option(
+    "--what", "content", type=click.Choice(list(FORMATS)), default="truth", show_default=True,
+    help="What to export.",
+)  # fmt: skip
+@click.option(
+    "--format", "format_", type=click.Choice(ALL_FORMATS),
+    show_default="by the suffix of -o", help="Format of the file.",
+)  # fmt: skip
+@click.option("--name", metavar="SLUG", help="Project to export, if the store has several.")
+@options.output(*ALL_FORMATS, required=True, help="File to write; - is standard output.")
 @with_web
-def command(project: str, what: str, format_: str | None, name: str | None, output: Path) -> None:
-    """Write what PROJECT (a folder or a database URL) holds."""
-    chosen = _format(what, format_, output)
+def command(
+    project: str, content: str, format_: str | None, name: str | None, output: Path
+) -> None:
+    """Export the ground truth, the log or the report.
+
+    PROJECT is a folder or a database URL.
+    """
+    chosen = _format(content, format_, output)
     from firstpage.data.io.files import write_bytes
     from firstpage.web.exports.make import export
     from firstpage.web.exports.notes import notes
@@ -41,29 +53,29 @@ def command(project: str, what: str, format_: str | None, name: str | None, outp
     with open_store(project) as store, store.read() as tx:
         from firstpage.web.store.projects import the_project
 
-        written, found = 0, the_project(tx, name)
+        n_bytes, exported = 0, the_project(tx, name)
         with write_bytes(output) as out:
-            for part in export(tx, found, f"{what}.{chosen}"):
-                written += out.write(part.encode())
-        remarks = list(notes(tx, found, f"{what}.{chosen}"))
-    if not written:
-        note(f"{output} is empty{'.' if remarks else ': nothing is judged yet.'}")
+            for chunk in export(tx, exported, f"{content}.{chosen}"):
+                n_bytes += out.write(chunk.encode())
+        remarks = list(notes(tx, exported, f"{content}.{chosen}"))
+    if not n_bytes:
+        note(f"{output} is empty{'.' if remarks else ': nothing has been judged yet.'}")
     for remark in remarks:
         note(remark)
 
 
-def _format(what: str, given: str | None, output: Path) -> str:
-    """The format that is named, or that the output's name says; an ending of none is refused."""
+def _format(content: str, name: str | None, output: Path) -> str:
+    """Return the format by its name, else by the suffix of the file; refuse an unknown suffix."""
     from firstpage.data.io.files import suffix_of
 
-    named = given or suffix_of(output)[0].lstrip(".") or WHAT[what][0]
-    if named in WHAT[what]:
-        outputs.check_suffix(output, (named,), "-o")
-        return named
-    if given is not None:
-        raise click.UsageError(f"--what {what} is written as {', '.join(WHAT[what])}.")
-    endings = " or ".join(f".{name}" for name in WHAT[what])
+    chosen = name or suffix_of(output)[0].lstrip(".") or FORMATS[content][0]
+    if chosen in FORMATS[content]:
+        outputs.check_suffix(output, (chosen,), "-o")
+        return chosen
+    if name is not None:
+        raise click.UsageError(f"--what {content} is written as {', '.join(FORMATS[content])}.")
+    suffixes = " or ".join(f".{name}" for name in FORMATS[content])
     raise click.UsageError(
-        f"{output}: the name does not say how {what} is written; end it in {endings}, or name "
-        "the format (--format)."
+        f"{output}: no format of {content} has this suffix; let the name end in {suffixes}, or "
+        "give --format."
     )

@@ -1,4 +1,4 @@
-"""`firstpage label judge`: a program answers, in the same log as people."""
+"""`firstpage label judge`: let a program judge, recorded in the same log as people."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options, shared
+from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
@@ -17,50 +18,59 @@ if TYPE_CHECKING:
     from firstpage.web.machines import Done
     from firstpage.web.store.projects import Project
 
-KEY = "FIRSTPAGE_ENDPOINT_KEY"
-RECORDED = {
+API_KEY_VARIABLE = "FIRSTPAGE_ENDPOINT_KEY"
+CONFLICT_NOTES = {
     "tie": "a tie is recorded",
     "skip": "the pair is skipped",
     "first": "the answer to the first order is recorded",
 }
 
 
-@click.command("judge")
-@click.argument("project")
-@click.option("--assessor", "login", required=True, metavar="LOGIN", help="Whose work it does.")
-@click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
-@click.option("--endpoint", metavar="URL", help="An OpenAI-compatible chat endpoint, up to /v1.")
-@click.option("--model", help="The model's name at the endpoint.")
-@click.option(
-    "--prices", type=(float, float), default=(0.0, 0.0), help="Per million tokens in, and out."
+@documented_command(
+    "judge",
+    "firstpage label judge shop --assessor robot --function taste:longer",
+    "firstpage label judge shop --assessor robot --model some-model \\\n"
+    "  --endpoint http://localhost:8000/v1",
 )
+@click.argument("project")
+@click.option(
+    "--assessor", "login", required=True, metavar="LOGIN", help="Assessor whose work is done."
+)
+@click.option("--name", metavar="SLUG", help="Project to judge, if the store has several.")
+@click.option("--endpoint", metavar="URL", help="OpenAI-compatible chat endpoint, up to /v1.")
+@click.option("--model", metavar="NAME", help="With --endpoint: name of the model.")
+@click.option(
+    "--prices", type=(float, float), default=(0.0, 0.0), show_default=True, metavar="IN OUT",
+    help="Prices per million input and output tokens.",
+)  # fmt: skip
 @click.option(
     "--conflicts", type=click.Choice(["tie", "skip", "first"]),
-    help="With --endpoint: what is recorded where the answers to the two orders of a pair differ; "
-    "first is the answer to the order that was asked first.  [tie; skip in a project without ties]",
+    show_default="tie; skip in a project without ties",
+    help="With --endpoint: what is recorded if the answers to the two orders of a pair differ; "
+    "first: the answer to the order asked first.",
 )  # fmt: skip
-@options.whole(
-    "--longest",
-    default=8_000,
+@options.integer(
+    "--longest", default=8_000,
     help="With --endpoint: characters of a document that the model reads.",
-)
+)  # fmt: skip
 @click.option(
     "--function", metavar="MODULE:NAME",
-    help="A function of (query, left, right): documents with key, body, title, fields, items.",
+    help="Function of (query, left, right); documents have key, body, title, fields and items.",
 )  # fmt: skip
 @with_web
-def command(project: str, login: str, name: str | None, **given: Any) -> None:
-    """Let a program do the open work of an assessor in PROJECT (a folder or a database URL).
+def command(project: str, login: str, name: str | None, **settings: Any) -> None:
+    """Let a program judge the open queries of an assessor.
 
-    It answers the practice questions first, as people do.  A pair is asked of the endpoint in
-    both orders.  The key comes from the environment: FIRSTPAGE_ENDPOINT_KEY.
+    PROJECT is a folder or a database URL.  The program answers the practice questions first, as
+    people do.  The endpoint is asked for each pair in both orders; its API key is read from the
+    environment variable FIRSTPAGE_ENDPOINT_KEY.
     """
-    if (given["endpoint"] is None) == (given["function"] is None):
+    if (settings["endpoint"] is None) == (settings["function"] is None):
         raise click.UsageError("give --endpoint with --model, or --function.")
-    if given["endpoint"] is not None and not given["model"]:
+    if settings["endpoint"] is not None and not settings["model"]:
         raise click.UsageError("--endpoint needs --model.")
-    if given["endpoint"] is None and given["conflicts"] is not None:
-        raise click.UsageError("--conflicts is for --endpoint; a function is asked once.")
+    if settings["endpoint"] is None and settings["conflicts"] is not None:
+        raise click.UsageError("--conflicts goes with --endpoint; a function is called once.")
     with open_store(project) as store:
         from firstpage.errors import DataError
         from firstpage.web.machines import judge
@@ -68,80 +78,81 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
         from firstpage.web.store.projects import the_project
 
         with store.read() as tx:
-            chosen, person = the_project(tx, name), people.by_login(tx, login)
-            known = person is not None and projects.assesses(tx, chosen.id, person.id)
-        if person is None or not known:
-            which = f" --name {name}" if name else ""
+            judged, person = the_project(tx, name), people.by_login(tx, login)
+            is_assessor = person is not None and projects.assesses(tx, judged.id, person.id)
+        if person is None or not is_assessor:
+            name_option = f" --name {name}" if name else ""
             raise DataError(
-                f"there is no assessor {login!r} in {chosen.slug!r}; add them: "
-                f"firstpage label add {project}{which} --assessor {login}"
+                f"there is no assessor {login!r} in {judged.slug!r}; add them: "
+                f"firstpage label add {project}{name_option} --assessor {login}"
             )
-        assessor = _assessor(given, chosen)
-        with shared.counting(login) as progress:
-            done = judge(store, chosen, person, assessor, progress)
+        assessor = _assessor(settings, judged)
+        with shared.progress_bar(login) as progress:
+            done = judge(store, judged, person, assessor, progress)
     print(
         f"{login}: {done.queries} queries, {done.answers} answers, {done.skipped.total()} skipped, "
         f"{done.seconds:.1f} s, "
         f"{done.tokens} tokens, {done.money:.4f} spent"
     )
-    for line in _notes(done, given["longest"]):
-        note(line)
+    for text in _notes(done, settings["longest"]):
+        note(text)
 
 
-def _assessor(given: dict[str, Any], project: Project) -> Assessor:
-    """Return the assessor; what becomes of contradictions is said before the first question."""
+def _assessor(settings: dict[str, Any], project: Project) -> Assessor:
+    """Return the assessor; a note explains the treatment of conflicts before the first question."""
     from firstpage.labeling.assessors import Chat, Function
 
-    if given["endpoint"] is None:
-        return Function(_reported(shared.function(given["function"], "--function"), given))
+    if settings["endpoint"] is None:
+        function = shared.load_function(settings["function"], "--function")
+        return Function(_with_error_report(function, settings["function"]))
     ties = project.options.ties or "pairs" not in project.tools
-    if given["conflicts"] == "tie" and not ties:
+    if settings["conflicts"] == "tie" and not ties:
         raise click.UsageError(
-            f"--conflicts tie: the project {project.slug!r} has no ties, so nothing could be "
-            "recorded; give skip or first."
+            f"--conflicts tie: the project {project.slug!r} has no ties, so none can be recorded; "
+            "give skip or first."
         )
-    conflicts: Conflicts = given["conflicts"] or ("tie" if ties else "skip")
+    conflicts: Conflicts = settings["conflicts"] or ("tie" if ties else "skip")
     if set(project.tools) != {"grades"}:
         note(
             "each pair is asked in both orders; where the two answers differ, "
-            f"{RECORDED[conflicts]} (--conflicts {conflicts})."
+            f"{CONFLICT_NOTES[conflicts]} (--conflicts {conflicts})."
         )
     return Chat(
-        given["endpoint"], given["model"], os.environ.get(KEY, ""), project.guidelines,
-        given["prices"], given["longest"], conflicts=conflicts, ties=ties,
+        settings["endpoint"], settings["model"], os.environ.get(API_KEY_VARIABLE, ""),
+        project.guidelines, settings["prices"], settings["longest"], conflicts=conflicts, ties=ties,
     )  # fmt: skip
 
 
-def _reported(call: Callable[..., Any], given: dict[str, Any]) -> Callable[..., Any]:
-    """Return the same function; what it raises is said in one line, with its place."""
+def _with_error_report(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return the function such that its exceptions become one line with file and line number."""
     from firstpage.errors import DataError
 
-    def called(query: Any, left: Any, right: Any) -> Any:
+    def call(query: Any, left: Any, right: Any) -> Any:
         try:
-            return call(query, left, right)
+            return function(query, left, right)
         except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
+            frame = traceback.extract_tb(error.__traceback__)[-1]
             pair = left.key if right is None else f"{left.key} and {right.key}"
             raise DataError(
-                f"--function {given['function']} failed on query {query.key}, {pair}: "
-                f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})."
+                f"--function {name} failed on query {query.key}, {pair}: "
+                f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})."
             ) from error
 
-    return called
+    return call
 
 
 def _notes(done: Done, longest: int) -> Iterator[str]:
-    """Yield what was skipped, cut or not seen, a line each."""
+    """Yield a line for everything that was skipped, truncated or not seen."""
     if done.practice:
         yield f"{done.practice} practice questions were answered first, and passed."
     if not done.queries:
-        yield "there was no open work."
+        yield "there were no open queries."
     for reason, count in done.skipped.items():
         yield f"{count} of {done.questions} questions were skipped: {reason}."
     if done.truncated:
         yield (
-            f"of {len(done.truncated)} documents the model read only the first {longest:,} "
-            "characters (--longest); the log names them."
+            f"the model read only the first {longest:,} characters (--longest) of "
+            f"{len(done.truncated)} documents; the log lists them."
         )
     if done.pictures:
         yield f"{len(done.pictures)} documents are pictures; the program read only their titles."

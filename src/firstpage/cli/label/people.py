@@ -1,4 +1,4 @@
-"""`firstpage label add` and `link`: more people for a project, and links for new passwords."""
+"""`firstpage label add` and `link`: add people to a project, and create links for new passwords."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli.label.setup import add_people, check_text, deal_and_open, tell
+from firstpage.cli.help import documented_command
+from firstpage.cli.label.setup import add_people, assign_and_open, check_text, print_plan
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
@@ -16,24 +17,28 @@ if TYPE_CHECKING:
     from firstpage.web.store.projects import Project
 
 
-@click.command("add")
+@documented_command("add", "firstpage label add shop --assessor ada --assessor ben")
 @click.argument("project")
-@click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
+@click.option("--name", metavar="SLUG", help="Project to change, if the store has several.")
 @click.option(
-    "--assessor", "assessors", multiple=True, metavar="LOGIN", help="Who judges; may be repeated."
+    "--assessor", "assessors", multiple=True, metavar="LOGIN",
+    help="Login of an assessor; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--lead", "leads", multiple=True, metavar="LOGIN", help="Login of a lead; may be repeated."
 )
 @click.option(
-    "--lead", "leads", multiple=True, metavar="LOGIN", help="Who leads it; may be repeated."
-)
-@click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the links.")
+    "--url", default="http://127.0.0.1:8210", show_default=True, metavar="URL",
+    help="Address of the application in the printed links.",
+)  # fmt: skip
 @with_web
-def add_people_command(
+def add_command(
     project: str, name: str | None, assessors: tuple[str, ...], leads: tuple[str, ...], url: str
 ) -> None:
-    """Add people to PROJECT (a folder or a database URL), and deal its open work out again.
+    """Add people to a project, and assign its open work again.
 
-    Begun and finished work stays where it is.  A project that is not open yet is opened, as
-    `label setup --assessor` does.
+    PROJECT is a folder or a database URL.  Work that has begun or is finished is not reassigned.
+    A project that is not open yet is opened, as by `firstpage label setup --assessor`.
     """
     if not assessors and not leads:
         raise click.UsageError("give --assessor or --lead.")
@@ -43,30 +48,28 @@ def add_people_command(
     with open_store(project) as store, store.write() as tx:
         from firstpage.web.store.projects import the_project
 
-        chosen = the_project(tx, name)
-        links = add_people(tx, chosen, assessors, leads)
-        plan = _dealt(tx, chosen, assessors) if assessors else None
+        changed = the_project(tx, name)
+        links = add_people(tx, changed, assessors, leads)
+        plan = _assign(tx, changed, assessors) if assessors else None
     for login, path in links:
-        print(f"{login} comes in here (once): {url}{path}")
+        print(f"{login} signs in here (once): {url}{path}")
     if plan is not None:
-        tell(plan)
+        print_plan(plan)
     if plan is not None and plan.idle:
-        note(f"no queries for {', '.join(plan.idle)}: nothing is open that they could have.")
+        note(f"no queries for {', '.join(plan.idle)}: none are open that they could judge.")
 
 
-def _dealt(tx: Tx, project: Project, assessors: tuple[str, ...]) -> Plan | None:
-    """Deal the open work out; a line says why, where nothing can be dealt out."""
+def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> Plan | None:
+    """Assign the open work; where nothing can be assigned, print a note that says why."""
     from firstpage.web.store import people, texts
 
     if project.state == "closed":
-        note(
-            f"the project {project.slug!r} is closed; its work is dealt out once it is open again."
-        )
+        note(f"the project {project.slug!r} is closed; open it again to assign its work.")
         return None
     if not texts.of_project(tx, project.id):
-        note(f"the project {project.slug!r} has no queries yet; import some, then deal them out.")
+        note(f"the project {project.slug!r} has no queries yet; import some, then assign them.")
         return None
-    return deal_and_open(tx, project, _first_lead(tx, project) or people.ensure(tx, assessors[0]))
+    return assign_and_open(tx, project, _first_lead(tx, project) or people.ensure(tx, assessors[0]))
 
 
 def _first_lead(tx: Tx, project: Project) -> Person | None:
@@ -76,16 +79,20 @@ def _first_lead(tx: Tx, project: Project) -> Person | None:
     return next((people.get(tx, row["person"]) for row in rows if row["left"] is None), None)
 
 
-@click.command("link")
+@documented_command("link", "firstpage label link shop lena --url https://labels.example.org")
 @click.argument("project")
 @click.argument("login")
-@click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the link.")
+@click.option(
+    "--url", default="http://127.0.0.1:8210", show_default=True, metavar="URL",
+    help="Address of the application in the printed link.",
+)  # fmt: skip
 @with_web
 def link_command(project: str, login: str, url: str) -> None:
-    """Print a link by which LOGIN sets a new password in PROJECT (a folder or a database URL).
+    """Print a link by which a person sets a new password.
 
-    For operators of the server: an admin who forgot the password has nobody else to ask.
-    The link works once, for two days, and ends the links before it; the audit lists it.
+    PROJECT is a folder or a database URL.  This is for operators of the server: an administrator
+    who forgot the password has nobody else to ask.  The link works once, for two days, and
+    invalidates earlier links; the audit log lists it.
     """
     check_text("LOGIN", login)
     from firstpage.errors import DataError
@@ -95,6 +102,6 @@ def link_command(project: str, login: str, url: str) -> None:
 
         person = people.by_login(tx, login)
         if person is None or person.login == people.LOCAL:
-            raise DataError(f"{project}: has no account {login!r} that could sign in.")
+            raise DataError(f"{project}: has no account {login!r} that can sign in.")
         path = invitations.reset_link(tx, person, None).path
     print(f"{person.login} sets a new password here (once): {url}{path}")

@@ -1,4 +1,4 @@
-"""`firstpage label serve`: the labeling application."""
+"""`firstpage label serve`: serve the labeling application."""
 
 from __future__ import annotations
 
@@ -7,46 +7,62 @@ from pathlib import Path
 import click
 
 from firstpage.cli import options
+from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, with_web
 
 
-@click.command("serve")
+@documented_command(
+    "serve",
+    "firstpage label serve shop --open",
+    "firstpage label serve shop --host 0.0.0.0 --allow-host labels.example.org",
+)
 @click.argument("project")
-@click.option("--open", "alone", is_flag=True, help="For you alone on this machine: no accounts.")
+@click.option(
+    "--open", "single_user", is_flag=True,
+    help="Serve one person on this machine, without accounts.",
+)  # fmt: skip
 @options.address(8210)
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME",
-    help="A name under which people reach the server; may be given several times.",
+    help="Host name by which people reach the server; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--proxy", is_flag=True,
-    help="Behind a reverse proxy: believe its X-Forwarded-For and X-Forwarded-Proto.",
+    help="Behind a reverse proxy: trust its X-Forwarded-For and X-Forwarded-Proto.",
 )  # fmt: skip
-@options.whole("--max-upload", default=64, help="Megabytes of one upload.")
-@options.whole("--max-unpacked", default=512, help="Megabytes of it unpacked.")
-@options.whole(
-    "--max-connections", default=1000, help="Open connections; more take the place of silent ones."
+@options.integer("--max-upload", default=64, help="Limit on the size of an upload, in megabytes.")
+@options.integer(
+    "--max-unpacked", default=512, help="Limit on the size of an unpacked upload, in megabytes."
 )
+@options.integer(
+    "--max-connections", default=1000,
+    help="Limit on open connections; a new one beyond it closes the longest idle one.",
+)  # fmt: skip
 @with_web
 def command(
-    project: str, alone: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
+    project: str, single_user: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
     max_upload: int, max_unpacked: int, max_connections: int,
 ) -> None:  # fmt: skip
-    """Serve PROJECT: a folder (made if absent) or a database URL (postgresql://..)."""
-    if alone and host not in ("127.0.0.1", "::1", "localhost"):
+    """Serve the labeling application.
+
+    PROJECT is a folder, which is created if absent, or a database URL (postgresql://host/name).
+    """
+    if single_user and host not in ("127.0.0.1", "::1", "localhost"):
         raise click.UsageError("--open has no accounts, so it listens on this machine only.")
-    if alone and (proxy or hosts):
-        raise click.UsageError("--open is for this machine alone; leave out --proxy, --allow-host.")
+    if single_user and (proxy or hosts):
+        raise click.UsageError(
+            "--open is for this machine only; leave out --proxy and --allow-host."
+        )
     from firstpage.web.security import ServeSettings
     from firstpage.web.serve import serve
 
     settings = ServeSettings(
-        open=alone, hosts=hosts, proxy=proxy, upload=max_upload << 20,
+        open=single_user, hosts=hosts, proxy=proxy, upload=max_upload << 20,
         unpacked=max_unpacked << 20, connections=max_connections,
     )  # fmt: skip
     if "://" not in project and not Path(project).exists():
         note(
-            f"{project} was not there; an empty application begins. `firstpage label setup` makes "
-            "one from files."
+            f"{project} does not exist; an empty application is created. `firstpage label setup` "
+            "creates one from files."
         )
     serve(project, host, port, settings)

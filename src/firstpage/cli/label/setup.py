@@ -1,4 +1,4 @@
-"""`firstpage label setup`: make a project from files, ready to serve."""
+"""`firstpage label setup`: create a project from files, ready to serve."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options
+from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
@@ -20,133 +21,161 @@ if TYPE_CHECKING:
     from firstpage.web.store.people import Person
     from firstpage.web.store.projects import Project
 
-LONGEST_GUIDELINES = 200_000
-FILES = (
-    "queries", "documents", "topics", "run", "letor", "collection", "golds", "training", "qrels",
-)  # fmt: skip
+MAX_GUIDELINES = 200_000  # characters
+SOURCE_FILES = {
+    "queries": "Queries as rows (.jsonl, .csv, .parquet).",
+    "documents": "Documents as rows, with the query of each.",
+    "topics": "Queries as TREC topics.",
+    "run": "TREC run, whose best documents are judged.",
+    "letor": "LETOR file, whose documents are judged.",
+    "collection": "Texts for --run or --letor (TREC text or .jsonl).",
+    "golds": "Questions with known answers, mixed in (see --gold-share).",
+    "training": "Practice questions with known answers, asked before the real ones.",
+    "qrels": "Grades of the items of lists, by item id; assessors never see them.",
+}
 
 
-def _files(command: Any) -> Any:
-    """An option for each kind of file."""
-    words = {
-        "queries": "Queries as rows (.jsonl, .csv, .parquet).",
-        "documents": "Documents as rows, with the query of each.",
-        "topics": "Queries as TREC topics.",
-        "run": "A TREC run: its best documents are judged.",
-        "letor": "A LETOR file: its documents are judged.",
-        "collection": "Texts for --run or --letor (TREC text or .jsonl).",
-        "golds": "Questions with known answers, mixed in (see --gold-share).",
-        "training": "Questions with known answers, asked before the first real one.",
-        "qrels": "Grades of the items of lists, by their ids; assessors never see them.",
-    }
-    for name in reversed(FILES):
-        command = click.option(f"--{name}", type=options.FILE, help=words[name])(command)
+def _source_options(command: Any) -> Any:
+    """Add an option for each kind of source file."""
+    for name in reversed(SOURCE_FILES):
+        option = click.option(f"--{name}", type=options.FILE, help=SOURCE_FILES[name])
+        command = option(command)
     return command
 
 
-@click.command("setup")
-@click.argument("project")
-@click.option("--name", default="labels", show_default=True, help="Short name of the project.")
-@click.option("--title", default="", help="What people read; the name by default.")
-@click.option("--guidelines", type=options.FILE, help="A text file (UTF-8) for the assessors.")
-@_files
-@click.option("--images", type=options.FILE, help="Folder of the pictures that documents name.")
-@options.whole(
-    "--depth", default=50, help="How many documents of each query are judged, from --run."
+@documented_command(
+    "setup",
+    "firstpage label setup shop --queries queries.jsonl \\\n"
+    "  --documents documents.jsonl --k 3 --ties",
+    "firstpage label setup team --queries queries.jsonl \\\n"
+    "  --documents documents.jsonl --lead lena --assessor ada --assessor ben",
 )
+@click.argument("project")
+@click.option(
+    "--name", default="labels", show_default=True, metavar="SLUG",
+    help="Short name of the project.",
+)  # fmt: skip
+@click.option(
+    "--title", default="", metavar="TEXT", show_default="the name",
+    help="Title that people see.",
+)  # fmt: skip
+@click.option("--guidelines", type=options.FILE, help="Text file (UTF-8) for the assessors.")
+@_source_options
+@click.option("--images", type=options.FOLDER, help="Folder of the pictures that documents name.")
+@options.integer("--depth", default=50, help="With --run: documents per query that are judged.")
 @click.option(
     "--tool", "tools", multiple=True, type=click.Choice(["pairs", "grades", "lists"]),
-    help="pairs by default; two of them make a study with both.",
-)  # fmt: skip
-@click.option("--k", default=10, show_default=True, help="How many top places are ordered.")
-@click.option("--strategy", help="How the next pair is chosen; the best by default.")
-@click.option("--refine", default=0, show_default=True, help="More questions near the k-th place.")
-@click.option("--seed", default=0, show_default=True, help="For everything random.")
-@click.option(
-    "--repeats", default=0.0, show_default=True,
-    help="Share (0 to 1) of questions that are asked again later, unseen by the assessor.",
+    show_default="pairs", help="Judging tool; two of them make a study with both.",
 )  # fmt: skip
 @click.option(
-    "--gold-share", default=0.0, show_default=True,
-    help="Share (0 to 1) of questions that come from --golds.",
+    "--k", default=10, show_default=True, metavar="N", help="Number of top ranks to order."
+)
+@click.option(
+    "--strategy", metavar="NAME", show_default="adaptive",
+    help="Strategy that chooses the next pair (see `firstpage label simulate`).",
+)  # fmt: skip
+@click.option(
+    "--refine", default=0, show_default=True, metavar="N",
+    help="Additional questions near the k-th rank.",
+)  # fmt: skip
+@click.option(
+    "--seed", default=0, show_default=True, metavar="N", help="Seed of everything random."
+)
+@click.option(
+    "--repeats", default=0.0, show_default=True, metavar="X",
+    help="Fraction (0 to 1) of questions that are asked again later, unmarked.",
+)  # fmt: skip
+@click.option(
+    "--gold-share", default=0.0, show_default=True, metavar="X",
+    help="Fraction (0 to 1) of questions that come from --golds.",
 )  # fmt: skip
 @click.option(
     "--choose", type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
     default="order", show_default=True,
-    help="With --tool lists: which pair of lists comes next (see the Measure page).",
+    help="With --tool lists: strategy that chooses the next pair of lists.",
 )  # fmt: skip
-@click.option("--ties/--no-ties", default=False, show_default=True, help="A button for ties.")
+@click.option("--ties/--no-ties", default=False, show_default=True, help="Offer a button for ties.")
 @click.option(
     "--assessor", "assessors", multiple=True, metavar="LOGIN",
-    help="Who judges; may be repeated.",
+    help="Login of an assessor; may be repeated.",
 )  # fmt: skip
 @click.option(
-    "--replicates", default=1, show_default=True, help="How many assessors judge each query."
-)
-@click.option("--lead", metavar="LOGIN", help="Who leads it; prints a link to come in by.")
-@click.option("--url", default="http://127.0.0.1:8210", show_default=True, help="For the links.")
+    "--replicates", default=1, show_default=True, metavar="N",
+    help="Number of assessors who judge each query.",
+)  # fmt: skip
+@click.option("--lead", metavar="LOGIN", help="Login of the lead; prints a sign-in link.")
+@click.option(
+    "--url", default="http://127.0.0.1:8210", show_default=True, metavar="URL",
+    help="Address of the application in the printed links.",
+)  # fmt: skip
 @with_web
-def command(project: str, url: str, **given: Any) -> None:
-    """Make a project in PROJECT: a folder (made if absent) or a database URL."""
+def command(project: str, url: str, **settings: Any) -> None:
+    """Create a labeling project from files.
+
+    PROJECT is a folder, which is created if absent, or a database URL.
+    """
     from firstpage.web.imports import bundle, texts
     from firstpage.web.store import people, projects
 
-    _check_words(given)
-    _check_tools(given)
-    guidelines = _guidelines(given["guidelines"])
+    _check_names(settings)
+    _check_tools(settings)
+    guidelines = _read_guidelines(settings["guidelines"])
+    tools = settings["tools"] or ("pairs",)
     with ExitStack() as files:
-        chosen = _sources(given, files)
-        some = any(given[name] is not None for name in FILES)
-        read = bundle.read(chosen) if some else None
-        setting = projects.setting_of(_setting(given))
+        sources = _open_sources(settings, files)
+        has_sources = any(settings[name] is not None for name in SOURCE_FILES)
+        contents = bundle.read(sources) if has_sources else None
+        setting = projects.setting_of(_setting(settings))
         with (
-            open_store(project, make=True) as store,
-            texts.staged(store, read, given["tools"] or ("pairs",), setting) as ready,
+            open_store(project, create=True) as store,
+            texts.staged(store, contents, tools, setting) as staged,
             store.write() as tx,
         ):
-            lead = _lead(tx, given["lead"])
-            made = projects.create(
-                tx, given["name"], given["title"], tool=(given["tools"] or ("pairs",))[0],
-                guidelines=guidelines, setting=_setting(given), options=_options(given), by=lead,
+            lead = _lead(tx, settings["lead"])
+            created = projects.create(
+                tx, settings["name"], settings["title"], tool=tools[0], guidelines=guidelines,
+                setting=_setting(settings), options=_project_options(settings), by=lead,
             )  # fmt: skip
-            came = ready.publish(tx, made, lead)
-            chiefs = [] if lead is None else [lead.login]
-            links = add_people(tx, made, given["assessors"], chiefs, lead)
-            dealt = came.queries and given["assessors"]
-            first = lead or (people.ensure(tx, given["assessors"][0]) if dealt else None)
-            plan = deal_and_open(tx, made, first) if dealt and first else None
-            unused = list(_unused(tx, made))
-    print(f"{project}: project {given['name']!r}, {_counts(came)}")
-    for line in (*(read.notes if read else ()), *unused):
-        note(line)
+            imported = staged.publish(tx, created, lead)
+            leads = [] if lead is None else [lead.login]
+            links = add_people(tx, created, settings["assessors"], leads, lead)
+            assignable = imported.queries and settings["assessors"]
+            actor = lead
+            if lead is None and assignable:
+                actor = people.ensure(tx, settings["assessors"][0])
+            plan = assign_and_open(tx, created, actor) if assignable and actor else None
+            unused = list(_unused_inputs(tx, created))
+    print(f"{project}: project {settings['name']!r}, {_counts(imported)}")
+    for text in (*(contents.notes if contents else ()), *unused):
+        note(text)
     for login, path in links:
-        print(f"{login} comes in here (once): {url}{path}")
+        print(f"{login} signs in here (once): {url}{path}")
     if plan is not None:
-        tell(plan)
+        print_plan(plan)
 
 
-def _check_tools(given: dict[str, Any]) -> None:
-    """Refuse options that the tools have no use for."""
-    tools = given["tools"] or ("pairs",)
+def _check_tools(settings: dict[str, Any]) -> None:
+    """Refuse options that have no effect with the chosen tools."""
+    tools = settings["tools"] or ("pairs",)
     options.only_with("--tool lists", "lists" in tools, "choose")
     options.only_with("--tool pairs", "pairs" in tools, "strategy", "refine", "ties")
-    options.only_with("--run", given["run"] is not None, "depth")
-    if given["gold_share"] and given["golds"] is None:
-        raise click.UsageError("--gold-share needs --golds, the questions to take them from.")
+    options.only_with("--run", settings["run"] is not None, "depth")
+    if settings["gold_share"] and settings["golds"] is None:
+        raise click.UsageError("--gold-share needs --golds, the questions with known answers.")
 
 
-def _unused(tx: Tx, project: Project) -> Iterator[str]:
-    """Yield what came in and will not be used, a line each."""
+def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
+    """Yield a line for each kind of input that was imported and will not be used."""
     from firstpage.web.store import texts
 
     golds = texts.golds_of(tx, project.id, "gold")
     if golds and not project.setting.golds:
         yield f"{len(golds)} known answers are stored and never asked; --gold-share mixes them in."
-    fits = {name == "grades" for name in project.tools}  # a grade has no right document
-    odd = sum((gold["right"] is None) not in fits for gold in golds)
-    if odd:
-        words = " and ".join(project.tools)
-        yield f"{odd} of {len(golds)} known answers do not fit the tool {words}, and are not asked."
+    is_graded = {name == "grades" for name in project.tools}  # a grade has no right document
+    unusable = sum((gold["right"] is None) not in is_graded for gold in golds)
+    if unusable:
+        tools = " and ".join(project.tools)
+        yield f"{unusable} of {len(golds)} known answers do not fit the tool {tools}; not asked."
     partial = [
         row["key"]
         for row in texts.of_project(tx, project.id)
@@ -154,37 +183,41 @@ def _unused(tx: Tx, project: Project) -> Iterator[str]:
     ]
     if partial:
         yield (
-            f"of {len(partial)} queries ({partial[0]}, ..) only some documents have a prior; it is "
-            "used only where all have one."
+            f"in {len(partial)} queries (such as {partial[0]}) only some documents have a prior; "
+            "it is used only where all have one."
         )
 
 
-def _counts(came: Imported) -> str:
-    words = {"golds": "known answers", "training": "practice questions", "grades": "grades"}
-    more = [f"{getattr(came, name)} {word}" for name, word in words.items() if getattr(came, name)]
-    return ", ".join([f"{came.queries} queries, {came.documents} documents", *more])
+def _counts(imported: Imported) -> str:
+    nouns = {"golds": "known answers", "training": "practice questions", "grades": "grades"}
+    others = [
+        f"{getattr(imported, name)} {noun}"
+        for name, noun in nouns.items()
+        if getattr(imported, name)
+    ]
+    return ", ".join([f"{imported.queries} queries, {imported.documents} documents", *others])
 
 
-def _check_words(given: dict[str, Any]) -> None:
-    """Words of the command line may hold bytes that are no text."""
+def _check_names(settings: dict[str, Any]) -> None:
+    """Refuse names with bytes that are not text, which a command line may contain."""
     for name in ("name", "title", "lead", "strategy", "assessors"):
-        for word in given[name] if name == "assessors" else (given[name] or "",):
+        for word in settings[name] if name == "assessors" else (settings[name] or "",):
             check_text(f"--{name.removesuffix('s')}", word)
 
 
 def check_text(option: str, word: str) -> None:
-    """Refuse what no database keeps."""
+    """Refuse a text that databases cannot store."""
     from firstpage.errors import DataError
     from firstpage.web.api.bodies import storable
 
     try:
         storable(word)
     except ValueError as error:
-        raise DataError(f"{option} {error}; take it out.") from error
+        raise DataError(f"{option} {error}; remove it.") from error
 
 
-def _guidelines(path: Path | None) -> str:
-    """The text of a file, as both databases keep it."""
+def _read_guidelines(path: Path | None) -> str:
+    """Return the text of a file; refuse what a database cannot store."""
     if path is None:
         return ""
     from firstpage.data.io.files import read_all
@@ -198,46 +231,49 @@ def _guidelines(path: Path | None) -> str:
         raise DataError(f"{path}:{line}: is not UTF-8 text; save it as UTF-8.") from error
     if "\x00" in text:
         line = text[: text.index("\x00")].count("\n") + 1
-        raise DataError(f"{path}:{line}: holds the character NUL; take it out.")
-    if len(text) > LONGEST_GUIDELINES:
+        raise DataError(f"{path}:{line}: contains the character NUL; remove it.")
+    if len(text) > MAX_GUIDELINES:
         raise DataError(
-            f"{path}: has {len(text):,} characters; guidelines have at most {LONGEST_GUIDELINES:,}."
+            f"{path}: has {len(text):,} characters; guidelines have at most {MAX_GUIDELINES:,}."
         )
     return text
 
 
-def _sources(given: dict[str, Any], files: ExitStack) -> Sources:
+def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
     from firstpage.data.io.files import check_readable
     from firstpage.errors import DataError
     from firstpage.web.imports.bundle import File, Sources
     from firstpage.web.imports.pictures import Pictures, from_folder
 
-    found = {}
-    for name in FILES:
-        path: Path | None = given[name]
+    opened = {}
+    for name in SOURCE_FILES:
+        path: Path | None = settings[name]
         if path is not None:
             check_readable(path)
-            found[name] = File(str(path), files.enter_context(path.open("rb")))
-    if given["images"] is not None and not given["images"].is_dir():
-        raise DataError(f"{given['images']}: is no folder; --images names the folder of pictures.")
-    pictures = from_folder(given["images"]) if given["images"] else Pictures()
-    depth = given["depth"] if given["run"] is not None else None
-    return Sources(**found, pictures=pictures, depth=depth)
+            opened[name] = File(str(path), files.enter_context(path.open("rb")))
+    images: Path | None = settings["images"]
+    if images is not None and not images.is_dir():
+        raise DataError(f"{images}: is not a folder; --images names the folder of pictures.")
+    pictures = from_folder(images) if images else Pictures()
+    depth = settings["depth"] if settings["run"] is not None else None
+    return Sources(**opened, pictures=pictures, depth=depth)
 
 
-def _setting(given: dict[str, Any]) -> dict[str, Any]:
-    found = {"k": given["k"], "seed": given["seed"], "repeats": given["repeats"]}
-    found |= {"golds": given["gold_share"], "refine": given["refine"]}
-    return {**found, "strategy": given["strategy"]} if given["strategy"] else found
+def _setting(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of judging, as the store saves them."""
+    setting = {name: settings[name] for name in ("k", "seed", "repeats", "refine")}
+    setting["golds"] = settings["gold_share"]
+    return {**setting, "strategy": settings["strategy"]} if settings["strategy"] else setting
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    found = {name: given[name] for name in ("ties", "replicates", "choose")}
-    return {**found, "tools": list(given["tools"])} if len(given["tools"]) > 1 else found
+def _project_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a project, as the store saves them."""
+    chosen = {name: settings[name] for name in ("ties", "replicates", "choose")}
+    return {**chosen, "tools": list(settings["tools"])} if len(settings["tools"]) > 1 else chosen
 
 
 def _lead(tx: Tx, login: str | None) -> Person | None:
-    """The person who leads; the first one in a store sees to everything."""
+    """Return the person who leads; the first person of a store becomes its administrator."""
     from firstpage.web.store import people
 
     if login is None:
@@ -249,7 +285,7 @@ def add_people(
     tx: Tx, project: Project, assessors: Sequence[str], leads: Sequence[str] = (),
     by: Person | None = None,
 ) -> list[tuple[str, str]]:  # fmt: skip
-    """Add people to a project; return a link to set a password for each who has none."""
+    """Add people to a project; return (login, link to set a password) for those without one."""
     from firstpage.web.store import invitations, people, projects
 
     links: dict[str, str] = {}
@@ -262,8 +298,8 @@ def add_people(
     return list(links.items())
 
 
-def deal_and_open(tx: Tx, project: Project, by: Person) -> Plan:
-    """Deal the work out, and open a project that is not open yet."""
+def assign_and_open(tx: Tx, project: Project, by: Person) -> Plan:
+    """Assign the work to the assessors, and open a project that is not open yet."""
     from firstpage.web.store import assigning, projects
 
     plan = assigning.deal(tx, project, by)
@@ -272,9 +308,9 @@ def deal_and_open(tx: Tx, project: Project, by: Person) -> Plan:
     return plan
 
 
-def tell(plan: Plan) -> None:
-    """Print what each person has to do, and what is not covered."""
-    print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in all:")
+def print_plan(plan: Plan) -> None:
+    """Print the work of each person, and what is not covered."""
+    print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in total:")
     for load in plan.loads:
         work = f"{load.tasks} queries, {load.judgments:,.0f} judgments, {load.hours:.1f} h"
         print(f"  {load.name}: {work}")

@@ -1,4 +1,4 @@
-"""`firstpage label simulate`: what a strategy costs and finds, before anybody is asked."""
+"""`firstpage label simulate`: simulate labeling strategies before anyone is asked."""
 
 from __future__ import annotations
 
@@ -10,127 +10,156 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
     from firstpage.labeling.simulation.simulate import Simulation
     from firstpage.labeling.simulation.votes import Votes
+    from firstpage.table import Table
     from firstpage.types import Progress
 
-RUNS, RUNS_OF_VOTES = 2000, 30
+DEFAULT_RUNS, DEFAULT_RUNS_PER_QUERY = 2000, 30
+BudgetResult = tuple[int | None, "Simulation"]
 
 
-@click.command("simulate")
+@documented_command(
+    "simulate",
+    "firstpage label simulate --strategy heap --strategy tournament --runs 200",
+    "firstpage label simulate --votes votes.csv --k 3 --budget 20",
+)
 @click.option(
-    "--strategy", "strategies", multiple=True, metavar="NAME",
+    "--strategy", "strategies", multiple=True, metavar="NAME", show_default="adaptive",
     help="adaptive, heap, heap-memo, heap-closure, tournament, insertion, quick-sort, "
-    "select-best or five-grade; may be repeated. [adaptive]",
+    "select-best or five-grade; may be repeated.",
 )  # fmt: skip
-@options.whole("--n", default=50, help="Documents.")
-@options.whole("--k", default=10, help="Places sought.")
-@options.whole("--runs", help=f"[{RUNS}; {RUNS_OF_VOTES} a query with --votes]")
-@click.option("--noise", default=0.0, show_default=True, help="Chance of a wrong answer.")
-@click.option("--ties", default=0.0, show_default=True, help="Share of documents equally bad.")
-@options.whole("--grades", help="Merit has only so many levels.")
-@click.option("--prior-tau", type=float, help="Kendall's tau of a prior order with the truth.")
-@click.option("--votes", type=options.FILE, help="Recorded votes of people: CSV.")
+@options.integer("--n", default=50, help="Documents per query.")
+@options.integer("--k", default=10, help="Number of top ranks to find.")
+@options.integer(
+    "--runs", show_default=f"{DEFAULT_RUNS}; {DEFAULT_RUNS_PER_QUERY} per query with --votes",
+    help="Number of simulated runs.",
+)  # fmt: skip
+@click.option(
+    "--noise", default=0.0, show_default=True, metavar="P", help="Probability of a wrong answer."
+)
+@click.option(
+    "--ties", default=0.0, show_default=True, metavar="X",
+    help="Fraction of documents that are equally bad.",
+)  # fmt: skip
+@options.integer("--grades", show_default="no ties", help="Number of levels of relevance.")
+@click.option(
+    "--prior-tau", type=float, metavar="TAU", show_default="no prior",
+    help="Kendall's tau of a prior order with the truth.",
+)  # fmt: skip
+@click.option(
+    "--votes", type=options.FILE, help="Recorded votes of people (CSV), instead of random queries."
+)
 @click.option(
     "--equal", type=click.Choice(["tie", "coin"]), default="tie", show_default=True,
-    help="What a recorded 'equal' answers.",
+    help="With --votes: the answer where a recorded vote is 'equal'.",
 )  # fmt: skip
-@options.whole("--budget", "budgets", multiple=True, help="Questions at most; may be repeated.")
-@options.whole(
-    "--refine", default=0, least=0, help="More questions near the k-th place after the strategy."
-)
+@options.integer(
+    "--budget", "budgets", multiple=True, show_default="no limit",
+    help="Limit on questions per query; may be repeated.",
+)  # fmt: skip
+@options.integer(
+    "--refine", default=0, minimum=0,
+    help="Additional questions near the k-th rank after the strategy.",
+)  # fmt: skip
 @options.seed
 @options.as_json
 @click.option(
-    "--html", type=outputs.OutputFile("html"), help="Write a page with the quality over budgets."
-)
+    "--html", type=outputs.OutputFile("html"),
+    help="Write a page with a chart of quality over budget to this file.",
+)  # fmt: skip
 def command(
     strategies: tuple[str, ...], votes: Path | None, runs: int | None, budgets: tuple[int, ...],
-    as_json: bool, html: Path | None, **given: Any,
+    as_json: bool, html: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
-    """Rehearse labeling strategies: how many questions they ask, and how much they find.
+    """Simulate the cost and quality of labeling strategies.
 
-    On made-up queries of --n documents, or on recorded votes of real people: each question is
-    answered by one of those who judged that pair.
+    Shows how many questions each strategy asks, and how much of the true top it finds: on random
+    queries of --n documents, or on recorded votes of people, where each question is answered by
+    one of those who judged that pair.
     """
     from firstpage.labeling.strategies.registry import strategy
 
-    made_up = "made-up queries, not with --votes"
-    options.only_with(made_up, votes is None, "n", "noise", "ties", "grades", "prior_tau")
+    condition = "random queries, not with --votes"
+    options.only_with(condition, votes is None, "n", "noise", "ties", "grades", "prior_tau")
     options.only_with("--votes", votes is not None, "equal")
-    chosen = strategies or ("adaptive",)
-    for name in chosen:
+    names = strategies or ("adaptive",)
+    for name in names:
         strategy(name)
-    recorded = _votes(votes)
-    runs = runs or (RUNS if recorded is None else RUNS_OF_VOTES)
-    asked: list[int | None] = [*sorted(set(budgets))] or [None]
-    found: list[tuple[int | None, Simulation]] = []
-    for name in chosen:
-        with shared.counting(name) as progress:
-            results = _simulated(name, recorded, runs, asked, given, progress)
-        found += list(zip(asked, results, strict=True))
+    recorded = _read_votes(votes)
+    runs = runs or (DEFAULT_RUNS if recorded is None else DEFAULT_RUNS_PER_QUERY)
+    limits: list[int | None] = [*sorted(set(budgets))] or [None]
+    results: list[BudgetResult] = []
+    for name in names:
+        with shared.progress_bar(name) as progress:
+            simulations = _simulate(name, recorded, runs, limits, settings, progress)
+        results += list(zip(limits, simulations, strict=True))
     if as_json:
-        print(json.dumps(_as_dict(found), indent=2))
+        print(json.dumps(_to_dict(results), indent=2))
     else:
-        print(_table(found, recorded).text())
+        print(_table(results, recorded).text())
     if html is not None:
         from firstpage.report.labeling import simulation_page
 
-        outputs.deliver(simulation_page(found, _table(found, recorded)), html)
+        outputs.write_text(simulation_page(results, _table(results, recorded)), html)
 
 
-def _votes(path: Path | None) -> list[Votes] | None:
+def _read_votes(path: Path | None) -> list[Votes] | None:
     if path is None:
         return None
     from firstpage.labeling.simulation.votes import read_votes
 
-    found = read_votes(path)
-    pairs = sum(comb(len(query.documents), 2) for query in found)
-    unasked = pairs - sum(len(query.outcomes) for query in found)
-    if unasked:
-        note(f"{unasked} of {pairs} pairs in {path} have no vote; they are answered as ties.")
-    return found
+    votes = read_votes(path)
+    pairs = sum(comb(len(query.documents), 2) for query in votes)
+    missing = pairs - sum(len(query.outcomes) for query in votes)
+    if missing:
+        note(f"{missing} of {pairs} pairs in {path} have no vote; they are answered as ties.")
+    return votes
 
 
-def _simulated(
-    name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], given: dict[str, Any],
+def _simulate(
+    name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], settings: dict[str, Any],
     progress: Progress | None,
 ) -> list[Simulation]:  # fmt: skip
+    """Return a simulation of a strategy per budget."""
     from firstpage.labeling.simulation.simulate import World, simulate
     from firstpage.labeling.strategies.adaptive import Refined
     from firstpage.labeling.strategies.registry import strategy
 
-    how = Refined(strategy(name), given["refine"]) if given["refine"] else strategy(name)
-    world = World(given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"])
+    simulated = strategy(name)
+    if settings["refine"]:
+        simulated = Refined(simulated, settings["refine"])
+    world = World(*(settings[key] for key in ("n", "noise", "ties", "grades", "prior_tau")))
     return simulate(
-        how, given["k"], world=world, votes=votes, runs=runs, budgets=budgets,
-        equal=given["equal"], seed=given["seed"], progress=progress, name=name,
+        simulated, settings["k"], world=world, votes=votes, runs=runs, budgets=budgets,
+        equal=settings["equal"], seed=settings["seed"], progress=progress, name=name,
     )  # fmt: skip
 
 
-def _as_dict(found: list[tuple[int | None, Simulation]]) -> dict[str, Any]:
-    """One result is itself; several are a list."""
-    rows = [{**result.to_dict(), "budget": budget} for budget, result in found]
+def _to_dict(results: list[BudgetResult]) -> dict[str, Any]:
+    """Return a single result itself, or several results as a list."""
+    rows = [{**simulation.to_dict(), "budget": budget} for budget, simulation in results]
     return rows[0] if len(rows) == 1 else {"results": rows}
 
 
-def _table(found: list[tuple[int | None, Simulation]], votes: list[Votes] | None) -> Any:
+def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
     from firstpage.table import Table
 
-    k = found[0][1].k
+    k = results[0][1].k
     head = ["strategy", "budget", "questions", "sd", "recall", "se", f"kNDCG@{k}", "se"]
     rows = []
-    for budget, result in found:
-        values = result.to_dict()
+    for budget, simulation in results:
+        values = simulation.to_dict()
         rows.append([
-            result.strategy, "-" if budget is None else str(budget),
+            simulation.strategy, "-" if budget is None else str(budget),
             f"{values['mean']:.1f}", f"{values['sd']:.1f}",
             f"{values['recall']:.3f}", f"{values['recall_se']:.3f}",
             *(f"{values[key]:.3f}" if key in values else "-" for key in (f"kNDCG@{k}", "kndcg_se")),
         ])  # fmt: skip
-    runs = len(found[0][1].asked)
-    what = "made-up queries" if votes is None else f"runs over {len(votes)} queries with votes"
-    return Table(head, rows, note=f"{runs} {what}; se: standard error of the mean")
+    runs = len(results[0][1].asked)
+    kind = "random queries" if votes is None else f"runs over {len(votes)} queries with votes"
+    return Table(head, rows, note=f"{runs} {kind}; se: standard error of the mean")

@@ -1,4 +1,4 @@
-"""`firstpage label stats`: effort, agreement and consistency of a project's assessors."""
+"""`firstpage label stats`: effort, agreement and consistency of the assessors of a project."""
 
 from __future__ import annotations
 
@@ -9,31 +9,36 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, outputs
+from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store
 
 if TYPE_CHECKING:
     from firstpage.labeling.statistics.profiles import AssessorProfile
     from firstpage.labeling.statistics.study import Study
 
-    Studied = tuple[Study, list[AssessorProfile]]
-ROUNDS = 2000  # of the bootstrap
+    StudyAndProfiles = tuple[Study, list[AssessorProfile]]
+BOOTSTRAP_ROUNDS = 2000
 
 
-@click.command("stats")
+@documented_command(
+    "stats",
+    "firstpage label stats shop",
+    "firstpage label stats shop -o study.html",
+)
 @click.argument("project", required=False)
-@click.option("--name", metavar="SLUG", help="Which project, where the store holds several.")
+@click.option("--name", metavar="SLUG", help="Project to analyze, if the store has several.")
 @click.option(
-    "--records", type=options.FILE, help="Instead of PROJECT: judgments of your own (JSON lines)."
+    "--records", type=options.FILE, help="Judgments of your own (JSON lines), instead of PROJECT."
 )
 @click.option("--results", type=options.FILE, help="With --records: final labels (JSON lines).")
 @click.option("--symmetrize", is_flag=True, help="Count every pair in both orientations.")
 @options.as_json
-@options.output(*outputs.PAGES, help="Write here: .txt, .json or .html.")
+@options.output(*outputs.PAGES, help="Write to this file: .txt, .json or .html.")
 def command(
     project: str | None, name: str | None, records: Path | None, results: Path | None,
     symmetrize: bool, as_json: bool, output: Path | None,
 ) -> None:  # fmt: skip
-    """Tell how long judging took, how far people agree, and how steady they are.
+    """Report effort, agreement and consistency of assessors.
 
     PROJECT is a folder or a database URL.
     """
@@ -42,41 +47,41 @@ def command(
     if records is None and results is not None:
         raise click.UsageError("--results goes with --records; a project has its own.")
     if records is not None and name is not None:
-        raise click.UsageError("--name is for a project; --records are of one study.")
-    shown = outputs.chosen_format(None, as_json, output, outputs.PAGES)
+        raise click.UsageError("--name goes with a project; --records belong to one study.")
+    kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     if records is None:
         assert project is not None
-        found, people = _of_project(project, name, symmetrize)
+        study, profiles = _project_study(project, name, symmetrize)
     else:
-        found, people = _of_files(records, results, symmetrize)
-    if shown == "json":
-        record = {**found.to_dict(), "assessors": [p.to_dict() for p in people]}
-        outputs.deliver(json.dumps(record, indent=2), output)
-    elif shown == "html":
+        study, profiles = _file_study(records, results, symmetrize)
+    if kind == "json":
+        record = {**study.to_dict(), "assessors": [p.to_dict() for p in profiles]}
+        outputs.write_text(json.dumps(record, indent=2), output)
+    elif kind == "html":
         from firstpage.report.labeling import study_page
 
-        outputs.deliver(study_page(project or str(records), found, people), output)
+        outputs.write_text(study_page(project or str(records), study, profiles), output)
     else:
-        outputs.deliver(str(found), output)
+        outputs.write_text(str(study), output)
 
 
-def _of_project(project: str, name: str | None, symmetrize: bool) -> Studied:
-    with open_store(project) as store, store.read() as tx:
+def _project_study(location: str, name: str | None, symmetrize: bool) -> StudyAndProfiles:
+    with open_store(location) as store, store.read() as tx:
         from firstpage.web.analysis.figures import skipped_questions, studied
         from firstpage.web.store.projects import the_project
 
-        chosen = the_project(tx, name)
-        skipped = skipped_questions(tx, chosen)
+        project = the_project(tx, name)
+        skipped = skipped_questions(tx, project)
         if skipped:
-            note(f"{skipped} questions were skipped, and are in no figure.")
-        return studied(tx, chosen, symmetrize, ROUNDS)
+            note(f"{skipped} questions were skipped; no figure includes them.")
+        return studied(tx, project, symmetrize, BOOTSTRAP_ROUNDS)
 
 
-def _of_files(records: Path, results: Path | None, symmetrize: bool) -> Studied:
+def _file_study(records: Path, results: Path | None, symmetrize: bool) -> StudyAndProfiles:
     from firstpage.labeling.statistics.profiles import assessor_profiles
     from firstpage.labeling.statistics.records import read_records, read_results
     from firstpage.labeling.statistics.study import study
 
-    rows, ends = read_records(records), {} if results is None else read_results(results)
-    found = study(rows, ends, symmetrize=symmetrize, rounds=ROUNDS)
-    return found, assessor_profiles(rows, ends)
+    rows, labels = read_records(records), {} if results is None else read_results(results)
+    analysis = study(rows, labels, symmetrize=symmetrize, rounds=BOOTSTRAP_ROUNDS)
+    return analysis, assessor_profiles(rows, labels)

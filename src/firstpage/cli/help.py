@@ -1,0 +1,107 @@
+"""Help of commands: examples at the end, and subcommands listed by section."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+MAX_UNBROKEN = 42  # characters of a default that is kept on one line
+NO_BREAK_SPACE = "\xa0"
+
+
+class ExampleCommand(click.Command):
+    """A command whose help ends with examples.
+
+    Parameters
+    ----------
+    examples : sequence of str
+        Command lines that can be pasted into a shell; a long one is continued with a backslash.
+    """
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.examples = tuple(examples)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, without a line break inside a short default."""
+        options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        records = filter(None, (option.get_help_record(ctx) for option in options))
+        rows = [(names, _unbroken(text)) for names, text in records]
+        start = len(formatter.buffer)
+        with formatter.section("Options"):
+            formatter.write_dl(rows)
+        for i in range(start, len(formatter.buffer)):
+            formatter.buffer[i] = formatter.buffer[i].replace(NO_BREAK_SPACE, " ")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are, without wrapping."""
+        _write_examples(self.examples, formatter)
+
+
+class SectionedGroup(click.Group):
+    """A group whose help lists its commands by section, with summaries that are never cut.
+
+    Parameters
+    ----------
+    sections : mapping of str to sequence of click.Command
+        The commands of each section, in the order in which help shows them.
+    examples : sequence of str
+        Command lines that can be pasted into a shell.
+    """
+
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Sequence[click.Command]],
+        examples: Sequence[str] = (), **options: Any,
+    ) -> None:  # fmt: skip
+        options.setdefault("subcommand_metavar", "COMMAND [ARGS]")
+        super().__init__(*args, **options)
+        self.examples = tuple(examples)
+        self.sections = {title: list(commands) for title, commands in sections.items()}
+        for commands in self.sections.values():
+            for command in commands:
+                self.add_command(command)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands in the order of the sections."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a list of names and summaries per section, all in the same columns."""
+        width = max(map(len, self.commands))
+        for title, commands in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{c.name:<{width}}", summary(c)) for c in commands])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are, without wrapping."""
+        _write_examples(self.examples, formatter)
+
+
+def documented_command(name: str, *examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return a decorator that turns a function into a command with examples in its help."""
+    return click.command(name, cls=ExampleCommand, examples=examples)
+
+
+def summary(command: click.Command) -> str:
+    """Return the first paragraph of a command's help, in one line."""
+    return " ".join((command.help or "").strip().partition("\n\n")[0].split())
+
+
+def _unbroken(text: str) -> str:
+    """Return a help text with no-break spaces in the default at its end, if that is short."""
+    match = re.search(r"\[[^\[]*\]$", text)
+    if match is None or len(match[0]) > MAX_UNBROKEN:
+        return text
+    return text[: match.start()] + match[0].replace(" ", NO_BREAK_SPACE)
+
+
+def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
+    if not examples:
+        return
+    with formatter.section("Examples"):
+        for example in examples:
+            for line in example.splitlines():
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
