@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.dcglearn.simulation import world
+from firstpage.dcglearn.simulation import zhou_simulator
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    fp.write_preferences(world(2).pairs(150, rng), "prefs.jsonl")
-    fp.write_preferences(world(2).pairs(30, rng), "pool.jsonl")
+    fp.write_preferences(zhou_simulator(2).pairs(150, rng), "prefs.jsonl")
+    fp.write_preferences(zhou_simulator(2).pairs(30, rng), "pool.jsonl")
     return tmp_path
 
 
@@ -28,9 +28,9 @@ def test_learn_writes_a_measure_and_tells_of_it(run, files):
         "--html", "m.html",
     )  # fmt: skip
     assert code == 0
-    assert "pairs: 150, of them ties: 0" in out
+    assert "150 pairs, 0 of them ties" in out
     assert "grade 5   1.0000" in out
-    assert "Discounts (relative to the last place)" in out
+    assert "Discounts (relative to the last position)" in out
     assert "use it as DCG(m.json)@10" in out
     found = fp.read_utility("m.json")
     assert len(found.about["intervals"]["gains"]) == 5
@@ -52,8 +52,8 @@ def test_places_cut_and_unjudged_are_told(run, tmp_path: Path, monkeypatch) -> N
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--rounds", 0, "--test", 0)
     told = run(*words).stderr
-    assert "some lists have 12 places; only the first 10 count in the measure" in told
-    assert "25.0% of the places have no grade and count as the worst grade" in told
+    assert "some lists have 12 positions; only the first 10 count in the measure" in told
+    assert "25.0% of the positions have no grade and count as the worst grade" in told
     asked = run(*words, "--K", 5, "--unjudged", "worst").stderr
     assert "some lists" not in asked
     assert "no grade" not in asked
@@ -116,7 +116,7 @@ def test_show_draws_and_hands_on_gains(run, files):
     code, out, _ = run("dcglearn", "show", "m.json")
     assert code == 0
     assert "grade 3   1.0000" in out
-    assert "place 5" in out
+    assert "position 5" in out
     _, out, _ = run("dcglearn", "show", "m.json", "--label-gain")
     assert out.strip() == "0,1,3,7"
     _, out, _ = run("dcglearn", "show", "m.json", "--label-gain", "--json", "--top", "1")
@@ -174,8 +174,8 @@ def test_simulate_tells_means_and_errors(run, files):
         (["show", "m.json", "--segment", "x"], "there is no segment 'x'"),
         (["choose", "pool.jsonl", "--measure", "prefs.jsonl"], "not a measure file"),
         (["choose", "pool.jsonl", "--measure", "m.json", "--strategy", "committee"],
-         "committee needs the preferences so far"),
-        (["simulate", "--noise", "7"], "noise is a share"),
+         "committee needs a learner fitted to the preferences so far"),
+        (["simulate", "--noise", "7"], "noise is a fraction"),
     ],
 )  # fmt: skip
 def test_a_users_mistake_is_one_line(run, files, arguments, words):
@@ -218,7 +218,7 @@ def test_what_does_not_go_with_a_folder(run, files):
     assert "files of a folder have grades in their rows" in err
     code, _, err = run("dcglearn", "learn", "prefs.jsonl", "--engine", "threads")
     assert code == 1
-    assert "engine goes with a folder of files" in err
+    assert "engine applies to a folder of files only" in err
 
 
 def test_discounts_that_are_not_determined_are_not_printed(
@@ -238,12 +238,15 @@ def test_discounts_that_are_not_determined_are_not_printed(
     assert done.returncode == 0, done.stderr
     shown = done.stdout.split("Discounts", 1)[1].split("wrote", 1)[0].strip()
     assert "-0.000" not in shown
-    assert "not determined, as no pair differs there: places 6, 7, 8, 9, 10" in shown
-    assert "place 6 " not in shown
+    assert "not determined, because no pair differs there: positions 6, 7, 8, 9, 10" in shown
+    assert "position 6 " not in shown
     held = fp.read_utility("m.json")
     assert held.about["undetermined_places"] == [6, 7, 8, 9, 10]
     assert np.max(held.about["intervals"]["discounts"]) > 3  # the file has all digits
     assert "> 3]" in shown
-    assert "which is hardly known here: what is above 3 is not told in full" in shown
-    assert "Not determined, as no pair differs there: places 6, 7" in Path("m.html").read_text()
+    assert "whose weight is poorly determined here: values above 3 are shown as > 3" in shown
+    assert (
+        "Not determined, because no pair differs there: positions 6, 7"
+        in Path("m.html").read_text()
+    )
     assert shown in run("dcglearn", "show", "m.json").stdout

@@ -182,7 +182,7 @@ def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     how = ["--top-k", "5", "-t", "kNDCG@5", "--baseline", "RankSVM"]
     done = run(*asked, *how)
     assert done.returncode == 0, done.stderr
-    assert "other than RankSVM at p < 0.05" in done.stdout
+    assert "differs from RankSVM at p < 0.05" in done.stdout
     found = json.loads(run(*asked, *how, "--json").stdout)
     assert found["baseline"] == "RankSVM"
     same = next(d for d in found["differences"] if d["ranker"] == "RankSVM(C=1)")
@@ -268,7 +268,7 @@ def test_crossval_has_one_number_per_cell_of_csv_and_plain_latex(files: Path, ru
     assert latex.isascii()
     assert latex.startswith(r"% needs \usepackage{amssymb}")
     assert r"$\pm$" in latex
-    assert "other than ListNet at p $<$ 0.05" in latex
+    assert "differs from ListNet at p $<$ 0.05" in latex
     assert "standard error over queries" in latex
 
 

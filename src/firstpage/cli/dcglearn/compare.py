@@ -55,12 +55,15 @@ def command(given: tuple[str, ...], as_json: bool, output: Path | None, **asked:
 
     Rankings are --qrels with several --run, or DATA with several --scores.
     """  # fmt: skip
-    from firstpage.dcglearn.ranked import wanted
+    from firstpage.dcglearn.system_rankings import parse_dcg
 
     shown = outputs.chosen_format(None, as_json, output, outputs.PAGES)
     if len(given) < 2:
         raise click.UsageError("name two measures, such as NDCG@10 'DCG(gain=linear)@10'.")
-    measures = wanted(given[0]), wanted(given[1])  # a misspelled one is said before files are read
+    measures = (
+        parse_dcg(given[0]),
+        parse_dcg(given[1]),
+    )  # a misspelled one is said before files are read
     systems, truth = _read([Path(name) for name in given[2:]], asked)
     coherence, verdicts = _found(measures, systems, truth, asked)
     outputs.deliver(_rendered(coherence, verdicts, shown), output)
@@ -81,22 +84,22 @@ def _read(files: list[Path], asked: dict[str, Any]) -> tuple[dict[str, Any], Any
 
 
 def _found(measures: Any, systems: dict[str, Any], truth: Any, asked: dict[str, Any]) -> Any:
-    from firstpage.dcglearn.certificates.verdicts import verdicts_of
-    from firstpage.dcglearn.coherence import coherence_of
-    from firstpage.dcglearn.ranked import Ranked
+    from firstpage.dcglearn.certificates.verdicts import verdicts_of_rankings
+    from firstpage.dcglearn.coherence import coherence_of_rankings
+    from firstpage.dcglearn.system_rankings import SystemRankings
     from firstpage.measures.measure import convention
 
     settings = {name: asked[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
     how = convention(asked["convention"], **settings)
-    ranked = Ranked.of(systems, truth, how, depth=depth)
-    one, two = (ranked.scale(m) for m in measures)
+    ranked = SystemRankings.from_systems(systems, truth, how, depth=depth)
+    one, two = (ranked.bind(m) for m in measures)
     with shared.counting("certificates") as progress:
-        verdicts = verdicts_of(
+        verdicts = verdicts_of_rankings(
             ranked, one, shared.full_name(asked["baseline"], systems), asked["vary"],
             asked["within"], not asked["any_discounts"], asked["effort"], progress,
         )  # fmt: skip
-    return coherence_of(ranked, one, two, asked["bins"]), verdicts
+    return coherence_of_rankings(ranked, one, two, asked["bins"]), verdicts
 
 
 def _rendered(coherence: Any, verdicts: Any, shown: str) -> str:

@@ -114,16 +114,16 @@ def _cost(text: str) -> Any:
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
     """All that a file says of its making: intervals, tests, and whether more would pay."""
-    from firstpage.dcglearn.advice import advice, against_dcg
+    from firstpage.dcglearn.advice import advice, compare_with_dcg
     from firstpage.dcglearn.intervals import intervals, position_test
-    from firstpage.dcglearn.pairs import places_cut, places_unjudged
+    from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 
     about = learner.about()
     lines = list[str]()
     if not options.is_given("places"):
-        lines += places_cut(learner.given_, learner.places_)
+        lines += truncation_notes(learner.preferences_, learner.positions_)
     if not options.is_given("unjudged"):
-        lines += places_unjudged(learner.given_, learner.places_, learner.unjudged_)
+        lines += unjudged_notes(learner.preferences_, learner.positions_, learner.unjudged_)
     one = len(set(learner.groups_.tolist())) < 2
     if rounds and one:
         lines.append("all pairs are of one query: no intervals.")
@@ -136,8 +136,8 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
             ).to_dict()
     if tests:
         with shared.counting("test of gains") as progress:
-            about["position_test"] = vars(position_test(learner, tests, learner.seed, progress))
-    about["against_dcg"] = against_dcg(learner, form).to_dict()
+            about["position_test"] = position_test(learner, tests, learner.seed, progress).to_dict()
+    about["against_dcg"] = compare_with_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about
 
