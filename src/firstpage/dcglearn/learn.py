@@ -144,13 +144,15 @@ class DCGLearn:
     Examples
     --------
     >>> import firstpage as fp
-    >>> better = [[2, 0], [1, 0], [2, 1], [1, 1], [2, 0]]
-    >>> worse = [[0, 2], [0, 1], [1, 2], [0, 1], [1, 1]]
+    >>> better = [[2, 0], [1, 0], [2, 1], [2, 0], [0, 2]]  # grades by position
+    >>> worse = [[0, 2], [0, 1], [1, 2], [1, 1], [1, 0]]
     >>> learner = fp.DCGLearn(K=2, C=100.0).fit(better, worse)
     >>> learner.accuracy_
     1.0
     >>> [round(float(gain), 1) for gain in learner.gains_]
-    [0.0, 0.3, 1.0]
+    [0.0, 0.2, 1.0]
+    >>> [round(float(discount), 1) for discount in learner.discounts_]
+    [1.0, 0.5]
     """
 
     K: int = 10
