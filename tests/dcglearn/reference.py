@@ -161,9 +161,9 @@ def eliminate(rows: list[list[Decimal]], right: list[Decimal]) -> list[Decimal]:
     n = len(a)
     for i in range(n):
         for j in range(i + 1, n):
-            share = a[j][i] / a[i][i]
-            if share:
-                a[j] = [v - share * u for v, u in zip(a[j], a[i], strict=True)]
+            factor = a[j][i] / a[i][i]
+            if factor:
+                a[j] = [v - factor * u for v, u in zip(a[j], a[i], strict=True)]
     out = [Decimal(0)] * n
     for i in reversed(range(n)):
         out[i] = (a[i][n] - sum(a[i][j] * out[j] for j in range(i + 1, n))) / a[i][i]

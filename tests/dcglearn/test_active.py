@@ -40,10 +40,10 @@ def test_batch_has_distinct_pairs_with_a_difference(strategy):
     pool = zhou_simulator(2).pairs(40, np.random.default_rng(1))
     same = Preferences.of([[5, 4, 3]], [[5, 4, 3]], [0], grades=pool.grades)
     back = Preferences(pool.grades, pool.right, pool.left, pool.outcome, pool.weight)
-    found = choose(learner(), same + pool + pool + back, 60, strategy)
-    assert len(found) == 40
-    assert 0 not in found
-    assert len({(row - 1) % 40 for row in found}) == 40
+    rows = choose(learner(), same + pool + pool + back, 60, strategy)
+    assert len(rows) == 40
+    assert 0 not in rows
+    assert len({(row - 1) % 40 for row in rows}) == 40
 
 
 def test_diverse_batch_avoids_similar_pairs():
@@ -166,11 +166,13 @@ def test_power_law_fits_its_own_curves():
     """Curves of the modeled form, also where the floor or the amplitude is 0."""
     sizes = np.array([20.0, 35, 50, 70, 100])
     for floor, amplitude, exponent in ((0.1, 2.0, 1.0), (0.0, 1.0, 0.5), (0.3, 0.0, 1.0)):
-        ceiling, got, shape = _fit_power_law(
+        ceiling, fitted_amplitude, shape = _fit_power_law(
             sizes, 1 - (floor + amplitude * sizes**-exponent)[None]
         )
-        want = 1 - floor - amplitude * 200**-exponent
-        assert ceiling[0] - got[0] * 200 ** -shape[0] == pytest.approx(want, abs=1e-9)
+        expected = 1 - floor - amplitude * 200**-exponent
+        assert ceiling[0] - fitted_amplitude[0] * 200 ** -shape[0] == pytest.approx(
+            expected, abs=1e-9
+        )
 
 
 @pytest.mark.slow
@@ -196,10 +198,10 @@ def test_pairs_needed_follow_from_the_power_law():
 @pytest.mark.slow
 @pytest.mark.parametrize("data", [1, 2])
 def test_simulation_reproduces_the_accuracies_of_the_paper(data):
-    found = simulate(data, 800, runs=3).to_dict()
-    assert found["accuracy"] >= 0.97
-    assert 0.88 <= found["other"] <= 0.92
-    assert 0.85 <= found["similarity"] <= 0.95
+    summary = simulate(data, 800, runs=3).to_dict()
+    assert summary["accuracy"] >= 0.97
+    assert 0.88 <= summary["other"] <= 0.92
+    assert 0.85 <= summary["similarity"] <= 0.95
     noisy = simulate(data, 800, 0.25, runs=3).to_dict()
     assert noisy["accuracy"] >= 0.85
 
@@ -208,10 +210,10 @@ def test_optimal_rankings_do_not_determine_the_measure():
     """Proposition 1: all compatible measures agree on optimal rankings."""
     simulator, rng = zhou_simulator(2), np.random.default_rng(0)
     test = simulator.pairs(3000, rng)
-    found = [
+    accuracies = [
         DCGLearn(10, 5, 100.0).fit(simulator.optimal_pairs(n, rng)).score(test) for n in (50, 800)
     ]
-    assert max(found) < 0.8
+    assert max(accuracies) < 0.8
     other = DCGLearn(10, 5, 100.0).fit(simulator.optimal_pairs(800, rng, OTHER_LIST)).score(test)
     assert other > 0.9
 

@@ -54,10 +54,10 @@ def test_dcg_is_measured_on_the_same_pairs() -> None:
 
 def test_one_query_cannot_be_held_out() -> None:
     preferences = judged(Utility.standard("exp", range(4), 5).table(), 30, 0.1)
-    alone = Preferences.of(
+    single_query = Preferences.of(
         preferences.left, preferences.right, preferences.outcome, query=["q"] * 30, grades=range(4)
     )
-    comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(alone))
+    comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(single_query))
     assert comparison.verdict == "unknown"
     assert comparison.to_dict()["learned"] is None
     assert "not known" in str(comparison)

@@ -63,8 +63,8 @@ def test_min_ratio_is_at_a_corner() -> None:
     low, high = np.full(6, 0.5), np.full(6, 3.0)
     bits = (np.arange(64)[:, None] >> np.arange(6)) & 1
     corners = np.where(bits, high, low)
-    want = ((numerators @ corners.T) / (denominators @ corners.T)).min(axis=1)
-    assert min_ratio(numerators, denominators, low, high) == pytest.approx(want)
+    expected = ((numerators @ corners.T) / (denominators @ corners.T)).min(axis=1)
+    assert min_ratio(numerators, denominators, low, high) == pytest.approx(expected)
 
 
 def test_gradient_matches_finite_differences() -> None:

@@ -29,14 +29,18 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def random_pairs(weighted: bool = False, with_queries: bool = True) -> Preferences:
-    found = random_preferences(900, ties=0.2, strong=0.3)
+    preferences = random_preferences(900, ties=0.2, strong=0.3)
     weight = np.random.default_rng(4).random(900) if weighted else np.ones(900)
     names = [f"q{at % 70}" for at in range(900)] if with_queries else None
-    left = found.left.copy()
+    left = preferences.left.copy()
     left[::9, 2] = -1  # unjudged
-    sides = (np.where(side < 0, np.nan, side) for side in (left, found.right))
+    sides = (np.where(side < 0, np.nan, side) for side in (left, preferences.right))
     return Preferences.of(
-        *sides, found.outcome, weight=weight, query=names, grades=range(len(found.grades))
+        *sides,
+        preferences.outcome,
+        weight=weight,
+        query=names,
+        grades=range(len(preferences.grades)),
     )
 
 
@@ -81,27 +85,29 @@ def test_fit_over_files_matches_fit_in_memory(case: str, weighted: bool, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_shard_answers_do_not_depend_on_earlier_calls(weighted: bool, tmp_path: Path) -> None:
-    """Parts that are made anew for every single call, and with other threads: the same bits."""
+    """Shards that are opened again for every call, with other threads, give the same bits."""
     folder = write_files(random_pairs(weighted), tmp_path / "files")
-    kept = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder)
-    lost = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder, engine=Local(1, keep=0))
-    assert same_bits(kept, lost)
-    assert np.array_equal(kept.validation_curve_.accuracies, lost.validation_curve_.accuracies)
+    cached = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder)
+    reopened = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder, engine=Local(1, keep=0))
+    assert same_bits(cached, reopened)
+    assert np.array_equal(
+        cached.validation_curve_.accuracies, reopened.validation_curve_.accuracies
+    )
 
 
 @pytest.mark.slow
 def test_hard_margin_problems_are_solved_over_files(tmp_path: Path) -> None:
-    """So large a C exchanges pairs one by one, and the interior-point method is called."""
+    """With so large a C, pairs are exchanged one by one, and the interior-point method runs."""
     rng = np.random.default_rng(1)
     left, right = (rng.integers(0, 5, (900, 10)) for _ in range(2))
-    worth = np.outer(1 / np.log2(np.arange(2, 12)), 2.0 ** np.arange(5) - 1)
+    weights = np.outer(1 / np.log2(np.arange(2, 12)), 2.0 ** np.arange(5) - 1)
     at = np.arange(10)
-    seen = (worth[at, left] - worth[at, right]).sum(axis=1)
-    pairs = Preferences.of(left, right, np.sign(seen))
+    differences = (weights[at, left] - weights[at, right]).sum(axis=1)
+    pairs = Preferences.of(left, right, np.sign(differences))
     in_memory, over_files = DCGLearn(C=1e7), DCGLearn(C=1e7)
     in_memory.fit(pairs)
     over_files.fit(write_files(pairs, tmp_path / "files"))
-    assert in_memory.optimum_.iterations > MAX_FIRST_STEPS  # else this tests nothing
+    assert in_memory.optimum_.iterations > MAX_FIRST_STEPS  # the interior-point method ran
     assert over_files.optimum_.iterations > MAX_FIRST_STEPS
     assert over_files.objective_ == pytest.approx(in_memory.objective_, rel=1e-9)
 
@@ -115,8 +121,8 @@ def test_folds_keep_queries_together_across_files(tmp_path: Path) -> None:
     for at in range(3):
         write_preferences(pairs[at::3], folder / f"{at}.npz")
     with pytest.warns(FirstpageWarning, match=r"C = 1: cross-validation needs .* several queries"):
-        found = DCGLearn(K=5).fit(folder)
-    assert found.C_ == 1.0
+        learner = DCGLearn(K=5).fit(folder)
+    assert learner.C_ == 1.0
 
 
 @pytest.mark.slow
@@ -131,9 +137,9 @@ def test_c_is_cross_validated_over_files(tmp_path: Path) -> None:
         over_files.validation_curve_.accuracies.shape
         == in_memory.validation_curve_.accuracies.shape
     )
-    apart = np.abs(over_files.validation_curve_.means - in_memory.validation_curve_.means)
+    difference = np.abs(over_files.validation_curve_.means - in_memory.validation_curve_.means)
     assert (
-        apart
+        difference
         < 4 * np.hypot(over_files.validation_curve_.errors, in_memory.validation_curve_.errors)
     ).all()
     judged = DCGLearn(K=10).fit(tmp_path / "files", valid=pairs)
@@ -162,21 +168,21 @@ def test_segments_over_files_give_a_warning(tmp_path: Path) -> None:
         '{"left": [1, 1], "right": [0, 1], "outcome": 1}\n'
     )
     with pytest.warns(FirstpageWarning, match="segments are learned from pairs in memory only"):
-        found = DCGLearn(K=2, C=1.0).fit(tmp_path / "f")
-    assert not found.segments_
+        learner = DCGLearn(K=2, C=1.0).fit(tmp_path / "f")
+    assert not learner.segments_
 
 
 def test_attributes_that_need_pairs_in_memory_raise(tmp_path: Path) -> None:
-    found = DCGLearn(C=1.0).fit(write_files(random_pairs(), tmp_path / "files"))
+    learner = DCGLearn(C=1.0).fit(write_files(random_pairs(), tmp_path / "files"))
     with pytest.raises(AttributeError, match="fitted over files and has no pairs_"):
-        found.regularization_path()
-    again = found.fit(random_pairs())
+        learner.regularization_path()
+    again = learner.fit(random_pairs())
     assert len(again.pairs_)
     assert again.regularization_path((1.0,))
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("files", "message"),
     [
         ({}, "holds no file of preferences"),
         ({"notes.md": "x"}, r"notes\.md is no file of preferences"),
@@ -186,8 +192,8 @@ def test_attributes_that_need_pairs_in_memory_raise(tmp_path: Path) -> None:
         ({"a.jsonl": ""}, r"a\.jsonl: holds no pair"),
     ],
 )  # fmt: skip
-def test_invalid_folders_raise(made: dict[str, str], message: str, tmp_path: Path) -> None:
-    for name, text in made.items():
+def test_invalid_folders_raise(files: dict[str, str], message: str, tmp_path: Path) -> None:
+    for name, text in files.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=message) as error:
         DCGLearn(K=2, C=1.0).fit(tmp_path)

@@ -34,10 +34,10 @@ def test_first_position_without_differences_has_discount_zero(seed):
 
 def test_one_query_cannot_be_resampled():
     preferences = varied(40)
-    alone = fp.Preferences.of(
+    single_query = fp.Preferences.of(
         preferences.left, preferences.right, preferences.outcome, query=["q"] * 40, grades=range(5)
     )
-    learner = fp.DCGLearn(10, C=1.0).fit(alone)
+    learner = fp.DCGLearn(10, C=1.0).fit(single_query)
     with pytest.raises(DataError, match="all pairs are of one query"):
         intervals(learner)
     assert "queries" in str(fp.advice(learner))

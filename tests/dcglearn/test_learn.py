@@ -32,15 +32,15 @@ def varied(n: int, seed: int = 0, truth: Utility = TRUE, noise: float = 0.0) -> 
         for _ in range(2)
     )
     at = np.arange(truth.places)
-    apart = (truth.weights[at, left] - truth.weights[at, right]).sum(axis=1)
-    seen = apart + noise * rng.logistic(size=n)
-    return Preferences.of(left, right, np.sign(seen), grades=truth.grades)
+    difference = (truth.weights[at, left] - truth.weights[at, right]).sum(axis=1)
+    noisy_difference = difference + noise * rng.logistic(size=n)
+    return Preferences.of(left, right, np.sign(noisy_difference), grades=truth.grades)
 
 
 def test_encoding_matches_example_2_of_the_paper():
     """Example 2: Perfect, Bad, Good with five grades, the best first."""
-    given = Preferences.of([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
-    pairs = encode(given, 3, 5)
+    preferences = Preferences.of([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
+    pairs = encode(preferences, 3, 5)
     ones = np.flatnonzero(delta(pairs)[0] == 1)
     best_first = [5 * (at // 5) + 5 - at % 5 for at in ones]
     assert best_first == [1, 13]  # Bad at the second position, 10, is on both sides
@@ -53,18 +53,18 @@ def test_differences_and_agreement_match_a_plain_loop():
     table = np.random.default_rng(0).normal(size=(10, 5))
     z = rows @ table.ravel()
     assert differences(pairs, table) == pytest.approx(z)
-    told = preference_agreement(pairs, table)
+    agreement = preference_agreement(pairs, table)
     strict = pairs.kind > 0
-    right = (pairs.weight * (z > 0))[strict].sum() / pairs.weight[strict].sum()
-    assert told.accuracy == pytest.approx(right)
-    assert told.tie_difference == pytest.approx(
+    accuracy = (pairs.weight * (z > 0))[strict].sum() / pairs.weight[strict].sum()
+    assert agreement.accuracy == pytest.approx(accuracy)
+    assert agreement.tie_difference == pytest.approx(
         np.average(np.abs(z[~strict]), weights=pairs.weight[~strict])
     )
 
 
 def test_better_ranking_is_encoded_left():
-    given = Preferences.of([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
-    pairs = encode(given, 2, 2)
+    preferences = Preferences.of([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
+    pairs = encode(preferences, 2, 2)
     assert pairs.left.tolist() == [[1, 0], [1, 0]]
     assert pairs.kind.tolist() == [2, 0]
     assert pairs.rows.tolist() == [0, 2]
@@ -89,13 +89,13 @@ def test_same_grades_determine_discounts_relative_to_the_last():
     assert learner.discounts_ == pytest.approx((c - c[-1]) / (c[0] - c[-1]), abs=0.05)
     limit = (c - c[-1]) @ c / np.linalg.norm(c - c[-1]) / np.linalg.norm(c)
     assert limit == pytest.approx(0.892, abs=0.001)
-    found = similarity(learner.weights_, zhou_simulator(2).truth.weights)
-    assert found == pytest.approx(limit, abs=0.03)
+    cosine = similarity(learner.weights_, zhou_simulator(2).truth.weights)
+    assert cosine == pytest.approx(limit, abs=0.03)
 
 
 def test_objective_matches_the_paper():
-    given = random_preferences(300, ties=0.2)
-    learner = DCGLearn(10, C=3.0, C_tie=0.7).fit(given)
+    preferences = random_preferences(300, ties=0.2)
+    learner = DCGLearn(10, C=3.0, C_tie=0.7).fit(preferences)
     plain = objective(learner.pairs_, learner.optimum_.weights, [0.7, 3.0, 3.0], [1.0, 1.0, 1.0])
     assert learner.objective_ == pytest.approx(plain, rel=1e-12)
     assert learner.gap_ <= 1e-9 * learner.objective_
@@ -104,27 +104,31 @@ def test_objective_matches_the_paper():
 def test_cost_of_ties_reduces_their_differences():
     """Figure 20: the mean difference of tied pairs decreases as their cost grows."""
     rng = np.random.default_rng(3)
-    right = zhou_simulator(2)
-    pool = [right.rankings(6000, rng) for _ in range(2)]
-    apart = np.abs(right.values(pool[0]) - right.values(pool[1]))
-    near = np.flatnonzero((apart < np.quantile(apart, 0.12)) & (pool[0] != pool[1]).any(axis=1))[
-        :400
+    simulator = zhou_simulator(2)
+    pool = [simulator.rankings(6000, rng) for _ in range(2)]
+    difference = np.abs(simulator.values(pool[0]) - simulator.values(pool[1]))
+    near = np.flatnonzero(
+        (difference < np.quantile(difference, 0.12)) & (pool[0] != pool[1]).any(axis=1)
+    )[:400]
+    ties = Preferences.of(
+        *(side[near] for side in pool), np.zeros(400), grades=simulator.truth.grades
+    )
+    preferences = simulator.pairs(150, rng) + ties
+    tie_differences = [
+        DCGLearn(10, 5, 1.0, c).fit(preferences).agreement().tie_difference for c in (0.0, 0.1, 1.0)
     ]
-    ties = Preferences.of(*(side[near] for side in pool), np.zeros(400), grades=right.truth.grades)
-    given = right.pairs(150, rng) + ties
-    found = [DCGLearn(10, 5, 1.0, c).fit(given).agreement().tie_difference for c in (0.0, 0.1, 1.0)]
-    assert found[0] > found[1] > found[2]
+    assert tie_differences[0] > tie_differences[1] > tie_differences[2]
 
 
 def test_decreasing_and_nonnegative_constrain_the_weights():
-    given = varied(300, noise=3.0)
-    learner = DCGLearn(10, C=1.0, decreasing=True).fit(given)
+    preferences = varied(300, noise=3.0)
+    learner = DCGLearn(10, C=1.0, decreasing=True).fit(preferences)
     steps = np.diff(learner.weights_, axis=1)
     assert (np.diff(steps, axis=0) <= 1e-12).all()
     assert (np.diff(learner.discounts_) <= 1e-12).all()
-    free = DCGLearn(10, C=1.0).fit(given)
+    free = DCGLearn(10, C=1.0).fit(preferences)
     assert (np.diff(free.discounts_) > 0).any()
-    zero = DCGLearn(10, C=1.0, nonnegative=True).fit(given)
+    zero = DCGLearn(10, C=1.0, nonnegative=True).fit(preferences)
     assert zero.optimum_.weights == pytest.approx(zero.optimum_.table)
 
 
@@ -143,11 +147,14 @@ def test_c_is_chosen_by_held_out_pairs():
         zhou_simulator(1).pairs(400, rng),
         reverse_pairs(zhou_simulator(1).pairs(400, rng), 0.25, rng),
     )
-    sure, unsure = DCGLearn(10, 5).fit(clean), DCGLearn(10, 5).fit(noisy)
-    assert sure.validation_curve_ is not None
-    assert sure.validation_curve_.costs[int(np.argmax(sure.validation_curve_.means))] == sure.C_
-    assert sure.C_ > unsure.C_
-    assert unsure.validation_curve_.errors.shape == (8,)
+    clean_fit, noisy_fit = DCGLearn(10, 5).fit(clean), DCGLearn(10, 5).fit(noisy)
+    assert clean_fit.validation_curve_ is not None
+    assert (
+        clean_fit.validation_curve_.costs[int(np.argmax(clean_fit.validation_curve_.means))]
+        == clean_fit.C_
+    )
+    assert clean_fit.C_ > noisy_fit.C_
+    assert noisy_fit.validation_curve_.errors.shape == (8,)
     valid = zhou_simulator(1).pairs(500, rng)
     chosen = DCGLearn(10, 5).fit(noisy, valid=valid)
     accuracies = [
@@ -157,47 +164,47 @@ def test_c_is_chosen_by_held_out_pairs():
 
 
 def test_regularization_path_matches_separate_fits():
-    given = varied(200, noise=2.0)
-    path = DCGLearn(10, C=1.0).fit(given).regularization_path([0.01, 1.0, 100.0])
+    preferences = varied(200, noise=2.0)
+    path = DCGLearn(10, C=1.0).fit(preferences).regularization_path([0.01, 1.0, 100.0])
     for c, utility in path.items():
-        alone = DCGLearn(10, C=c).fit(given)
-        assert utility.weights == pytest.approx(alone.weights_, abs=1e-8)
+        separate = DCGLearn(10, C=c).fit(preferences)
+        assert utility.weights == pytest.approx(separate.weights_, abs=1e-8)
         assert utility.about["gap"] <= 1e-9 * utility.about["objective"]
 
 
 def test_folds_keep_queries_together():
     groups = np.repeat(np.arange(30), 4)
-    seen = []
-    for train, held in folds(groups, 5, 0):
-        assert not set(groups[train]) & set(groups[held])
-        seen += held.tolist()
-    assert sorted(seen) == list(range(120))
+    tested = []
+    for train, held_out in folds(groups, 5, 0):
+        assert not set(groups[train]) & set(groups[held_out])
+        tested += held_out.tolist()
+    assert sorted(tested) == list(range(120))
 
 
 def test_simulated_noise_changes_only_its_target():
     rng = np.random.default_rng(0)
-    given = zhou_simulator(1).pairs(200, rng)
-    turned = reverse_pairs(given, 0.25, rng)
-    assert (turned.outcome != given.outcome).sum() == 50
-    assert np.array_equal(turned.left, given.left)
-    other = randomize_grades(given, 0.2, rng)
-    assert 0.1 < (other.left != given.left).mean() < 0.22
-    assert np.array_equal(other.outcome, given.outcome)
+    preferences = zhou_simulator(1).pairs(200, rng)
+    reversed_ = reverse_pairs(preferences, 0.25, rng)
+    assert (reversed_.outcome != preferences.outcome).sum() == 50
+    assert np.array_equal(reversed_.left, preferences.left)
+    other = randomize_grades(preferences, 0.2, rng)
+    assert 0.1 < (other.left != preferences.left).mean() < 0.22
+    assert np.array_equal(other.outcome, preferences.outcome)
 
 
 @pytest.mark.slow
 def test_intervals_cover_the_true_gains():
     learner = DCGLearn(10, C=10.0).fit(varied(1500, noise=2.0))
-    found = intervals(learner, 100, seed=1)
-    assert found.gains.shape == (5, 2)
-    assert found.discounts.shape == (10, 2)
-    assert found.weights.shape == (10, 5, 2)
-    inside = (found.gains[1:4, 0] <= TRUE.gains[1:4]) & (TRUE.gains[1:4] <= found.gains[1:4, 1])
+    result = intervals(learner, 100, seed=1)
+    assert result.gains.shape == (5, 2)
+    assert result.discounts.shape == (10, 2)
+    assert result.weights.shape == (10, 5, 2)
+    inside = (result.gains[1:4, 0] <= TRUE.gains[1:4]) & (TRUE.gains[1:4] <= result.gains[1:4, 1])
     assert inside.sum() >= 2
-    assert (found.gains[:, 0] <= learner.gains_ + 0.02).all()
-    assert (learner.gains_ - 0.02 <= found.gains[:, 1]).all()
+    assert (result.gains[:, 0] <= learner.gains_ + 0.02).all()
+    assert (learner.gains_ - 0.02 <= result.gains[:, 1]).all()
     again = intervals(learner, 100, seed=1)
-    assert np.array_equal(found.weights, again.weights)
+    assert np.array_equal(result.weights, again.weights)
     with pytest.raises(DataError, match="at least 2 rounds"):
         intervals(learner, 1)
 
@@ -210,37 +217,39 @@ def test_position_test_detects_gains_that_depend_on_the_position():
         np.array([np.arange(5) * 3.75 if k < 3 else np.exp2(np.arange(5)) - 1 for k in range(10)])
         / np.log2(np.arange(2, 12))[:, None]
     )
-    found = rank_one_factors(mixed)
-    truth = Utility(tuple(range(5)), mixed, found.gains, found.discounts)
-    bent = DCGLearn(10, C=10.0).fit(varied(800, seed=2, truth=truth, noise=1.0))
-    assert position_test(bent, 39).p <= 0.05
+    result = rank_one_factors(mixed)
+    truth = Utility(tuple(range(5)), mixed, result.gains, result.discounts)
+    dependent = DCGLearn(10, C=10.0).fit(varied(800, seed=2, truth=truth, noise=1.0))
+    assert position_test(dependent, 39).p <= 0.05
 
 
 def test_judgment_noise_has_its_lapse_rate():
     pairs = encode(varied(4000), 10, 5)
-    worth = differences(pairs, TRUE.weights)
-    lapsed = JudgmentNoise(lapse_rate=0.4).simulate(pairs, worth, np.random.default_rng(0))
+    true_differences = differences(pairs, TRUE.weights)
+    lapsed = JudgmentNoise(lapse_rate=0.4).simulate(
+        pairs, true_differences, np.random.default_rng(0)
+    )
     assert (lapsed.left != pairs.left).any(axis=1).mean() == pytest.approx(0.2, abs=0.03)
-    sure = JudgmentNoise().simulate(pairs, worth, np.random.default_rng(0))
-    assert np.array_equal(sure.left, pairs.left)
+    noise_free = JudgmentNoise().simulate(pairs, true_differences, np.random.default_rng(0))
+    assert np.array_equal(noise_free.left, pairs.left)
 
 
 def test_segments_are_shrunk_toward_the_pooled_measure():
     flat = Utility.of(TRUE.gains, np.ones(10))
     many, few = varied(900, seed=1), varied(60, seed=2, truth=flat)
-    given = Preferences.of(
+    preferences = Preferences.of(
         np.vstack([many.left, few.left]), np.vstack([many.right, few.right]),
         np.concatenate([many.outcome, few.outcome]), segment=["web"] * 900 + ["shop"] * 60,
     )  # fmt: skip
-    pooled = DCGLearn(10, C=0.01).fit(given)
-    alone = DCGLearn(10, C=0.01, pooling=0.0).fit(given)
-    shop, own = (m.segments_["shop"].utility.discounts[-1] for m in (pooled, alone))
+    pooled = DCGLearn(10, C=0.01).fit(preferences)
+    separate = DCGLearn(10, C=0.01, pooling=0.0).fit(preferences)
+    shop, own = (m.segments_["shop"].utility.discounts[-1] for m in (pooled, separate))
     assert pooled.segments_["shop"].pairs == 60
     assert pooled.discounts_[-1] < shop
     assert own > pooled.discounts_[-1]
-    held = pooled.segments_["shop"]
-    assert 0.5 < held.accuracy_pooled <= 1
-    assert 0.5 < held.accuracy <= 1
+    segment = pooled.segments_["shop"]
+    assert 0.5 < segment.accuracy_pooled <= 1
+    assert 0.5 < segment.accuracy <= 1
     big = pooled.segments_["web"].utility
     assert similarity(big.weights, pooled.weights_) > 0.98
     assert set(pooled.utility_.segments) == {"web", "shop"}
@@ -303,18 +312,18 @@ def test_uninformative_preferences_raise():
 
 
 def test_single_pair_is_learned_with_warnings():
-    with pytest.warns(FirstpageWarning) as told:
+    with pytest.warns(FirstpageWarning) as caught:
         learner = DCGLearn(3).fit([[1, 0, 0]], [[0, 0, 1]])
-    said = " ".join(str(w.message) for w in told)
-    assert "C = 1: cross-validation needs pairs of at least two queries" in said
-    assert "same grade at position 2" in said
+    messages = " ".join(str(w.message) for w in caught)
+    assert "C = 1: cross-validation needs pairs of at least two queries" in messages
+    assert "same grade at position 2" in messages
     assert learner.C_ == 1.0
     assert learner.score(learner.preferences_) == 1.0
 
 
 def test_gain_of_a_missing_grade_lies_between_its_neighbors():
-    given = varied(300)
-    lacking = given[~((given.left == 2) | (given.right == 2)).any(axis=1)]
+    preferences = varied(300)
+    lacking = preferences[~((preferences.left == 2) | (preferences.right == 2)).any(axis=1)]
     with pytest.warns(FirstpageWarning, match="no list has the grade 2"):
         learner = DCGLearn(10, C=1.0).fit(lacking)
     assert learner.gains_[1] <= learner.gains_[2] <= learner.gains_[3]
@@ -345,23 +354,23 @@ def test_positions_beyond_all_lists_have_discount_zero():
 
 
 def test_duplicates_equal_a_doubled_cost():
-    given = varied(60, noise=2.0)
-    twice = DCGLearn(10, C=1.0).fit(given + given)
-    heavy = DCGLearn(10, C=2.0).fit(given)
-    assert np.abs(twice.weights_ - heavy.weights_).max() < 1e-9
+    preferences = varied(60, noise=2.0)
+    twice = DCGLearn(10, C=1.0).fit(preferences + preferences)
+    doubled_cost = DCGLearn(10, C=2.0).fit(preferences)
+    assert np.abs(twice.weights_ - doubled_cost.weights_).max() < 1e-9
 
 
 def test_zero_weights_have_zero_factors():
-    found = rank_one_factors(np.zeros((3, 4)))
-    assert found.rank_one_fraction == 1.0
-    assert not found.gains.any()
+    result = rank_one_factors(np.zeros((3, 4)))
+    assert result.rank_one_fraction == 1.0
+    assert not result.gains.any()
     assert similarity(np.zeros((2, 2)), np.ones((2, 2))) == 0.0
 
 
-def quiet(learner: fp.DCGLearn, *given, **more) -> fp.DCGLearn:
+def quiet(learner: fp.DCGLearn, *args, **kwargs) -> fp.DCGLearn:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
-        return learner.fit(*given, **more)
+        return learner.fit(*args, **kwargs)
 
 
 def test_normalization_ignores_rounding_error():
@@ -376,16 +385,16 @@ def test_validation_curve_covers_both_forms():
 
     def judged(count: int) -> fp.Preferences:
         left, right = rng.integers(0, 4, (2, count, 4))
-        apart = (table[range(4), left] - table[range(4), right]).sum(axis=1)
-        found = fp.Preferences.of(left, right, np.sign(apart))
-        return found[found.outcome != 0]
+        difference = (table[range(4), left] - table[range(4), right]).sum(axis=1)
+        preferences = fp.Preferences.of(left, right, np.sign(difference))
+        return preferences[preferences.outcome != 0]
 
     learner = fp.DCGLearn(K=4).fit(judged(600))
     path, test = learner.validation_curve_, judged(5000)
     assert path.accuracy("weights") > path.accuracy("gains") + 0.03
     for form in ("weights", "gains"):
-        told = learner.agreement(test, form).accuracy
-        assert path.accuracy(form) == pytest.approx(told, abs=0.04)
+        accuracy = learner.agreement(test, form).accuracy
+        assert path.accuracy(form) == pytest.approx(accuracy, abs=0.04)
 
 
 def test_failed_fit_keeps_the_previous_one():
@@ -409,10 +418,10 @@ def test_unfitted_attributes_raise():
 
 
 def test_validation_pairs_need_a_preference():
-    given = varied(60)
+    preferences = varied(60)
     ties = fp.Preferences.of([[1, 0]], [[0, 1]], [0], grades=range(5))
     with pytest.warns(FirstpageWarning, match="C = 1: the validation pairs contain no preference"):
-        learner = fp.DCGLearn(10).fit(given, valid=ties)
+        learner = fp.DCGLearn(10).fit(preferences, valid=ties)
     assert learner.C_ == 1.0
 
 
@@ -425,14 +434,14 @@ def test_grades_must_be_ascending(grades):
 
 
 def test_extreme_weights_raise_or_stay_finite():
-    given = varied(40)
+    preferences = varied(40)
     with pytest.raises(DataError, match="numbers from 0 to 1e\\+100"):
-        fp.Preferences.of(given.left, given.right, weight=np.full(40, 1e308))
+        fp.Preferences.of(preferences.left, preferences.right, weight=np.full(40, 1e308))
     rng = np.random.default_rng(0)
     wild = fp.Preferences.of(
-        given.left,
-        given.right,
-        given.outcome,
+        preferences.left,
+        preferences.right,
+        preferences.outcome,
         weight=10.0 ** rng.uniform(-12, 12, 40),
         grades=range(5),
     )
@@ -445,9 +454,13 @@ def test_extreme_weights_raise_or_stay_finite():
 
 
 def test_pairs_without_a_segment_name_have_no_segment():
-    given = varied(60)
+    preferences = varied(60)
     some = fp.Preferences.of(
-        given.left, given.right, given.outcome, segment=["a"] * 30 + [""] * 30, grades=range(5)
+        preferences.left,
+        preferences.right,
+        preferences.outcome,
+        segment=["a"] * 30 + [""] * 30,
+        grades=range(5),
     )
     learner = fp.DCGLearn(10, C=1.0).fit(some)
     assert list(learner.segments_) == ["a"]

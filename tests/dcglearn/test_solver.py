@@ -30,8 +30,8 @@ COSTS = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1e3]
 
 
 def problem(n: int, **options):
-    given = random_preferences(n, **options)
-    return encode(given, given.places, len(given.grades))
+    preferences = random_preferences(n, **options)
+    return encode(preferences, preferences.places, len(preferences.grades))
 
 
 @pytest.mark.parametrize("c", COSTS)
@@ -131,10 +131,10 @@ def test_threads_and_warm_starts_do_not_change_the_optimum():
 
 
 def test_weight_equals_copies_of_a_pair():
-    given = random_preferences(200, seed=4, ties=0.2)
-    whole = given.weight.astype(int) + 1
-    copies = given[np.repeat(np.arange(len(given)), whole)]
-    weighted = encode(given, 10, 5).with_weight(whole.astype(float))
+    preferences = random_preferences(200, seed=4, ties=0.2)
+    weights = preferences.weight.astype(int) + 1
+    copies = preferences[np.repeat(np.arange(len(preferences)), weights)]
+    weighted = encode(preferences, 10, 5).with_weight(weights.astype(float))
     copied = encode(copies, 10, 5)
     copied = copied.with_weight(np.ones(len(copied)))
     costs = np.full(3, 2.0)
@@ -153,12 +153,12 @@ def test_loose_gap_gives_a_warning(monkeypatch):
 
 
 def test_uncertified_optimum_gives_a_warning():
-    given = varied(200, noise=3.0)
+    preferences = varied(200, noise=3.0)
     rng = np.random.default_rng(1)
     wild = fp.Preferences.of(
-        given.left,
-        given.right,
-        given.outcome,
+        preferences.left,
+        preferences.right,
+        preferences.outcome,
         weight=10.0 ** rng.uniform(-8, 8, 200),
         grades=range(5),
     )

@@ -14,8 +14,8 @@ RUNS = {
 
 
 def test_verdict_lines_state_the_certificates() -> None:
-    (found,) = verdicts(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2", within=1.1)
-    lines = verdict_lines(found)
+    (verdict,) = verdicts(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2", within=1.1)
+    lines = verdict_lines(verdict)
     assert lines[0].startswith("top beats <wide> by +")
     assert "flips" in lines[1]
     assert "For all steps within a factor of" in lines[2]
@@ -31,15 +31,15 @@ def test_verdict_lines_state_the_certificates() -> None:
 
 
 def test_pages_are_well_formed_and_names_are_escaped() -> None:
-    found = coherence(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2", "DCG(gain=[0, 1, 1.1])@2")
+    result = coherence(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2", "DCG(gain=[0, 1, 1.1])@2")
     certified = verdicts(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2")
-    page = coherence_page(found, certified)
+    page = coherence_page(result, certified)
     checker = Checker()
     checker.feed(page)
     assert checker.active == []
     assert "<wide>" not in page
     assert "nearest that flips" in page
-    text = coherence_text(found, certified)
+    text = coherence_text(result, certified)
     assert "order these systems differently: top and <wide>" in text
     assert "Worst disagreements" in text
 

@@ -147,10 +147,10 @@ def test_curves_with_bands_and_dashes() -> None:
     plain = curves(series, "t", "x", "y")
     assert plain.count("<polyline") == 2
     assert "dashed" not in plain
-    drawn = curves(series, "t", "x", "y", {"a": [(0.4, 0.6), (0.7, 0.7)]}, ["b"])
-    assert drawn.count('class="error c0"') == 2
-    assert 'class="curve c1 dashed"' in drawn
-    bar = drawn.split('class="error c0" fill="none" points="')[1].split('"')[0]
+    chart = curves(series, "t", "x", "y", {"a": [(0.4, 0.6), (0.7, 0.7)]}, ["b"])
+    assert chart.count('class="error c0"') == 2
+    assert 'class="curve c1 dashed"' in chart
+    bar = chart.split('class="error c0" fill="none" points="')[1].split('"')[0]
     (x1, y1), (x2, y2) = (point.split(",") for point in bar.split())
     assert x1 == x2
     assert float(y1) > float(y2)  # from 0.4 up to 0.6
@@ -158,12 +158,12 @@ def test_curves_with_bands_and_dashes() -> None:
 
 def test_logarithmic_axis_and_tick_labels() -> None:
     series = {"a": [(1.0, 0.5), (10.0, 0.7), (100.0, 0.6), (200.0, 0.1)]}
-    drawn = curves(series, "t", "k", "y", log=True, tick_labels={200.0: "full"})
-    xs = [float(part.split('"')[0]) for part in drawn.split('cx="')[1:]]
+    chart = curves(series, "t", "k", "y", log=True, tick_labels={200.0: "full"})
+    xs = [float(part.split('"')[0]) for part in chart.split('cx="')[1:]]
     assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)
-    assert "<title>a, full: 0.100</title>" in drawn
-    shown = [part.split("<")[0] for part in drawn.split('text-anchor="middle">')[1:]]
-    assert shown == ["1", "2", "5", "10", "20", "50", "100", "full"]
+    assert "<title>a, full: 0.100</title>" in chart
+    labels = [part.split("<")[0] for part in chart.split('text-anchor="middle">')[1:]]
+    assert labels == ["1", "2", "5", "10", "20", "50", "100", "full"]
 
 
 def test_json_has_no_infinities() -> None:

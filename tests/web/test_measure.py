@@ -344,7 +344,7 @@ def test_the_page_tells_all(site: Site) -> None:
     lena = site.client("lena")
     page = lena.get("/p/books/measure").text
     for words in (
-        "Gains of grades: 0: 0.00", "Discounts of places: 1: 1.00", "held out", "DCG, gains",
+        "Gains of grades: 0: 0.00", "Discounts of positions: 1: 1.00", "held out", "DCG, gains",
         "measure.json", "preferences.jsonl", "Next comes the pair whose verdict may most easily turn round",
     ):  # fmt: skip
         assert words in page, words

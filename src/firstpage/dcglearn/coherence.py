@@ -91,17 +91,17 @@ class MeasureAgreement:
 
 def measure_agreement(first: Floats, second: Floats, bins: int = BINS) -> MeasureAgreement:
     """Return the agreement of two measures from their differences on the same pairs."""
-    one, two = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if one.shape != two.shape or one.ndim != 1 or not len(one):
+    first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if first.shape != second.shape or first.ndim != 1 or not len(first):
         raise DataError(
             "first and second must be the differences of the same pairs under both measures, at "
             "least one pair."
         )
     if bins < 1:
         raise DataError(f"bins must be at least 1; got {bins}.")
-    a, b = signs(one), signs(two)
-    edges = np.linspace(0.0, max(float(np.abs(one).max()), TIE), bins + 1)
-    number = np.clip(np.searchsorted(edges, np.abs(one), side="right") - 1, 0, bins - 1)
+    a, b = signs(first), signs(second)
+    edges = np.linspace(0.0, max(float(np.abs(first).max()), TIE), bins + 1)
+    number = np.clip(np.searchsorted(edges, np.abs(first), side="right") - 1, 0, bins - 1)
     kinds = {"agree": a == b, "oppose": a * b < 0, "one_ties": (a == 0) != (b == 0)}
     by_bin = {k: np.bincount(number[flags], minlength=bins).tolist() for k, flags in kinds.items()}
     sizes = np.bincount(number, minlength=bins).tolist()
@@ -113,7 +113,7 @@ def measure_agreement(first: Floats, second: Floats, bins: int = BINS) -> Measur
     )
     totals = {k: int(flags.sum()) for k, flags in kinds.items()}
     both_tie = int(((a == 0) & (b == 0)).sum())
-    return MeasureAgreement(len(one), bins=agreement_bins, both_tie=both_tie, **totals)
+    return MeasureAgreement(len(first), bins=agreement_bins, both_tie=both_tie, **totals)
 
 
 def signs(differences: Floats) -> Ints:
@@ -129,8 +129,8 @@ def list_agreement(
 
     Row i of `a` (n x K grades) is compared with row i of `b`.
     """
-    one, two = (list_values(a, u) - list_values(b, u) for u in (first, second))
-    return measure_agreement(one, two, bins)
+    by_first, by_second = (list_values(a, u) - list_values(b, u) for u in (first, second))
+    return measure_agreement(by_first, by_second, bins)
 
 
 def list_values(grades: Any, utility: Utility) -> Floats:
@@ -310,24 +310,24 @@ def coherence(
     rankings = SystemRankings.from_systems(
         systems, truth, named_convention(convention), qid, docid, depth
     )
-    one, two = (rankings.bind(spec) for spec in specs)
-    return coherence_of_rankings(rankings, one, two, bins, max_disagreements)
+    first_dcg, second_dcg = (rankings.bind(spec) for spec in specs)
+    return coherence_of_rankings(rankings, first_dcg, second_dcg, bins, max_disagreements)
 
 
 def coherence_of_rankings(
-    rankings: SystemRankings, one: BoundDCG, two: BoundDCG, bins: int = BINS,
+    rankings: SystemRankings, first: BoundDCG, second: BoundDCG, bins: int = BINS,
     max_disagreements: int = MAX_DISAGREEMENTS,
 ) -> Coherence:  # fmt: skip
     """Compare two measures on rankings that have been read already."""
-    values = rankings.values(one), rankings.values(two)
+    values = rankings.values(first), rankings.values(second)
     pairs = list(combinations(range(len(rankings.names)), 2))
     gaps = [np.stack([v[i] - v[j] for i, j in pairs]) for v in values]
     means = [v.mean(axis=1) for v in values]
     return Coherence(
-        (one.text, two.text), rankings.names, len(rankings.queries),
+        (first.text, second.text), rankings.names, len(rankings.queries),
         measure_agreement(gaps[0].ravel(), gaps[1].ravel(), bins),
         _worst_disagreements(
-            rankings, pairs, gaps, max(one.positions, two.positions), max_disagreements
+            rankings, pairs, gaps, max(first.positions, second.positions), max_disagreements
         ),
         (_by_name(rankings, means[0]), _by_name(rankings, means[1])),
         (_order(rankings, means[0]), _order(rankings, means[1])),
@@ -369,9 +369,9 @@ def _worst_disagreements(
 def _differing_pairs(
     rankings: SystemRankings, pairs: list[tuple[int, int]], means: list[Floats]
 ) -> tuple[SystemPair, ...]:
-    one, two = (np.array([m[i] - m[j] for i, j in pairs]) for m in means)
+    first, second = (np.array([m[i] - m[j] for i, j in pairs]) for m in means)
     return tuple(
-        SystemPair(rankings.names[i], rankings.names[j], float(one[p]), float(two[p]))
+        SystemPair(rankings.names[i], rankings.names[j], float(first[p]), float(second[p]))
         for p, (i, j) in enumerate(pairs)
-        if signs(one)[p] != signs(two)[p]
+        if signs(first)[p] != signs(second)[p]
     )

@@ -61,7 +61,7 @@ class Pairs:
 
     @classmethod
     def concatenate(cls, blocks: Sequence[Pairs]) -> Pairs:
-        """Return the pairs of several blocks in order; `rows` are numbered anew."""
+        """Return the pairs of several blocks in order; `rows` count from 0 again."""
         left, right, kind, weight = (
             np.concatenate([getattr(block, name) for block in blocks])
             for name in ("left", "right", "kind", "weight")

@@ -99,7 +99,7 @@ class Verdict:
     decreasing : bool
         Whether discounts must decrease with the position.
     unrestricted : Certificate
-        For all compatible gains and discounts (what `vary` names of them).
+        For all compatible gains, discounts or weights, as `vary` says.
     proven_factor : float
         The verdict is proven to stand for all steps within this factor.
     flip_factor : float
