@@ -32,7 +32,7 @@ class DCGComparison:
 
     Numbers are NaN where nothing could be held out.  ``str()`` gives a sentence for the user.
 
-    Parameters
+    Attributes
     ----------
     learned : float
         Fraction of the held-out preferences that the learned measure agrees with.
@@ -44,9 +44,6 @@ class DCGComparison:
         Lower and upper bound of the 95 % bootstrap interval over queries of `learned - dcg`.
     pairs : int
         Number of held-out preferences.
-
-    Attributes
-    ----------
     verdict : {"better", "not better", "unknown"}
         "better" where the whole interval is above 0; "unknown" where nothing could be held out.
 
@@ -196,7 +193,7 @@ class Advice:
     The accuracy after n pairs is modeled as ``ceiling - amplitude * n**-exponent``.  Numbers are
     NaN below 100 pairs or 20 queries.  ``str()`` gives a sentence for the user.
 
-    Parameters
+    Attributes
     ----------
     pairs : int
         Pairs so far.
@@ -210,11 +207,8 @@ class Advice:
         Points of the learning curve: pairs, and accuracy on held-out pairs.
     interval : tuple of float
         Lower and upper bound of the 95 % bootstrap interval over queries of the gain.
-    queries : int, default=0
+    queries : int
         Queries so far.
-
-    Attributes
-    ----------
     gain : float
         Accuracy that the next 100 judgments are expected to add.
     known : bool

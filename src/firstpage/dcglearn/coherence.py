@@ -214,6 +214,14 @@ class Coherence:
         Systems from the best to the worst, by the first and by the second measure.
     differing_pairs : tuple of SystemPair
         Pairs of systems whose means the measures order differently.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> qrels = {"q": {"a": 2, "b": 1, "c": 0}}
+    >>> runs = {"x": {"q": {"a": 2.0, "c": 1.0}}, "y": {"q": {"b": 2.0, "a": 1.0}}}
+    >>> fp.coherence(runs, qrels, "DCG@1", "DCG@2")
+    Coherence(DCG@1 and DCG@2: 1 queries, 2 systems, agree on 100.0% of 1 pairs of lists)
     """
 
     measures: tuple[str, str]

@@ -41,6 +41,12 @@ class PositionTest:
         position.
     rounds : int
         Number of simulations.
+
+    Examples
+    --------
+    >>> from firstpage.dcglearn.intervals import PositionTest
+    >>> PositionTest(0.97, 0.99, 0.01, 99).to_dict()["p"]
+    0.01
     """
 
     rank_one_fraction: float
@@ -176,7 +182,7 @@ ROUNDS = 200
 class Intervals:
     """Confidence intervals of a learned measure; the last axis is (lower, upper).
 
-    Parameters
+    Attributes
     ----------
     gains : ndarray of shape (L, 2)
         Interval of each gain.
@@ -190,6 +196,15 @@ class Intervals:
         Number of resamples.
     level : float
         Confidence level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from firstpage.dcglearn.intervals import Intervals
+    >>> bounds = np.array([[0.0, 0.0], [0.2, 0.6], [1.0, 1.0]])
+    >>> weights = np.zeros((2, 3, 2))
+    >>> Intervals(bounds, bounds[1:], weights, np.array([0.9, 1.0]), 200, 0.95)
+    Intervals(95%, 200 rounds: 3 gains, 2 discounts)
     """
 
     gains: Floats

@@ -134,6 +134,12 @@ class DCGLearn:
         Query number of each encoded pair.  Not available after a fit over files.
     optimum_ : Optimum
         Solution of the learning problem.
+    spec_ : LearningSpec
+        The learning problem without its pairs.
+    fit_params_ : dict
+        Parameters of the fit, by name.
+    unjudged_ : str
+        Treatment of unjudged documents in the fit.
 
     References
     ----------

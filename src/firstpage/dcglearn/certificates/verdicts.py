@@ -119,6 +119,14 @@ class Verdict:
         Name of the measure.
     normalized : bool
         Whether the measure is an NDCG.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> qrels = {"q": {"a": 2, "b": 1, "c": 0}}
+    >>> runs = {"x": {"q": {"a": 2.0, "c": 1.0}}, "y": {"q": {"b": 2.0, "c": 1.0}}}
+    >>> fp.verdicts(runs, qrels, "DCG@2")
+    (Verdict(x beats y by +2.0000 in DCG@2; proven),)
     """
 
     dcg: BoundDCG
