@@ -167,7 +167,7 @@ def _solve_interior(sums: PairSums, cone: Cone, center: Floats, chosen: Bools) -
 MAX_STEPS = 200
 MAX_FIRST_STEPS = 30  # Newton steps before the interior-point method finds the pairs that matter
 LINE_SEARCH_STEPS = 40
-GAP_TOLERANCE = 1e-10  # of the objective: the solver goes on until the gap is certified to be less
+GAP_TOLERANCE = 1e-10  # of the objective: the solver continues until the certified gap is smaller
 LOOSE_GAP = 1e-8  # of the objective: a gap that the user is warned of
 ROUNDING_EPS = 1e-16  # of the objective: a predicted decrease below it is rounding error
 DERIVATIVE_TOLERANCE = 1e-9  # of the derivative where the line search starts
@@ -206,7 +206,7 @@ def solve(
     sums: PairSums, cone: Cone, costs: Floats, start: Floats | None = None,
     center: Floats | None = None,
 ) -> Optimum:  # fmt: skip
-    """Return the optimum for these costs; `start` are steps to begin with, of a similar problem."""
+    """Return the optimum for these costs, starting from the steps of a similar problem if given."""
     middle = np.zeros(len(cone.weights)) if center is None else center
     d = np.zeros(cone.table.shape[1]) if start is None else start
     with quiet_blas():
@@ -232,6 +232,7 @@ class _NewtonSolver:
         self.rounding = center_rounding(cone, center)
 
     def solve(self, d: Floats) -> Optimum:
+        """Return the optimum, starting from the steps `d`."""
         best = self._newton(d, MAX_FIRST_STEPS, 0)
         if best.gap > self._tolerance(best, GAP_TOLERANCE):
             start = interior(self.sums, self.cone, self.center)
@@ -245,7 +246,7 @@ class _NewtonSolver:
             warnings.warn(
                 f"DCGLearn stopped after {best.iterations} steps with a certified gap of "
                 f"{best.gap / best.objective:.1g} of the objective: the weights of the pairs, or "
-                "C, are too unequal.",
+                "C, are too unequal; reduce their range.",
                 FirstpageWarning,
                 stacklevel=4,
             )
@@ -293,7 +294,7 @@ class _NewtonSolver:
         decreasing = direction < 0.0
         boundary = float((d[decreasing] / -direction[decreasing]).min(initial=np.inf))
         low, high, t = 0.0, max(boundary, 1.0), 1.0
-        for _ in range(LINE_SEARCH_STEPS):  # the derivative is piecewise linear: Newton ends soon
+        for _ in range(LINE_SEARCH_STEPS):  # piecewise linear derivative: Newton converges soon
             a, b, _ = self.sums.line_derivatives(t)
             derivative, curvature = first + t * second + a, second + b
             if abs(derivative) <= DERIVATIVE_TOLERANCE * -initial or (
@@ -319,8 +320,10 @@ class _NewtonSolver:
         offset = weights - self.center
         linear = self.center_gradient + self.cone.table.T @ self.sums.negative_half_gradient()
         x = minimize_nonnegative(self.metric, linear, d)
-        gradient = self.metric @ x - linear  # half of it, at the minimum
-        decrease = np.minimum(gradient / self.cone.smallest_eigenvalue, x)  # x can still move by
+        gradient = self.metric @ x - linear  # half the gradient of q, at x
+        decrease = np.minimum(
+            gradient / self.cone.smallest_eigenvalue, x
+        )  # bound of the error of x
         inexact = decrease @ (2.0 * gradient - self.cone.smallest_eigenvalue * decrease)
         distance = d - x
         gap = float(distance @ self.metric @ distance + 2.0 * gradient @ distance + inexact)
