@@ -1,3 +1,5 @@
+"""Agreement of two measures on rankings, and parsing of DCG measures."""
+
 from __future__ import annotations
 
 import numpy as np

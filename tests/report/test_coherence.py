@@ -1,3 +1,5 @@
+"""Reports on coherence and verdicts, as text and HTML."""
+
 from __future__ import annotations
 
 import firstpage as fp

@@ -1,3 +1,5 @@
+"""Tables, charts, pages and published results."""
+
 from __future__ import annotations
 
 import json
