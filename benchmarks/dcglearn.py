@@ -24,10 +24,10 @@ import numpy as np
 from common import cpu_seconds, peer, seconds, show, versions
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.pairs import Pairs, encode
-from firstpage.dcglearn.simulation import reversed_pairs, world
+from firstpage.dcglearn.simulation import reverse_pairs, zhou_simulator
 from firstpage.dcglearn.solver import Optimum, solve
-from firstpage.dcglearn.sums import Sums
-from firstpage.dcglearn.weights import cone
+from firstpage.dcglearn.sums import InMemoryPairSums
+from firstpage.dcglearn.weights import weight_cone
 
 K, L = 10, 5
 MARGINS = np.ones(3)
@@ -35,11 +35,11 @@ MARGINS = np.ones(3)
 
 def preferences(count: int, seed: int = 0) -> Preferences:
     rng = np.random.default_rng(seed)
-    return reversed_pairs(world(2).pairs(count, rng), 0.1, rng)
+    return reverse_pairs(zhou_simulator(2).pairs(count, rng), 0.1, rng)
 
 
 def ours(pairs: Pairs, c: float, threads: int | None = None) -> Optimum:
-    return solve(Sums(pairs, MARGINS, threads), cone(K, L), np.full(3, c))
+    return solve(InMemoryPairSums(pairs, MARGINS, threads), weight_cone(K, L), np.full(3, c))
 
 
 def theirs(cvxpy: Any, delta: Any, c: float) -> tuple[float, Any]:

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.dcglearn.simulation import world
+from firstpage.dcglearn.simulation import zhou_simulator
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    fp.write_preferences(world(2).pairs(150, rng), "prefs.jsonl")
-    fp.write_preferences(world(2).pairs(30, rng), "pool.jsonl")
+    fp.write_preferences(zhou_simulator(2).pairs(150, rng), "prefs.jsonl")
+    fp.write_preferences(zhou_simulator(2).pairs(30, rng), "pool.jsonl")
     return tmp_path
 
 
@@ -28,9 +28,9 @@ def test_learn_writes_and_prints_a_measure(run, files):
         "--html", "m.html",
     )  # fmt: skip
     assert code == 0
-    assert "pairs: 150, of them ties: 0" in out
+    assert "150 pairs, 0 of them ties" in out
     assert "grade 5   1.0000" in out
-    assert "Discounts (relative to the last place)" in out
+    assert "Discounts (relative to the last position)" in out
     assert "use it as DCG(m.json)@10" in out
     utility = fp.read_utility("m.json")
     assert len(utility.about["intervals"]["gains"]) == 5
@@ -116,7 +116,7 @@ def test_show_writes_a_page_and_label_gains(run, files):
     code, out, _ = run("dcglearn", "show", "m.json")
     assert code == 0
     assert "grade 3   1.0000" in out
-    assert "place 5" in out
+    assert "position 5" in out
     _, out, _ = run("dcglearn", "show", "m.json", "--label-gain")
     assert out.strip() == "0,1,3,7"
     _, out, _ = run("dcglearn", "show", "m.json", "--label-gain", "--json", "--top", "1")
@@ -174,8 +174,8 @@ def test_simulate_prints_means_and_standard_errors(run, files):
         (["show", "m.json", "--segment", "x"], "there is no segment 'x'"),
         (["choose", "pool.jsonl", "--measure", "prefs.jsonl"], "not a measure file"),
         (["choose", "pool.jsonl", "--measure", "m.json", "--strategy", "committee"],
-         "committee needs the preferences so far"),
-        (["simulate", "--noise", "7"], "noise is a share"),
+         "committee needs a learner fitted to the preferences so far"),
+        (["simulate", "--noise", "7"], "noise is a fraction"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line(run, files, arguments, words):
@@ -218,7 +218,7 @@ def test_options_refused_with_a_folder(run, files):
     assert "files of a folder must have grades in their rows" in err
     code, _, err = run("dcglearn", "learn", "prefs.jsonl", "--engine", "threads")
     assert code == 1
-    assert "engine goes with a folder of files" in err
+    assert "engine applies to a folder of files only" in err
 
 
 def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch) -> None:
@@ -242,6 +242,9 @@ def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch
     assert utility.about["undetermined_places"] == [6, 7, 8, 9, 10]
     assert np.max(utility.about["intervals"]["discounts"]) > 3  # the file has all digits
     assert "> 3]" in shown
-    assert "which is hardly known here: what is above 3 is not told in full" in shown
-    assert "Not determined, as no pair differs there: places 6, 7" in Path("m.html").read_text()
+    assert "whose weight is poorly determined here: values above 3 are shown as > 3" in shown
+    assert (
+        "Not determined, because no pair differs there: positions 6, 7"
+        in Path("m.html").read_text()
+    )
     assert shown in run("dcglearn", "show", "m.json").stdout

@@ -270,7 +270,7 @@ def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> No
     assert latex.isascii()
     assert latex.startswith(r"% needs \usepackage{amssymb}")
     assert r"$\pm$" in latex
-    assert "other than ListNet at p $<$ 0.05" in latex
+    assert "differs from ListNet at p $<$ 0.05" in latex
     assert "standard error over queries" in latex
 
 

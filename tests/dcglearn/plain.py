@@ -1,4 +1,4 @@
-"""Measures and random problems by plain loops, to hold the quick code against."""
+"""Reference measures and random problems by plain loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def ndcg(grades, pool, gains, discounts) -> float:
 
 
 def mean_gap(problem, gains, discounts, normalized: bool) -> float:
-    """The mean difference of system a and b over queries of (pool, list a, list b)."""
+    """Return the mean difference of systems a and b over queries of (pool, list a, list b)."""
     gaps = []
     for pool, a, b in problem:
         if normalized:
@@ -25,62 +25,64 @@ def mean_gap(problem, gains, discounts, normalized: bool) -> float:
     return float(np.mean(gaps))
 
 
-def random_problem(rng, queries: int, docs: int, levels: int, lean: float = 0.0):
-    """Random pools with two orders of each; `lean` makes the first the better one."""
-    found = []
+def random_problem(rng, queries: int, docs: int, levels: int, quality: float = 0.0):
+    """Return random pools with two orders of each; `quality` makes the first one better."""
+    problem = []
     for _ in range(queries):
         pool = rng.integers(0, levels, docs)
-        a = pool[np.argsort(-(lean * pool + rng.normal(size=docs)))]
+        a = pool[np.argsort(-(quality * pool + rng.normal(size=docs)))]
         b = pool[rng.permutation(docs)]
-        found.append((pool.tolist(), a.tolist(), b.tolist()))
-    return found
+        problem.append((pool.tolist(), a.tolist(), b.tolist()))
+    return problem
 
 
 def as_systems(problem):
-    """The same as runs and judgments."""
+    """Return the problem as runs and judgments."""
     qrels, runs = {}, {"a": {}, "b": {}}
     for q, (pool, a, b) in enumerate(problem):
         qrels[f"q{q}"] = {f"d{i}": g for i, g in enumerate(pool)}
         for name, order in (("a", a), ("b", b)):
-            left = {g: [f"d{i}" for i, x in enumerate(pool) if x == g] for g in set(pool)}
-            runs[name][f"q{q}"] = {left[g].pop(): -float(p) for p, g in enumerate(order)}
+            remaining = {g: [f"d{i}" for i, x in enumerate(pool) if x == g] for g in set(pool)}
+            runs[name][f"q{q}"] = {remaining[g].pop(): -float(p) for p, g in enumerate(order)}
     return runs, qrels
 
 
 def mean_gaps(problem, gains, discounts, normalized: bool):
-    """mean_gap for many gains and discounts at once, a row each."""
-    places = discounts.shape[1]
+    """Return `mean_gap` for many gains and discounts, a row each."""
+    positions = discounts.shape[1]
     total = np.zeros(len(gains))
     for pool, a, b in problem:
         one, two, best = (
-            (gains[:, order[:places]] * discounts).sum(axis=1)
+            (gains[:, order[:positions]] * discounts).sum(axis=1)
             for order in (a, b, sorted(pool, reverse=True))
         )
         total += (one - two) / np.where(best > 0, best, 1.0) if normalized else one - two
     return total / len(problem)
 
 
-def compatible(rng, count: int, levels: int, places: int, spread: float = 2.0):
-    """Random gains and discounts that are compatible, of very different shapes."""
-    up = np.exp(spread * rng.normal(size=(count, levels - 1)))
-    down = np.exp(spread * rng.normal(size=(count, places)))
-    return _summed(up, down)
+def compatible(rng, count: int, levels: int, positions: int, sigma: float = 2.0):
+    """Return random gains and discounts that are monotone, of very different shapes."""
+    gain_steps = np.exp(sigma * rng.normal(size=(count, levels - 1)))
+    discount_steps = np.exp(sigma * rng.normal(size=(count, positions)))
+    return _summed(gain_steps, discount_steps)
 
 
 def within(rng, count: int, gains, discounts, factor: float, vary: str = "both"):
-    """Random ones whose steps lie within a factor of the given ones', often at its ends."""
-    up, down = np.diff(gains), discounts - np.append(discounts[1:], 0.0)
+    """Return random gains and discounts with steps within a factor, often at its limits."""
+    gain_steps, discount_steps = np.diff(gains), discounts - np.append(discounts[1:], 0.0)
 
-    def moved(steps):
+    def perturb(steps):
         size = (count, len(steps))
-        ends, inside = rng.choice([-1.0, 1.0], size), rng.uniform(-1, 1, size)
-        return steps * factor ** np.where(rng.random(size) < 0.7, ends, inside)
+        ends, interior = rng.choice([-1.0, 1.0], size), rng.uniform(-1, 1, size)
+        return steps * factor ** np.where(rng.random(size) < 0.7, ends, interior)
 
-    up = moved(up) if vary != "discounts" else np.tile(up, (count, 1))
-    down = moved(down) if vary != "gains" else np.tile(down, (count, 1))
-    return _summed(up, down)
+    gain_steps = perturb(gain_steps) if vary != "discounts" else np.tile(gain_steps, (count, 1))
+    discount_steps = (
+        perturb(discount_steps) if vary != "gains" else np.tile(discount_steps, (count, 1))
+    )
+    return _summed(gain_steps, discount_steps)
 
 
-def _summed(up, down):
-    gains = np.hstack([np.zeros((len(up), 1)), np.cumsum(up, axis=1)])
-    return gains, np.cumsum(down[:, ::-1], axis=1)[:, ::-1]
+def _summed(gain_steps, discount_steps):
+    gains = np.hstack([np.zeros((len(gain_steps), 1)), np.cumsum(gain_steps, axis=1)])
+    return gains, np.cumsum(discount_steps[:, ::-1], axis=1)[:, ::-1]

@@ -1,4 +1,4 @@
-"""Random learning problems, many of them degenerate, and the ways a fit may start on them."""
+"""Random learning problems, many of them degenerate, fitted from several starting points."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.solver import Optimum, center_rounding, solve
-from firstpage.dcglearn.sums import Sums
-from firstpage.dcglearn.weights import Cone, cone
+from firstpage.dcglearn.sums import InMemoryPairSums
+from firstpage.dcglearn.weights import Cone, weight_cone
 
 SIZES = (1, 2, 5, 20, 39, 60, 200, 400)
 SHAPES = (
@@ -21,7 +21,7 @@ SHAPES = (
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One learning problem; `center` is 0 except where `drawn_to` gave one."""
+    """One learning problem."""
 
     pairs: Pairs
     cone: Cone
@@ -29,17 +29,19 @@ class Problem:
     margins: np.ndarray
 
     def solve(self, start=None, center=None) -> Optimum:
-        return solve(Sums(self.pairs, self.margins), self.cone, self.costs, start, center)
+        return solve(
+            InMemoryPairSums(self.pairs, self.margins), self.cone, self.costs, start, center
+        )
 
 
 def random_problem(rng: np.random.Generator) -> Problem:
-    """C from 1e-6 to 1e6; preferences that can all be met, ties, strong preferences, weights."""
-    places, levels = int(rng.integers(1, 11)), int(rng.integers(2, 6))
+    """Return a problem with C from 1e-6 to 1e6, ties, strong preferences and weights."""
+    positions, levels = int(rng.integers(1, 11)), int(rng.integers(2, 6))
     n = int(rng.choice(SIZES))
-    left, right = _lists(rng, str(rng.choice(SHAPES)), n, places, levels)
-    worth = (np.exp2(left) - np.exp2(right)) @ (1 / np.log2(np.arange(2, places + 2)))
+    left, right = _lists(rng, str(rng.choice(SHAPES)), n, positions, levels)
+    value = (np.exp2(left) - np.exp2(right)) @ (1 / np.log2(np.arange(2, positions + 2)))
     noise = rng.choice([0.0, 0.0, 0.1, 0.5])
-    flipped = (worth < 0) != (rng.random(n) < noise)
+    flipped = (value < 0) != (rng.random(n) < noise)
     left, right = np.where(flipped[:, None], (right, left), (left, right))
     kind = np.where(rng.random(n) < 0.2, 2, 1)
     if rng.random() < 0.4:
@@ -53,54 +55,54 @@ def random_problem(rng: np.random.Generator) -> Problem:
     )  # fmt: skip
     c = 10.0 ** (rng.uniform(-6, 6) if rng.random() < 0.8 else rng.choice([-6.0, 6.0]))
     return Problem(
-        pairs, cone(places, levels, bool(rng.random() < 0.3), bool(rng.random() < 0.3)),
+        pairs, weight_cone(positions, levels, bool(rng.random() < 0.3), bool(rng.random() < 0.3)),
         np.array([c * rng.choice([1.0, 0.5]), c, c]),
         np.array([1.0, 1.0, rng.choice([1.0, 1.5, 3.0])]),
     )  # fmt: skip
 
 
-def _lists(rng, shape: str, n: int, places: int, levels: int):
-    left, right = rng.integers(0, levels, (2, n, places))
+def _lists(rng, shape: str, n: int, positions: int, levels: int):
+    left, right = rng.integers(0, levels, (2, n, positions))
     if shape == "positions that never differ":
-        right = np.where(rng.random(places) < 0.4, left, right)
+        right = np.where(rng.random(positions) < 0.4, left, right)
     elif shape == "the same grades in another order":
         right = rng.permuted(left, axis=1)
     elif shape == "duplicate pairs":
         copies = rng.integers(0, max(1, n // 4), n)
         left, right = left[copies], right[copies]
     elif shape == "one position differs":
-        right = np.where(np.arange(places) == rng.integers(0, places, (n, 1)), right, left)
+        right = np.where(np.arange(positions) == rng.integers(0, positions, (n, 1)), right, left)
     elif shape == "two grades of many":
         left, right = np.where(left > 0, levels - 1, 0), np.where(right > 0, levels - 1, 0)
     return left, right
 
 
 def fits(rng: np.random.Generator) -> Iterator[tuple[str, Optimum, float]]:
-    """A random problem fitted from several starts: how, the optimum, what rounding may add."""
+    """Yield (start, optimum, rounding error of the gap) for several fits of a random problem."""
     problem = random_problem(rng)
     pairs, size = problem.pairs, problem.cone.table.shape[1]
     cold = problem.solve()
     yield "from zero", cold, 0.0
     for _ in range(2):
-        drawn = np.bincount(rng.integers(0, len(pairs), len(pairs)), minlength=len(pairs))
-        sample = pairs[drawn > 0].weighed((pairs.weight * drawn)[drawn > 0])
+        counts = np.bincount(rng.integers(0, len(pairs), len(pairs)), minlength=len(pairs))
+        sample = pairs[counts > 0].with_weight((pairs.weight * counts)[counts > 0])
         again = Problem(sample, problem.cone, problem.costs, problem.margins)
         yield "a bootstrap sample, from the full fit", again.solve(cold.steps), 0.0
     permuted = Problem(
         pairs[rng.permutation(len(pairs))], problem.cone, problem.costs, problem.margins
     )
     yield "permuted rows, from the full fit", permuted.solve(cold.steps), 0.0
-    sums, start = Sums(pairs, problem.margins), None
+    sums, start = InMemoryPairSums(pairs, problem.margins), None
     for factor in (1e-3, 1.0, 1e3):
         costs = np.clip(factor * problem.costs, 1e-6, 1e6)
         optimum = solve(sums, problem.cone, costs, start)
         start = optimum.steps
         yield f"along C, times {factor:g}", optimum, 0.0
-    anything = np.abs(rng.normal(size=size)) * 10.0 ** rng.integers(-16, 4)
-    yield "from another problem's steps", problem.solve(anything), 0.0
+    other_steps = np.abs(rng.normal(size=size)) * 10.0 ** rng.integers(-16, 4)
+    yield "from another problem's steps", problem.solve(other_steps), 0.0
     center = problem.cone.weights @ np.abs(rng.normal(size=size)) * rng.choice([1e-3, 1.0, 1e3])
     yield (
-        "drawn to a center",
+        "shrunk toward a center",
         problem.solve(cold.steps, center),
         center_rounding(problem.cone, center),
     )

@@ -1,4 +1,4 @@
-"""Plain and independent: objectives, optima and exact arithmetic for DCGLearn."""
+"""Independent reference: objectives, optima and exact arithmetic for DCGLearn."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from firstpage.dcglearn.weights import Cone
 
 
 def random_preferences(
-    n: int, seed: int = 0, *, places: int = 10, levels: int = 5, ties: float = 0.0,
+    n: int, seed: int = 0, *, positions: int = 10, levels: int = 5, ties: float = 0.0,
     noise: float = 0.1, strong: float = 0.0, same: bool = False,
 ) -> Preferences:  # fmt: skip
-    """Pairs of lists judged by 2^grade - 1 and 1/log, with ties, errors and strong preferences."""
+    """Return pairs judged by 2^grade - 1 and 1/log, with ties, errors and strong preferences."""
     rng = np.random.default_rng(seed)
-    left = rng.integers(0, levels, (n, places))
-    right = rng.permuted(left, axis=1) if same else rng.integers(0, levels, (n, places))
-    worth = (np.exp2(left) - np.exp2(right)) @ (1 / np.log2(np.arange(2, places + 2)))
-    outcome = np.where(worth >= 0, 1, -1) * np.where(rng.random(n) < strong, 2, 1)
+    left = rng.integers(0, levels, (n, positions))
+    right = rng.permuted(left, axis=1) if same else rng.integers(0, levels, (n, positions))
+    value = (np.exp2(left) - np.exp2(right)) @ (1 / np.log2(np.arange(2, positions + 2)))
+    outcome = np.where(value >= 0, 1, -1) * np.where(rng.random(n) < strong, 2, 1)
     outcome = np.where(rng.random(n) < noise, -outcome, outcome)
-    close = np.abs(worth) <= np.quantile(np.abs(worth), ties) if ties else np.zeros(n, bool)
+    close = np.abs(value) <= np.quantile(np.abs(value), ties) if ties else np.zeros(n, bool)
     return Preferences.of(
         left, right, np.where(close, 0, outcome), weight=rng.choice([1.0, 1.0, 0.5, 2.0], n),
         grades=range(levels),
@@ -30,40 +30,40 @@ def random_preferences(
 
 
 def delta(pairs: Pairs) -> np.ndarray:
-    """One row a pair, written out one by one."""
-    out = np.zeros((len(pairs), pairs.places * pairs.levels))
+    """Return the differences of the pairs by a plain loop, a row per pair."""
+    out = np.zeros((len(pairs), pairs.positions * pairs.levels))
     for i in range(len(pairs)):
-        for k in range(pairs.places):
+        for k in range(pairs.positions):
             out[i, k * pairs.levels + pairs.left[i, k]] += 1
             out[i, k * pairs.levels + pairs.right[i, k]] -= 1
     return out
 
 
 def objective(pairs: Pairs, w: np.ndarray, costs, margins, center=0.0) -> float:
-    """|w - center|^2 + sum of cost * weight * lack^2, as the paper writes it."""
+    """Return |w - center|^2 + sum of cost * weight * shortfall^2, as in the paper."""
     total = float(((w - center) ** 2).sum())
     for row, kind, weight in zip(delta(pairs), pairs.kind, pairs.weight, strict=True):
         z = float(row @ w)
-        lack = margins[kind] - z if kind else abs(z) - margins[0]
-        total += costs[kind] * weight * max(0.0, lack) ** 2
+        shortfall = margins[kind] - z if kind else abs(z) - margins[0]
+        total += costs[kind] * weight * max(0.0, shortfall) ** 2
     return total
 
 
 def clarabel_optimum(pairs: Pairs, costs, margins, order, center=None) -> tuple[float, np.ndarray]:
-    """The program with all its constraints: weights w, a slack a pair, order @ w >= 0."""
+    """Solve the program with all its constraints: weights w, a slack per pair, order @ w >= 0."""
     import clarabel
     from scipy.sparse import block_diag, csc_matrix, diags_array, eye_array, hstack, vstack
 
-    x, size, n = pairs.sparse(), pairs.places * pairs.levels, len(pairs)
+    x, size, n = pairs.sparse(), pairs.positions * pairs.levels, len(pairs)
     middle = np.zeros(size) if center is None else center
     tied = pairs.kind == 0
     signs = np.where(tied, -1.0, 1.0)
-    aim = signs * np.asarray(margins)[pairs.kind]
+    target = signs * np.asarray(margins)[pairs.kind]
     up = hstack([x, eye_array(n)])
     down = hstack([-x, eye_array(n)]).tocsr()[np.flatnonzero(tied)]
     ordered = hstack([csc_matrix(order), csc_matrix((len(order), n))])
     A = csc_matrix(-vstack([up, down, ordered]))
-    b = -np.concatenate([aim, aim[tied], np.zeros(len(order))])
+    b = -np.concatenate([target, target[tied], np.zeros(len(order))])
     cost = np.asarray(costs)[pairs.kind] * pairs.weight
     P = csc_matrix(block_diag([2 * eye_array(size), diags_array(2 * cost)]))
     settings = clarabel.DefaultSettings()
@@ -73,21 +73,23 @@ def clarabel_optimum(pairs: Pairs, costs, margins, order, center=None) -> tuple[
         P, np.concatenate([-2 * middle, np.zeros(n)]), A, b,
         [clarabel.NonnegativeConeT(len(b))], settings,
     )  # fmt: skip
-    found = solver.solve()
-    return float(found.obj_val) + float(middle @ middle), np.array(found.x[:size])
+    solution = solver.solve()
+    return float(solution.obj_val) + float(middle @ middle), np.array(solution.x[:size])
 
 
-def order_constraints(places: int, levels: int, nonnegative: bool, decreasing: bool) -> np.ndarray:
-    """Rows r with r @ w >= 0: written out, not through the cone."""
+def order_constraints(
+    positions: int, levels: int, nonnegative: bool, decreasing: bool
+) -> np.ndarray:
+    """Return rows r of the constraints r @ w >= 0, without the cone."""
     rows = []
 
     def row(*terms: tuple[int, int, float]) -> None:
-        out = np.zeros(places * levels)
+        out = np.zeros(positions * levels)
         for k, level, sign in terms:
             out[k * levels + level] += sign
         rows.append(out)
 
-    for k in range(places):
+    for k in range(positions):
         if nonnegative:
             row((k, 0, 1.0))
         for level in range(1, levels):
@@ -101,8 +103,10 @@ def order_constraints(places: int, levels: int, nonnegative: bool, decreasing: b
 
 
 def exact_optimum(pairs: Pairs, cone: Cone, steps: np.ndarray, costs, margins) -> tuple[list, bool]:
-    """The optimum in 60 digits, if the right pairs and steps are at their bounds; and whether the
-    conditions for an optimum hold in these digits, which is a proof."""
+    """Return the optimum in 60 digits for the active pairs and positive steps of `steps`.
+
+    The second value says whether the optimality conditions hold in these digits, which is a proof.
+    """
     x = (pairs.sparse() @ cone.table).round().astype(int)
     z = x @ steps
     side = np.where(
@@ -118,44 +122,48 @@ def exact_optimum(pairs: Pairs, cone: Cone, steps: np.ndarray, costs, margins) -
             i: Decimal(float(costs[pairs.kind[i]])) * Decimal(float(pairs.weight[i]))
             for i in active
         }
-        aim = {
+        target = {
             i: Decimal(float(margins[pairs.kind[i]])) * (1 if pairs.kind[i] else -1) for i in active
         }
-        every = range(len(steps))
-        square = [[metric[a][b] for b in every] for a in every]
-        wish = [Decimal(0)] * len(steps)
+        variables = range(len(steps))
+        square = [[metric[a][b] for b in variables] for a in variables]
+        linear = [Decimal(0)] * len(steps)
         for i in active:
             hit = np.flatnonzero(x[i])
             for a in hit:
-                wish[a] += cost[i] * aim[i] * int(side[i]) * int(x[i, a])
+                linear[a] += cost[i] * target[i] * int(side[i]) * int(x[i, a])
                 for b in hit:
                     square[a][b] += cost[i] * int(x[i, a]) * int(x[i, b])
-        part = eliminate([[square[a][b] for b in free] for a in free], [wish[a] for a in free])
+        free_steps = eliminate(
+            [[square[a][b] for b in free] for a in free], [linear[a] for a in free]
+        )
         best = [Decimal(0)] * len(steps)
-        for a, value in zip(free, part, strict=True):
+        for a, value in zip(free, free_steps, strict=True):
             best[a] = value
-        slope = [sum(square[a][b] * best[b] for b in free) - wish[a] for a in every]
-        fine = all(v >= 0 for v in part) and all(slope[a] >= 0 for a in every if a not in set(free))
+        gradient = [sum(square[a][b] * best[b] for b in free) - linear[a] for a in variables]
+        optimal = all(v >= 0 for v in free_steps) and all(
+            gradient[a] >= 0 for a in variables if a not in set(free)
+        )
         for i in range(len(pairs)):
-            there = sum(int(x[i, a]) * best[a] for a in free if x[i, a])
+            difference = sum(int(x[i, a]) * best[a] for a in free if x[i, a])
             margin = Decimal(float(margins[pairs.kind[i]]))
-            lacks = there < margin if pairs.kind[i] else abs(there) > margin
-            fine &= (
-                lacks == bool(side[i])
-                or abs((there if pairs.kind[i] else abs(there)) - margin) == 0
+            misses = difference < margin if pairs.kind[i] else abs(difference) > margin
+            optimal &= (
+                misses == bool(side[i])
+                or abs((difference if pairs.kind[i] else abs(difference)) - margin) == 0
             )
-    return best, bool(fine)
+    return best, bool(optimal)
 
 
 def eliminate(rows: list[list[Decimal]], right: list[Decimal]) -> list[Decimal]:
-    """Gauss, for a positive definite matrix."""
+    """Solve a positive definite system by Gaussian elimination."""
     a = [[*row, value] for row, value in zip(rows, right, strict=True)]
     n = len(a)
     for i in range(n):
         for j in range(i + 1, n):
-            share = a[j][i] / a[i][i]
-            if share:
-                a[j] = [v - share * u for v, u in zip(a[j], a[i], strict=True)]
+            factor = a[j][i] / a[i][i]
+            if factor:
+                a[j] = [v - factor * u for v, u in zip(a[j], a[i], strict=True)]
     out = [Decimal(0)] * n
     for i in reversed(range(n)):
         out[i] = (a[i][n] - sum(a[i][j] * out[j] for j in range(i + 1, n))) / a[i][i]

@@ -1,4 +1,4 @@
-"""Is a learned measure better than DCG?  Said only where held-out pairs show it."""
+"""A learned measure counts as better than DCG only where held-out pairs show it."""
 
 from __future__ import annotations
 
@@ -10,80 +10,80 @@ import pytest
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.advice import against_dcg
+from firstpage.dcglearn.advice import compare_with_dcg
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.types import Floats
 
 
 def judged(table: Floats, count: int, error: float, seed: int = 0) -> Preferences:
-    """Random lists, of which people prefer one by `table`; a part of the answers is reversed."""
+    """Return preferences between random lists by `table`, a fraction of them reversed."""
     rng = np.random.default_rng(seed)
-    places, grades = table.shape
-    left, right = rng.integers(0, grades, (2, count, places))
-    at = np.arange(places)
-    apart = table[at, left].sum(axis=1) - table[at, right].sum(axis=1)
-    outcome = np.where(apart > 0, 1, -1) * np.where(rng.random(count) < error, -1, 1)
+    positions, grades = table.shape
+    left, right = rng.integers(0, grades, (2, count, positions))
+    at = np.arange(positions)
+    difference = table[at, left].sum(axis=1) - table[at, right].sum(axis=1)
+    outcome = np.where(difference > 0, 1, -1) * np.where(rng.random(count) < error, -1, 1)
     return Preferences.of(
         left, right, outcome, query=[f"q{i}" for i in range(count)], grades=range(grades)
     )
 
 
-def test_people_who_agree_with_dcg_teach_nothing_better() -> None:
+def test_judgments_by_dcg_give_no_better_measure() -> None:
     table = Utility.standard("exp", range(4), 5).table()
-    found = against_dcg(DCGLearn(5, C=1.0).fit(judged(table, 60, 0.1)))
-    assert found.verdict == "not better"
-    assert found.pairs == 60
-    assert "not shown to be better" in str(found) or "worse than" in str(found)
-    assert json.dumps(found.to_dict(), allow_nan=False)
+    comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(judged(table, 60, 0.1)))
+    assert comparison.verdict == "not better"
+    assert comparison.pairs == 60
+    assert "not shown to be better" in str(comparison) or "worse than" in str(comparison)
+    assert json.dumps(comparison.to_dict(), allow_nan=False)
 
 
-def test_people_of_another_taste_do() -> None:
-    taste = np.outer([1.0, 0.1, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0])
-    found = against_dcg(DCGLearn(5, C=1.0).fit(judged(taste, 400, 0.05)))
-    assert found.verdict == "better"
-    assert found.interval[0] > 0
-    assert 0 < found.learned - found.dcg < found.interval[1]
-    assert "is better than DCG" in str(found)
+def test_judgments_by_another_measure_give_a_better_one() -> None:
+    other_table = np.outer([1.0, 0.1, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0])
+    comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(judged(other_table, 400, 0.05)))
+    assert comparison.verdict == "better"
+    assert comparison.interval[0] > 0
+    assert 0 < comparison.learned - comparison.dcg < comparison.interval[1]
+    assert "is better than DCG" in str(comparison)
 
 
-def test_agreement_of_dcg_is_counted_on_the_same_pairs() -> None:
+def test_dcg_is_measured_on_the_same_pairs() -> None:
     table = Utility.standard("linear", range(4), 5).table()
-    found = against_dcg(DCGLearn(5, C=1.0).fit(judged(table, 80, 0.0)))
-    assert (found.dcg, found.kind) == (1.0, "linear")
+    comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(judged(table, 80, 0.0)))
+    assert (comparison.dcg, comparison.gains) == (1.0, "linear")
 
 
-def test_one_query_has_nothing_to_hold_out() -> None:
-    given = judged(Utility.standard("exp", range(4), 5).table(), 30, 0.1)
-    alone = Preferences.of(
-        given.left, given.right, given.outcome, query=["q"] * 30, grades=range(4)
+def test_one_query_cannot_be_held_out() -> None:
+    preferences = judged(Utility.standard("exp", range(4), 5).table(), 30, 0.1)
+    single_query = Preferences.of(
+        preferences.left, preferences.right, preferences.outcome, query=["q"] * 30, grades=range(4)
     )
-    found = against_dcg(DCGLearn(5, C=1.0).fit(alone))
-    assert found.verdict == "unknown"
-    assert found.to_dict()["learned"] is None
-    assert "not known" in str(found)
+    comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(single_query))
+    assert comparison.verdict == "unknown"
+    assert comparison.to_dict()["learned"] is None
+    assert "not known" in str(comparison)
 
 
 @pytest.mark.slow
-def test_c_is_chosen_without_the_pairs_held_out() -> None:
-    """Answers by coin: the best of eight C on the same pairs flatters, the choice inside does not."""
-    flattered, honest = [], []
+def test_c_is_chosen_without_the_held_out_pairs() -> None:
+    """With random answers the best of eight C is optimistic; the nested choice is not."""
+    optimistic, nested = [], []
     for seed in range(12):
-        given = judged(Utility.standard("exp", range(4), 5).table(), 40, 0.5, seed)
-        learner = DCGLearn(5).fit(given)
-        assert learner.path_ is not None
-        flattered.append(learner.path_.accuracy("weights"))
-        honest.append(against_dcg(learner, "weights").learned)
-    assert np.mean(honest) < np.mean(flattered)
-    assert abs(np.mean(honest) - 0.5) < 0.06
+        preferences = judged(Utility.standard("exp", range(4), 5).table(), 40, 0.5, seed)
+        learner = DCGLearn(5).fit(preferences)
+        assert learner.validation_curve_ is not None
+        optimistic.append(learner.validation_curve_.accuracy("weights"))
+        nested.append(compare_with_dcg(learner, "weights").learned)
+    assert np.mean(nested) < np.mean(optimistic)
+    assert abs(np.mean(nested) - 0.5) < 0.06
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_few_ordinary_judgments_give_no_warning_of_the_solver(seed: int) -> None:
-    given = judged(Utility.standard("exp", range(4), 10).table(), 39, 0.2, seed)
+def test_few_ordinary_judgments_give_no_solver_warning(seed: int) -> None:
+    preferences = judged(Utility.standard("exp", range(4), 10).table(), 39, 0.2, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learner = DCGLearn(10, decreasing=True).fit(given)
-        against_dcg(learner)
+        learner = DCGLearn(10, decreasing=True).fit(preferences)
+        compare_with_dcg(learner)
     assert learner.gap_ <= 1e-8 * learner.objective_
     assert (learner.discounts_ <= 1 + 1e-9).all()
     assert (np.diff(learner.discounts_) <= 1e-9).all()

@@ -1,4 +1,4 @@
-"""Judgments that are nearly all ties: what cannot be told is not told, and nothing falls over."""
+"""Judgments that are nearly all ties: no advice is given, and nothing fails."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.dcglearn.advice import advice, against_dcg
+from firstpage.dcglearn.advice import advice, compare_with_dcg
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.errors import FirstpageWarning
 
 
 def nearly_all_ties(count: int = 24) -> Preferences:
-    """One query has a preference; all others find everything equal."""
+    """Return pairs of which only the first is a preference."""
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 3, (2, count, 4))
     outcome = np.zeros(count)
@@ -20,26 +20,26 @@ def nearly_all_ties(count: int = 24) -> Preferences:
     return Preferences.of(left, right, outcome, query=[f"q{i}" for i in range(count)])
 
 
-def test_advice_without_a_preference_to_hold_out() -> None:
+def test_no_advice_without_a_held_out_preference() -> None:
     with pytest.warns(FirstpageWarning, match=r"^C = 1: cross-validation needs preferences"):
         learner = DCGLearn(4).fit(nearly_all_ties())
-    assert against_dcg(learner).verdict != "better"
-    found = advice(learner)
-    assert not found.known
-    assert not found.stop
-    assert "too few" in str(found)
-    assert found.to_dict()["accuracy"] is None
+    assert compare_with_dcg(learner).verdict != "better"
+    result = advice(learner)
+    assert not result.known
+    assert not result.stop
+    assert "too few" in str(result)
+    assert result.to_dict()["accuracy"] is None
 
 
-def test_warnings_name_the_line_that_called() -> None:
+def test_warnings_point_to_the_calling_line() -> None:
     with pytest.warns(FirstpageWarning) as caught:
         DCGLearn(4).fit(nearly_all_ties())
     assert {warning.filename for warning in caught} == {__file__}
 
 
-def test_advice_of_many_ties_is_withheld() -> None:
+def test_no_advice_from_ties() -> None:
     with pytest.warns(FirstpageWarning):
         learner = DCGLearn(4).fit(nearly_all_ties(160))
-    found = advice(learner)
-    assert found.verdict == "too few"
-    assert "pairs are preferences to tell" in str(found)
+    result = advice(learner)
+    assert result.verdict == "too few"
+    assert "pairs are preferences to estimate" in str(result)

@@ -1,4 +1,4 @@
-"""DCGLearn over a folder of files: the optimum of all pairs, wherever each file is worked on."""
+"""DCGLearn over a folder of files gives the optimum of all pairs, on every engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from firstpage.data.preferences.files import PreferenceFiles, write_preferences
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.solver import PATIENCE
+from firstpage.dcglearn.solver import MAX_FIRST_STEPS
 from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import random_preferences
@@ -23,25 +23,29 @@ CASES: dict[str, dict[str, Any]] = {
     "nonnegative": {"nonnegative": True},
     "strong": {"strong": 2.0},
     "condensed": {"unjudged": "condense"},
-    "few places": {"K": 3},
-    "more grades": {"grades": range(7)},
+    "few positions": {"K": 3},
+    "additional grades": {"grades": range(7)},
 }
 
 
-def given(weighed: bool = False, named: bool = True) -> Preferences:
-    found = random_preferences(900, ties=0.2, strong=0.3)
-    weight = np.random.default_rng(4).random(900) if weighed else np.ones(900)
-    names = [f"q{at % 70}" for at in range(900)] if named else None
-    left = found.left.copy()
-    left[::9, 2] = -1  # nobody judged these
-    sides = (np.where(side < 0, np.nan, side) for side in (left, found.right))
+def random_pairs(weighted: bool = False, with_queries: bool = True) -> Preferences:
+    preferences = random_preferences(900, ties=0.2, strong=0.3)
+    weight = np.random.default_rng(4).random(900) if weighted else np.ones(900)
+    names = [f"q{at % 70}" for at in range(900)] if with_queries else None
+    left = preferences.left.copy()
+    left[::9, 2] = -1  # unjudged
+    sides = (np.where(side < 0, np.nan, side) for side in (left, preferences.right))
     return Preferences.of(
-        *sides, found.outcome, weight=weight, query=names, grades=range(len(found.grades))
+        *sides,
+        preferences.outcome,
+        weight=weight,
+        query=names,
+        grades=range(len(preferences.grades)),
     )
 
 
-def cut(pairs: Preferences, folder: Path, suffixes: str = ".npz .jsonl .npz") -> Path:
-    """In files of unequal sizes, which share queries."""
+def write_files(pairs: Preferences, folder: Path, suffixes: str = ".npz .jsonl .npz") -> Path:
+    """Write the pairs to files of unequal sizes that share queries."""
     folder.mkdir(parents=True, exist_ok=True)
     ends = [0, 100, 420, len(pairs)]
     for at, suffix in enumerate(suffixes.split()):
@@ -53,120 +57,132 @@ def same_bits(a: DCGLearn, b: DCGLearn) -> bool:
     return (
         np.array_equal(a.weights_, b.weights_)
         and a.objective_ == b.objective_
-        and a.matches_ == b.matches_
+        and a.agreements_ == b.agreements_
         and a.C_ == b.C_
     )
 
 
 @pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")  # contradictions, grades
-@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_files_have_the_optimum_of_all_pairs(case: str, weighed: bool, tmp_path: Path) -> None:
-    pairs = given(weighed)
+def test_fit_over_files_matches_fit_in_memory(case: str, weighted: bool, tmp_path: Path) -> None:
+    pairs = random_pairs(weighted)
     learner = DCGLearn(**{"K": 10, "C": 3.0, **CASES[case]})
-    near = learner.with_params().fit(pairs)
-    far = learner.with_params().fit(cut(pairs, tmp_path / "files"))
-    assert far.objective_ == pytest.approx(near.objective_, rel=1e-12)
-    assert far.gap_ <= 1e-9 * far.objective_
-    np.testing.assert_allclose(far.weights_, near.weights_, atol=1e-9)
-    assert far.agreement().accuracy == pytest.approx(near.agreement().accuracy, rel=1e-12)
-    assert far.score(pairs) == pytest.approx(near.score(pairs), rel=1e-12)
-    told = {k: v for k, v in far.about().items() if isinstance(v, (int, str, bool))}
-    assert told == {k: v for k, v in near.about().items() if k in told}
-    assert far.utility_.grades == near.utility_.grades
+    in_memory = learner.with_params().fit(pairs)
+    over_files = learner.with_params().fit(write_files(pairs, tmp_path / "files"))
+    assert over_files.objective_ == pytest.approx(in_memory.objective_, rel=1e-12)
+    assert over_files.gap_ <= 1e-9 * over_files.objective_
+    np.testing.assert_allclose(over_files.weights_, in_memory.weights_, atol=1e-9)
+    assert over_files.agreement().accuracy == pytest.approx(
+        in_memory.agreement().accuracy, rel=1e-12
+    )
+    assert over_files.score(pairs) == pytest.approx(in_memory.score(pairs), rel=1e-12)
+    comparable = {k: v for k, v in over_files.about().items() if isinstance(v, (int, str, bool))}
+    assert comparable == {k: v for k, v in in_memory.about().items() if k in comparable}
+    assert over_files.utility_.grades == in_memory.utility_.grades
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighed", [False, True])
-def test_what_a_part_answers_does_not_depend_on_what_it_did_before(
-    weighed: bool, tmp_path: Path
-) -> None:
-    """Parts that are made anew for every single call, and with other threads: the same bits."""
-    folder = cut(given(weighed), tmp_path / "files")
-    kept = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder)
-    lost = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder, engine=Local(1, keep=0))
-    assert same_bits(kept, lost)
-    assert np.array_equal(kept.path_.accuracies, lost.path_.accuracies)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_shard_answers_do_not_depend_on_earlier_calls(weighted: bool, tmp_path: Path) -> None:
+    """Shards that are opened again for every call, with other threads, give the same bits."""
+    folder = write_files(random_pairs(weighted), tmp_path / "files")
+    cached = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder)
+    reopened = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder, engine=Local(1, keep=0))
+    assert same_bits(cached, reopened)
+    assert np.array_equal(
+        cached.validation_curve_.accuracies, reopened.validation_curve_.accuracies
+    )
 
 
 @pytest.mark.slow
-def test_pairs_that_almost_all_must_be_met_are_solved_over_files_too(tmp_path: Path) -> None:
-    """So large a C exchanges pairs one by one, and the interior-point method is called."""
+def test_hard_margin_problems_are_solved_over_files(tmp_path: Path) -> None:
+    """With so large a C, pairs are exchanged one by one, and the interior-point method runs."""
     rng = np.random.default_rng(1)
     left, right = (rng.integers(0, 5, (900, 10)) for _ in range(2))
-    worth = np.outer(1 / np.log2(np.arange(2, 12)), 2.0 ** np.arange(5) - 1)
+    weights = np.outer(1 / np.log2(np.arange(2, 12)), 2.0 ** np.arange(5) - 1)
     at = np.arange(10)
-    seen = (worth[at, left] - worth[at, right]).sum(axis=1)
-    pairs = Preferences.of(left, right, np.sign(seen))
-    near, far = DCGLearn(C=1e7), DCGLearn(C=1e7)
-    near.fit(pairs)
-    far.fit(cut(pairs, tmp_path / "files"))
-    assert near.optimum_.rounds > PATIENCE  # else this tests nothing
-    assert far.optimum_.rounds > PATIENCE
-    assert far.objective_ == pytest.approx(near.objective_, rel=1e-9)
+    differences = (weights[at, left] - weights[at, right]).sum(axis=1)
+    pairs = Preferences.of(left, right, np.sign(differences))
+    in_memory, over_files = DCGLearn(C=1e7), DCGLearn(C=1e7)
+    in_memory.fit(pairs)
+    over_files.fit(write_files(pairs, tmp_path / "files"))
+    assert in_memory.optimum_.iterations > MAX_FIRST_STEPS  # the interior-point method ran
+    assert over_files.optimum_.iterations > MAX_FIRST_STEPS
+    assert over_files.objective_ == pytest.approx(in_memory.objective_, rel=1e-9)
 
 
-def test_folds_keep_a_query_together_whatever_file_it_is_in(tmp_path: Path) -> None:
-    one = given().query
+def test_folds_keep_queries_together_across_files(tmp_path: Path) -> None:
+    one = random_pairs().query
     assert one is not None
-    pairs = given()[np.array([name == "q3" for name in one])]
+    pairs = random_pairs()[np.array([name == "q3" for name in one])]
     folder = tmp_path / "files"
     folder.mkdir()
     for at in range(3):
         write_preferences(pairs[at::3], folder / f"{at}.npz")
     with pytest.warns(FirstpageWarning, match=r"C = 1: cross-validation needs .* several queries"):
-        found = DCGLearn(K=5).fit(folder)
-    assert found.C_ == 1.0
+        learner = DCGLearn(K=5).fit(folder)
+    assert learner.C_ == 1.0
 
 
 @pytest.mark.slow
-def test_c_is_chosen_by_pairs_held_out(tmp_path: Path) -> None:
-    """Other folds than in memory, for nobody knows all names, but as good ones."""
-    pairs = given(named=False)
-    near = DCGLearn(K=10).fit(pairs)
-    far = DCGLearn(K=10).fit(cut(pairs, tmp_path / "files"))
-    assert near.path_ is not None
-    assert far.path_ is not None
-    assert far.path_.accuracies.shape == near.path_.accuracies.shape
-    apart = np.abs(far.path_.means - near.path_.means)
-    assert (apart < 4 * np.hypot(far.path_.errors, near.path_.errors)).all()
+def test_c_is_cross_validated_over_files(tmp_path: Path) -> None:
+    """Folds differ from those in memory, but accuracies agree within their errors."""
+    pairs = random_pairs(with_queries=False)
+    in_memory = DCGLearn(K=10).fit(pairs)
+    over_files = DCGLearn(K=10).fit(write_files(pairs, tmp_path / "files"))
+    assert in_memory.validation_curve_ is not None
+    assert over_files.validation_curve_ is not None
+    assert (
+        over_files.validation_curve_.accuracies.shape
+        == in_memory.validation_curve_.accuracies.shape
+    )
+    difference = np.abs(over_files.validation_curve_.means - in_memory.validation_curve_.means)
+    assert (
+        difference
+        < 4 * np.hypot(over_files.validation_curve_.errors, in_memory.validation_curve_.errors)
+    ).all()
     judged = DCGLearn(K=10).fit(tmp_path / "files", valid=pairs)
-    assert judged.path_.means == pytest.approx(DCGLearn(K=10).fit(pairs, valid=pairs).path_.means)
+    assert judged.validation_curve_.means == pytest.approx(
+        DCGLearn(K=10).fit(pairs, valid=pairs).validation_curve_.means
+    )
 
 
-def test_a_file_by_its_name_is_read(tmp_path: Path) -> None:
-    write_preferences(given(), tmp_path / "prefs.jsonl")
-    assert same_bits(DCGLearn(C=1.0).fit(tmp_path / "prefs.jsonl"), DCGLearn(C=1.0).fit(given()))
+def test_single_file_is_read_into_memory(tmp_path: Path) -> None:
+    write_preferences(random_pairs(), tmp_path / "prefs.jsonl")
+    assert same_bits(
+        DCGLearn(C=1.0).fit(tmp_path / "prefs.jsonl"), DCGLearn(C=1.0).fit(random_pairs())
+    )
 
 
-def test_files_that_are_listed(tmp_path: Path) -> None:
-    folder = cut(given(), tmp_path / "files")
+def test_list_of_files_matches_folder(tmp_path: Path) -> None:
+    folder = write_files(random_pairs(), tmp_path / "files")
     listed = PreferenceFiles.of(sorted(folder.iterdir()))
     assert same_bits(DCGLearn(C=1.0).fit(listed), DCGLearn(C=1.0).fit(folder))
 
 
-def test_segments_are_said_not_to_be_learned(tmp_path: Path) -> None:
+def test_segments_over_files_give_a_warning(tmp_path: Path) -> None:
     (tmp_path / "f").mkdir()
     (tmp_path / "f" / "a.jsonl").write_text(
         '{"left": [1, 0], "right": [0, 1], "outcome": 1, "segment": "news"}\n'
         '{"left": [1, 1], "right": [0, 1], "outcome": 1}\n'
     )
     with pytest.warns(FirstpageWarning, match="segments are learned from pairs in memory only"):
-        found = DCGLearn(K=2, C=1.0).fit(tmp_path / "f")
-    assert not found.segments_
+        learner = DCGLearn(K=2, C=1.0).fit(tmp_path / "f")
+    assert not learner.segments_
 
 
-def test_what_needs_the_pairs_says_that_they_are_not_held(tmp_path: Path) -> None:
-    found = DCGLearn(C=1.0).fit(cut(given(), tmp_path / "files"))
-    with pytest.raises(AttributeError, match="learned over files, and has no pairs_"):
-        found.along()
-    again = found.fit(given())
+def test_attributes_that_need_pairs_in_memory_raise(tmp_path: Path) -> None:
+    learner = DCGLearn(C=1.0).fit(write_files(random_pairs(), tmp_path / "files"))
+    with pytest.raises(AttributeError, match="fitted over files and has no pairs_"):
+        learner.regularization_path()
+    again = learner.fit(random_pairs())
     assert len(again.pairs_)
-    assert again.along((1.0,))
+    assert again.regularization_path((1.0,))
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("files", "message"),
     [
         ({}, "holds no file of preferences"),
         ({"notes.md": "x"}, r"notes\.md is no file of preferences"),
@@ -176,16 +192,14 @@ def test_what_needs_the_pairs_says_that_they_are_not_held(tmp_path: Path) -> Non
         ({"a.jsonl": ""}, r"a\.jsonl: holds no pair"),
     ],
 )  # fmt: skip
-def test_folders_that_cannot_be_learned_from(
-    made: dict[str, str], said: str, tmp_path: Path
-) -> None:
-    for name, text in made.items():
+def test_invalid_folders_raise(files: dict[str, str], message: str, tmp_path: Path) -> None:
+    for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(DataError, match=said) as error:
+    with pytest.raises(DataError, match=message) as error:
         DCGLearn(K=2, C=1.0).fit(tmp_path)
     assert "\n" not in str(error.value)
 
 
-def test_an_engine_goes_with_a_folder() -> None:
-    with pytest.raises(DataError, match="engine goes with a folder of files"):
-        DCGLearn().fit(given(), engine="threads")
+def test_engine_needs_a_folder() -> None:
+    with pytest.raises(DataError, match="engine applies to a folder of files only"):
+        DCGLearn().fit(random_pairs(), engine="threads")

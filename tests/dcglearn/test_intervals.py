@@ -13,42 +13,42 @@ from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.test_learn import varied
 
 
-def quiet(learner: fp.DCGLearn, *given, **more) -> fp.DCGLearn:
+def quiet(learner: fp.DCGLearn, *args, **kwargs) -> fp.DCGLearn:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
-        return learner.fit(*given, **more)
+        return learner.fit(*args, **kwargs)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_first_place_that_never_differs_is_worth_nothing(seed):
+def test_first_position_without_differences_has_discount_zero(seed):
     rng = np.random.default_rng(seed)
     left, right = rng.integers(0, 4, (200, 4)), rng.integers(0, 4, (200, 4))
     right[:, 0] = left[:, 0]
-    said = np.where((left - right) @ [3, 2, 1, 0.5] + rng.logistic(size=200) > 0, 1, -1)
-    learner = quiet(fp.DCGLearn(K=4, C=1.0), left, right, said)
+    outcome = np.where((left - right) @ [3, 2, 1, 0.5] + rng.logistic(size=200) > 0, 1, -1)
+    learner = quiet(fp.DCGLearn(K=4, C=1.0), left, right, outcome)
     assert learner.discounts_[0] == 0
     assert learner.discounts_.max() == pytest.approx(1.0)
     assert np.isfinite(intervals(learner, 20).weights).all()
     assert (intervals(learner, 20).discounts <= 2).all()
 
 
-def test_one_query_has_nothing_to_resample():
-    given = varied(40)
-    alone = fp.Preferences.of(
-        given.left, given.right, given.outcome, query=["q"] * 40, grades=range(5)
+def test_one_query_cannot_be_resampled():
+    preferences = varied(40)
+    single_query = fp.Preferences.of(
+        preferences.left, preferences.right, preferences.outcome, query=["q"] * 40, grades=range(5)
     )
-    learner = fp.DCGLearn(10, C=1.0).fit(alone)
+    learner = fp.DCGLearn(10, C=1.0).fit(single_query)
     with pytest.raises(DataError, match="all pairs are of one query"):
         intervals(learner)
     assert "queries" in str(fp.advice(learner))
 
 
-def test_the_best_grade_has_no_interval():
-    """Its gain is 1 by normalization, also where draws cannot distinguish grades."""
+def test_fixed_gains_have_no_interval():
+    """The worst and best gains are 0 and 1 by normalization in every resample."""
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 2, (12, 2)), rng.integers(0, 2, (12, 2))
-    said = rng.choice([-1, 1], 12)
-    learner = quiet(fp.DCGLearn(K=2, C=0.001), left, right, said)
-    found = intervals(learner, 50).gains
-    assert (found[[0, -1], 0] == found[[0, -1], 1]).all()
-    assert (found[[0, -1], 0] == learner.gains_[[0, -1]]).all()
+    outcome = rng.choice([-1, 1], 12)
+    learner = quiet(fp.DCGLearn(K=2, C=0.001), left, right, outcome)
+    bounds = intervals(learner, 50).gains
+    assert (bounds[[0, -1], 0] == bounds[[0, -1], 1]).all()
+    assert (bounds[[0, -1], 0] == learner.gains_[[0, -1]]).all()

@@ -1,4 +1,4 @@
-"""DCGLearn as its users meet it: what it learns, how sure it is, what it says of bad input."""
+"""DCGLearn: what it learns, its intervals, and errors for invalid input."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 import firstpage as fp
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility, normalized, read_utility
-from firstpage.dcglearn.intervals import Noise, intervals, position_test
+from firstpage.dcglearn.intervals import JudgmentNoise, intervals, position_test
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import contradicted, encode, fingerprints
-from firstpage.dcglearn.simulation import regraded, reversed_pairs, world
-from firstpage.dcglearn.validation import agreement, differences, folds
-from firstpage.dcglearn.weights import factors, similarity
+from firstpage.dcglearn.simulation import randomize_grades, reverse_pairs, zhou_simulator
+from firstpage.dcglearn.validation import differences, folds, preference_agreement
+from firstpage.dcglearn.weights import rank_one_factors, similarity
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import delta, objective, random_preferences
 
@@ -24,110 +24,115 @@ TRUE = Utility.standard("exp", range(5), 10)
 
 
 def varied(n: int, seed: int = 0, truth: Utility = TRUE, noise: float = 0.0) -> Preferences:
-    """Pairs of lists of different grades, judged by a known measure."""
+    """Return preferences of a known measure between lists of different grades."""
     rng = np.random.default_rng(seed)
-    shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])[: len(truth.grades)]
+    frequencies = np.array([0.4, 0.3, 0.15, 0.1, 0.05])[: len(truth.grades)]
     left, right = (
-        rng.choice(len(shares), (n, truth.places), p=shares / shares.sum()) for _ in range(2)
+        rng.choice(len(frequencies), (n, truth.places), p=frequencies / frequencies.sum())
+        for _ in range(2)
     )
     at = np.arange(truth.places)
-    apart = (truth.weights[at, left] - truth.weights[at, right]).sum(axis=1)
-    seen = apart + noise * rng.logistic(size=n)
-    return Preferences.of(left, right, np.sign(seen), grades=truth.grades)
+    difference = (truth.weights[at, left] - truth.weights[at, right]).sum(axis=1)
+    noisy_difference = difference + noise * rng.logistic(size=n)
+    return Preferences.of(left, right, np.sign(noisy_difference), grades=truth.grades)
 
 
-def test_the_binary_vector_of_the_paper():
+def test_encoding_matches_example_2_of_the_paper():
     """Example 2: Perfect, Bad, Good with five grades, the best first."""
-    given = Preferences.of([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
-    pairs = encode(given, 3, 5)
+    preferences = Preferences.of([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
+    pairs = encode(preferences, 3, 5)
     ones = np.flatnonzero(delta(pairs)[0] == 1)
     best_first = [5 * (at // 5) + 5 - at % 5 for at in ones]
-    assert best_first == [1, 13]  # and Bad at the second place, 10, is on both sides
+    assert best_first == [1, 13]  # Bad at the second position, 10, is on both sides
 
 
-def test_pairs_are_what_they_are_written_out():
+def test_differences_and_agreement_match_a_plain_loop():
     pairs = encode(random_preferences(200, ties=0.2, strong=0.3), 10, 5)
     rows = delta(pairs)
     assert np.array_equal(pairs.sparse().toarray(), rows)
     table = np.random.default_rng(0).normal(size=(10, 5))
     z = rows @ table.ravel()
     assert differences(pairs, table) == pytest.approx(z)
-    told = agreement(pairs, table)
+    agreement = preference_agreement(pairs, table)
     strict = pairs.kind > 0
-    right = (pairs.weight * (z > 0))[strict].sum() / pairs.weight[strict].sum()
-    assert told.accuracy == pytest.approx(right)
-    assert told.apart == pytest.approx(
+    accuracy = (pairs.weight * (z > 0))[strict].sum() / pairs.weight[strict].sum()
+    assert agreement.accuracy == pytest.approx(accuracy)
+    assert agreement.tie_difference == pytest.approx(
         np.average(np.abs(z[~strict]), weights=pairs.weight[~strict])
     )
 
 
-def test_the_better_ranking_is_left_and_equal_ones_are_left_out():
-    given = Preferences.of([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
-    pairs = encode(given, 2, 2)
+def test_better_ranking_is_encoded_left():
+    preferences = Preferences.of([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
+    pairs = encode(preferences, 2, 2)
     assert pairs.left.tolist() == [[1, 0], [1, 0]]
     assert pairs.kind.tolist() == [2, 0]
     assert pairs.rows.tolist() == [0, 2]
 
 
-def test_it_finds_gains_and_discounts():
+def test_learner_recovers_gains_and_discounts():
     learner = DCGLearn(10, C=100.0).fit(varied(3000))
     assert learner.gains_ == pytest.approx(TRUE.gains, abs=0.04)
     assert learner.discounts_ == pytest.approx(TRUE.discounts, abs=0.12)
-    assert learner.share_ > 0.995
+    assert learner.rank_one_fraction_ > 0.995
     assert similarity(learner.weights_, TRUE.weights) > 0.995
     assert learner.score(varied(4000, seed=1)) > 0.975
-    assert not learner.relative_
+    assert not learner.relative_discounts_
 
 
-def test_orders_of_the_same_grades_give_discounts_less_the_last():
-    """SPEC 7.3: what such pairs cannot tell, the smallest weights leave out."""
-    learner = DCGLearn(10, 5, 100.0).fit(world(2).pairs(3000, np.random.default_rng(0)))
+def test_same_grades_determine_discounts_relative_to_the_last():
+    """Such pairs do not determine a constant, which the smallest weights set to 0."""
+    learner = DCGLearn(10, 5, 100.0).fit(zhou_simulator(2).pairs(3000, np.random.default_rng(0)))
     c = 1 / np.log(np.arange(2, 12))
-    assert learner.relative_
+    assert learner.relative_discounts_
     assert learner.about()["discounts"] == "relative to the last place"
     assert learner.discounts_ == pytest.approx((c - c[-1]) / (c[0] - c[-1]), abs=0.05)
     limit = (c - c[-1]) @ c / np.linalg.norm(c - c[-1]) / np.linalg.norm(c)
     assert limit == pytest.approx(0.892, abs=0.001)
-    found = similarity(learner.weights_, world(2).truth.weights)
-    assert found == pytest.approx(limit, abs=0.03)
+    cosine = similarity(learner.weights_, zhou_simulator(2).truth.weights)
+    assert cosine == pytest.approx(limit, abs=0.03)
 
 
-def test_the_objective_is_the_papers():
-    given = random_preferences(300, ties=0.2)
-    learner = DCGLearn(10, C=3.0, C_tie=0.7).fit(given)
+def test_objective_matches_the_paper():
+    preferences = random_preferences(300, ties=0.2)
+    learner = DCGLearn(10, C=3.0, C_tie=0.7).fit(preferences)
     plain = objective(learner.pairs_, learner.optimum_.weights, [0.7, 3.0, 3.0], [1.0, 1.0, 1.0])
     assert learner.objective_ == pytest.approx(plain, rel=1e-12)
     assert learner.gap_ <= 1e-9 * learner.objective_
 
 
-def test_ties_draw_rankings_together():
-    """Fig. 20: the mean difference of tied pairs falls as their cost grows."""
+def test_cost_of_ties_reduces_their_differences():
+    """Figure 20: the mean difference of tied pairs decreases as their cost grows."""
     rng = np.random.default_rng(3)
-    right = world(2)
-    pool = [right.rankings(6000, rng) for _ in range(2)]
-    apart = np.abs(right.worth(pool[0]) - right.worth(pool[1]))
-    near = np.flatnonzero((apart < np.quantile(apart, 0.12)) & (pool[0] != pool[1]).any(axis=1))[
-        :400
+    simulator = zhou_simulator(2)
+    pool = [simulator.rankings(6000, rng) for _ in range(2)]
+    difference = np.abs(simulator.values(pool[0]) - simulator.values(pool[1]))
+    near = np.flatnonzero(
+        (difference < np.quantile(difference, 0.12)) & (pool[0] != pool[1]).any(axis=1)
+    )[:400]
+    ties = Preferences.of(
+        *(side[near] for side in pool), np.zeros(400), grades=simulator.truth.grades
+    )
+    preferences = simulator.pairs(150, rng) + ties
+    tie_differences = [
+        DCGLearn(10, 5, 1.0, c).fit(preferences).agreement().tie_difference for c in (0.0, 0.1, 1.0)
     ]
-    ties = Preferences.of(*(side[near] for side in pool), np.zeros(400), grades=right.truth.grades)
-    given = right.pairs(150, rng) + ties
-    found = [DCGLearn(10, 5, 1.0, c).fit(given).agreement().apart for c in (0.0, 0.1, 1.0)]
-    assert found[0] > found[1] > found[2]
+    assert tie_differences[0] > tie_differences[1] > tie_differences[2]
 
 
-def test_decreasing_discounts_and_weights_from_zero():
-    given = varied(300, noise=3.0)
-    learner = DCGLearn(10, C=1.0, decreasing=True).fit(given)
+def test_decreasing_and_nonnegative_constrain_the_weights():
+    preferences = varied(300, noise=3.0)
+    learner = DCGLearn(10, C=1.0, decreasing=True).fit(preferences)
     steps = np.diff(learner.weights_, axis=1)
     assert (np.diff(steps, axis=0) <= 1e-12).all()
     assert (np.diff(learner.discounts_) <= 1e-12).all()
-    free = DCGLearn(10, C=1.0).fit(given)
+    free = DCGLearn(10, C=1.0).fit(preferences)
     assert (np.diff(free.discounts_) > 0).any()
-    zero = DCGLearn(10, C=1.0, nonnegative=True).fit(given)
+    zero = DCGLearn(10, C=1.0, nonnegative=True).fit(preferences)
     assert zero.optimum_.weights == pytest.approx(zero.optimum_.table)
 
 
-def test_strong_preferences_ask_for_more():
+def test_strong_preferences_have_a_larger_margin():
     left, right = [[2], [1]], [[0], [0]]
     plain = DCGLearn(1, C=1e4).fit(left, right, [2, 1], grades=[0, 1, 2])
     wide = DCGLearn(1, C=1e4, strong=3.0).fit(left, right, [2, 1], grades=[0, 1, 2])
@@ -136,111 +141,121 @@ def test_strong_preferences_ask_for_more():
 
 
 @pytest.mark.slow
-def test_c_is_chosen_by_what_is_held_out():
+def test_c_is_chosen_by_held_out_pairs():
     rng = np.random.default_rng(0)
-    clean, noisy = world(1).pairs(400, rng), reversed_pairs(world(1).pairs(400, rng), 0.25, rng)
-    sure, unsure = DCGLearn(10, 5).fit(clean), DCGLearn(10, 5).fit(noisy)
-    assert sure.path_ is not None
-    assert sure.path_.costs[int(np.argmax(sure.path_.means))] == sure.C_
-    assert sure.C_ > unsure.C_
-    assert unsure.path_.errors.shape == (8,)
-    valid = world(1).pairs(500, rng)
+    clean, noisy = (
+        zhou_simulator(1).pairs(400, rng),
+        reverse_pairs(zhou_simulator(1).pairs(400, rng), 0.25, rng),
+    )
+    clean_fit, noisy_fit = DCGLearn(10, 5).fit(clean), DCGLearn(10, 5).fit(noisy)
+    assert clean_fit.validation_curve_ is not None
+    assert (
+        clean_fit.validation_curve_.costs[int(np.argmax(clean_fit.validation_curve_.means))]
+        == clean_fit.C_
+    )
+    assert clean_fit.C_ > noisy_fit.C_
+    assert noisy_fit.validation_curve_.errors.shape == (8,)
+    valid = zhou_simulator(1).pairs(500, rng)
     chosen = DCGLearn(10, 5).fit(noisy, valid=valid)
-    accuracies = [DCGLearn(10, 5, c).fit(noisy).score(valid) for c in chosen.path_.costs]
-    assert chosen.path_.costs[int(np.argmax(np.round(accuracies, 12)))] == chosen.C_
+    accuracies = [
+        DCGLearn(10, 5, c).fit(noisy).score(valid) for c in chosen.validation_curve_.costs
+    ]
+    assert chosen.validation_curve_.costs[int(np.argmax(np.round(accuracies, 12)))] == chosen.C_
 
 
-def test_the_regularization_path_is_a_fit_for_each_c():
-    given = varied(200, noise=2.0)
-    path = DCGLearn(10, C=1.0).fit(given).along([0.01, 1.0, 100.0])
+def test_regularization_path_matches_separate_fits():
+    preferences = varied(200, noise=2.0)
+    path = DCGLearn(10, C=1.0).fit(preferences).regularization_path([0.01, 1.0, 100.0])
     for c, utility in path.items():
-        alone = DCGLearn(10, C=c).fit(given)
-        assert utility.weights == pytest.approx(alone.weights_, abs=1e-8)
+        separate = DCGLearn(10, C=c).fit(preferences)
+        assert utility.weights == pytest.approx(separate.weights_, abs=1e-8)
         assert utility.about["gap"] <= 1e-9 * utility.about["objective"]
 
 
 def test_folds_keep_queries_together():
     groups = np.repeat(np.arange(30), 4)
-    seen = []
-    for train, held in folds(groups, 5, 0):
-        assert not set(groups[train]) & set(groups[held])
-        seen += held.tolist()
-    assert sorted(seen) == list(range(120))
+    tested = []
+    for train, held_out in folds(groups, 5, 0):
+        assert not set(groups[train]) & set(groups[held_out])
+        tested += held_out.tolist()
+    assert sorted(tested) == list(range(120))
 
 
-def test_noisy_pairs_and_grades_do_not_change_what_they_should_not():
+def test_simulated_noise_changes_only_its_target():
     rng = np.random.default_rng(0)
-    given = world(1).pairs(200, rng)
-    turned = reversed_pairs(given, 0.25, rng)
-    assert (turned.outcome != given.outcome).sum() == 50
-    assert np.array_equal(turned.left, given.left)
-    other = regraded(given, 0.2, rng)
-    assert 0.1 < (other.left != given.left).mean() < 0.22
-    assert np.array_equal(other.outcome, given.outcome)
+    preferences = zhou_simulator(1).pairs(200, rng)
+    reversed_ = reverse_pairs(preferences, 0.25, rng)
+    assert (reversed_.outcome != preferences.outcome).sum() == 50
+    assert np.array_equal(reversed_.left, preferences.left)
+    other = randomize_grades(preferences, 0.2, rng)
+    assert 0.1 < (other.left != preferences.left).mean() < 0.22
+    assert np.array_equal(other.outcome, preferences.outcome)
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth():
+def test_intervals_cover_the_true_gains():
     learner = DCGLearn(10, C=10.0).fit(varied(1500, noise=2.0))
-    found = intervals(learner, 100, seed=1)
-    assert found.gains.shape == (5, 2)
-    assert found.discounts.shape == (10, 2)
-    assert found.weights.shape == (10, 5, 2)
-    inside = (found.gains[1:4, 0] <= TRUE.gains[1:4]) & (TRUE.gains[1:4] <= found.gains[1:4, 1])
+    result = intervals(learner, 100, seed=1)
+    assert result.gains.shape == (5, 2)
+    assert result.discounts.shape == (10, 2)
+    assert result.weights.shape == (10, 5, 2)
+    inside = (result.gains[1:4, 0] <= TRUE.gains[1:4]) & (TRUE.gains[1:4] <= result.gains[1:4, 1])
     assert inside.sum() >= 2
-    assert (found.gains[:, 0] <= learner.gains_ + 0.02).all()
-    assert (learner.gains_ - 0.02 <= found.gains[:, 1]).all()
+    assert (result.gains[:, 0] <= learner.gains_ + 0.02).all()
+    assert (learner.gains_ - 0.02 <= result.gains[:, 1]).all()
     again = intervals(learner, 100, seed=1)
-    assert np.array_equal(found.weights, again.weights)
-    with pytest.raises(DataError, match="2 rounds or more"):
+    assert np.array_equal(result.weights, again.weights)
+    with pytest.raises(DataError, match="at least 2 rounds"):
         intervals(learner, 1)
 
 
 @pytest.mark.slow
-def test_a_test_tells_whether_gains_depend_on_the_place():
+def test_position_test_detects_gains_that_depend_on_the_position():
     plain = DCGLearn(10, C=10.0).fit(varied(500, seed=2, noise=1.0))
     assert position_test(plain, 39).p > 0.05
     mixed = (
         np.array([np.arange(5) * 3.75 if k < 3 else np.exp2(np.arange(5)) - 1 for k in range(10)])
         / np.log2(np.arange(2, 12))[:, None]
     )
-    found = factors(mixed)
-    truth = Utility(tuple(range(5)), mixed, found.gains, found.discounts)
-    bent = DCGLearn(10, C=10.0).fit(varied(800, seed=2, truth=truth, noise=1.0))
-    assert position_test(bent, 39).p <= 0.05
+    result = rank_one_factors(mixed)
+    truth = Utility(tuple(range(5)), mixed, result.gains, result.discounts)
+    dependent = DCGLearn(10, C=10.0).fit(varied(800, seed=2, truth=truth, noise=1.0))
+    assert position_test(dependent, 39).p <= 0.05
 
 
-def test_noise_errs_as_often_as_it_says():
+def test_judgment_noise_has_its_lapse_rate():
     pairs = encode(varied(4000), 10, 5)
-    worth = differences(pairs, TRUE.weights)
-    lapsed = Noise(lapses=0.4).judge(pairs, worth, np.random.default_rng(0))
+    true_differences = differences(pairs, TRUE.weights)
+    lapsed = JudgmentNoise(lapse_rate=0.4).simulate(
+        pairs, true_differences, np.random.default_rng(0)
+    )
     assert (lapsed.left != pairs.left).any(axis=1).mean() == pytest.approx(0.2, abs=0.03)
-    sure = Noise().judge(pairs, worth, np.random.default_rng(0))
-    assert np.array_equal(sure.left, pairs.left)
+    noise_free = JudgmentNoise().simulate(pairs, true_differences, np.random.default_rng(0))
+    assert np.array_equal(noise_free.left, pairs.left)
 
 
-def test_segments_are_drawn_to_all():
+def test_segments_are_shrunk_toward_the_pooled_measure():
     flat = Utility.of(TRUE.gains, np.ones(10))
     many, few = varied(900, seed=1), varied(60, seed=2, truth=flat)
-    given = Preferences.of(
+    preferences = Preferences.of(
         np.vstack([many.left, few.left]), np.vstack([many.right, few.right]),
         np.concatenate([many.outcome, few.outcome]), segment=["web"] * 900 + ["shop"] * 60,
     )  # fmt: skip
-    drawn = DCGLearn(10, C=0.01).fit(given)
-    alone = DCGLearn(10, C=0.01, pooling=0.0).fit(given)
-    shop, own = (m.segments_["shop"].utility.discounts[-1] for m in (drawn, alone))
-    assert drawn.segments_["shop"].pairs == 60
-    assert drawn.discounts_[-1] < shop
-    assert own > drawn.discounts_[-1]
-    held = drawn.segments_["shop"]
-    assert 0.5 < held.accuracy_pooled <= 1
-    assert 0.5 < held.accuracy <= 1
-    big = drawn.segments_["web"].utility
-    assert similarity(big.weights, drawn.weights_) > 0.98
-    assert set(drawn.utility_.segments) == {"web", "shop"}
+    pooled = DCGLearn(10, C=0.01).fit(preferences)
+    separate = DCGLearn(10, C=0.01, pooling=0.0).fit(preferences)
+    shop, own = (m.segments_["shop"].utility.discounts[-1] for m in (pooled, separate))
+    assert pooled.segments_["shop"].pairs == 60
+    assert pooled.discounts_[-1] < shop
+    assert own > pooled.discounts_[-1]
+    segment = pooled.segments_["shop"]
+    assert 0.5 < segment.accuracy_pooled <= 1
+    assert 0.5 < segment.accuracy <= 1
+    big = pooled.segments_["web"].utility
+    assert similarity(big.weights, pooled.weights_) > 0.98
+    assert set(pooled.utility_.segments) == {"web", "shop"}
 
 
-def test_a_learned_measure_is_kept(tmp_path):
+def test_saved_measure_has_the_same_weights(tmp_path):
     learner = DCGLearn(10, C=1.0).fit(varied(200))
     learner.utility_.save(tmp_path / "m.json")
     again = read_utility(tmp_path / "m.json")
@@ -251,7 +266,7 @@ def test_a_learned_measure_is_kept(tmp_path):
     assert (signs == pool.outcome).mean() == pytest.approx(learner.score(pool))
 
 
-def test_parameters_as_scikit_learn_knows_them():
+def test_parameters_follow_scikit_learn():
     first = DCGLearn(5, C=2.0)
     assert DCGLearn(**first.get_params()).get_params() == first.get_params()
     assert first.set_params(K=7).K == 7
@@ -261,60 +276,60 @@ def test_parameters_as_scikit_learn_knows_them():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("parameters", "message"),
     [
-        ({"K": 0}, "K, the places that count"),
-        ({"K": 2.5}, "K, the places that count"),
+        ({"K": 0}, "K, the number of positions"),
+        ({"K": 2.5}, "K, the number of positions"),
         ({"L": 1}, "L, the number of grades"),
-        ({"K": 1000, "L": 50}, "1000 places times 50 grades are too many"),
+        ({"K": 1000, "L": 50}, "1000 positions times 50 grades exceed the limit"),
         ({"C": 0}, "C must be a finite number above 0"),
         ({"C": np.nan}, "C must be a finite number above 0"),
         ({"C": "x"}, "C must be a finite number above 0"),
         ({"C_tie": -1}, "C_tie must be"),
         ({"strong": 0}, "strong, the margin"),
         ({"pooling": 2}, "pooling must be from 0 to 1"),
-        ({"grid": []}, "grid must be values of C"),
+        ({"grid": []}, "grid must be a sequence of values of C"),
         ({"folds": 1}, "folds must be"),
         ({"L": 3}, "more than L = 3"),
         ({"grades": [0, 1]}, "the grades are 0, 1"),
         ({"unjudged": "x"}, "unjudged must be one of"),
     ],
 )
-def test_parameters_that_cannot_be(parameters, words):
+def test_invalid_parameters_raise(parameters, message):
     with pytest.raises(DataError) as error:
         DCGLearn(**{"K": 10, "C": 1.0, **parameters}).fit(varied(20))
-    assert words in str(error.value)
+    assert message in str(error.value)
 
 
-def test_all_ties_no_difference_and_nothing():
+def test_uninformative_preferences_raise():
     same = [[1, 0], [0, 1]]
     with pytest.raises(DataError, match="all pairs are ties"):
         DCGLearn(2).fit(same, same[::-1], [0, 0])
     with pytest.raises(DataError, match="no pair has both a weight and a difference"):
         DCGLearn(2).fit(same, same, [1, 1])
-    with pytest.raises(DataError, match="no pair to learn from"):
+    with pytest.raises(DataError, match="no pairs to learn from"):
         DCGLearn(10).fit(varied(5)[:0])
 
 
-def test_one_pair_only():
-    with pytest.warns(FirstpageWarning) as told:
+def test_single_pair_is_learned_with_warnings():
+    with pytest.warns(FirstpageWarning) as caught:
         learner = DCGLearn(3).fit([[1, 0, 0]], [[0, 0, 1]])
-    said = " ".join(str(w.message) for w in told)
-    assert "C = 1: cross-validation needs pairs of at least two queries" in said
-    assert "same grade at place 2" in said
+    messages = " ".join(str(w.message) for w in caught)
+    assert "C = 1: cross-validation needs pairs of at least two queries" in messages
+    assert "same grade at position 2" in messages
     assert learner.C_ == 1.0
-    assert learner.score(learner.given_) == 1.0
+    assert learner.score(learner.preferences_) == 1.0
 
 
-def test_a_grade_that_nobody_has_lies_between_its_neighbors():
-    given = varied(300)
-    lacking = given[~((given.left == 2) | (given.right == 2)).any(axis=1)]
+def test_gain_of_a_missing_grade_lies_between_its_neighbors():
+    preferences = varied(300)
+    lacking = preferences[~((preferences.left == 2) | (preferences.right == 2)).any(axis=1)]
     with pytest.warns(FirstpageWarning, match="no list has the grade 2"):
         learner = DCGLearn(10, C=1.0).fit(lacking)
     assert learner.gains_[1] <= learner.gains_[2] <= learner.gains_[3]
 
 
-def test_contradictions_are_told_and_cost_what_they_must():
+def test_contradicted_preferences_give_a_warning():
     left, right = [[2, 0], [2, 0], [1, 0]], [[0, 2], [0, 2], [0, 1]]
     with pytest.warns(FirstpageWarning, match="67% of the preferences are contradicted"):
         learner = DCGLearn(2, C=1.0).fit(left, right, [1, -1, 1], grades=[0, 1, 2])
@@ -330,7 +345,7 @@ def test_fingerprints_of_equal_and_opposite_pairs():
     assert fingerprints(one) == np.uint64(0) - fingerprints(back)
 
 
-def test_rankings_shorter_than_k_and_k_beyond_all():
+def test_positions_beyond_all_lists_have_discount_zero():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
         learner = DCGLearn(5, C=10.0).fit([[2, 1], [1]], [[0], [0, 0]], grades=[0, 1, 2])
@@ -338,51 +353,51 @@ def test_rankings_shorter_than_k_and_k_beyond_all():
     assert (learner.discounts_[2:] == 0).all()
 
 
-def test_duplicates_count_as_often_as_they_come():
-    given = varied(60, noise=2.0)
-    twice = DCGLearn(10, C=1.0).fit(given + given)
-    heavy = DCGLearn(10, C=2.0).fit(given)
-    assert np.abs(twice.weights_ - heavy.weights_).max() < 1e-9
+def test_duplicates_equal_a_doubled_cost():
+    preferences = varied(60, noise=2.0)
+    twice = DCGLearn(10, C=1.0).fit(preferences + preferences)
+    doubled_cost = DCGLearn(10, C=2.0).fit(preferences)
+    assert np.abs(twice.weights_ - doubled_cost.weights_).max() < 1e-9
 
 
-def test_a_table_of_nothing_has_no_factors():
-    found = factors(np.zeros((3, 4)))
-    assert found.share == 1.0
-    assert not found.gains.any()
+def test_zero_weights_have_zero_factors():
+    result = rank_one_factors(np.zeros((3, 4)))
+    assert result.rank_one_fraction == 1.0
+    assert not result.gains.any()
     assert similarity(np.zeros((2, 2)), np.ones((2, 2))) == 0.0
 
 
-def quiet(learner: fp.DCGLearn, *given, **more) -> fp.DCGLearn:
+def quiet(learner: fp.DCGLearn, *args, **kwargs) -> fp.DCGLearn:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
-        return learner.fit(*given, **more)
+        return learner.fit(*args, **kwargs)
 
 
-def test_rounding_is_no_first_discount():
+def test_normalization_ignores_rounding_error():
     _, discounts = normalized(np.array([0.0, 1.0]), np.array([1e-16, 2.0, 1.0]))
     assert discounts.tolist() == [0.0, 1.0, 0.5]
 
 
-def test_both_forms_are_held_out():
-    """Gains that depend on the place: the weights know it, gains times discounts cannot."""
+def test_validation_curve_covers_both_forms():
+    """Gains that depend on the position fit the weights, not gains times discounts."""
     rng = np.random.default_rng(0)
     table = np.array([[0, 3, 3, 3], [0, 0, 0, 3], [0, 2, 2, 2], [0, 0, 2, 2]], float)
 
     def judged(count: int) -> fp.Preferences:
         left, right = rng.integers(0, 4, (2, count, 4))
-        apart = (table[range(4), left] - table[range(4), right]).sum(axis=1)
-        found = fp.Preferences.of(left, right, np.sign(apart))
-        return found[found.outcome != 0]
+        difference = (table[range(4), left] - table[range(4), right]).sum(axis=1)
+        preferences = fp.Preferences.of(left, right, np.sign(difference))
+        return preferences[preferences.outcome != 0]
 
     learner = fp.DCGLearn(K=4).fit(judged(600))
-    path, test = learner.path_, judged(5000)
+    path, test = learner.validation_curve_, judged(5000)
     assert path.accuracy("weights") > path.accuracy("gains") + 0.03
     for form in ("weights", "gains"):
-        told = learner.agreement(test, form).accuracy
-        assert path.accuracy(form) == pytest.approx(told, abs=0.04)
+        accuracy = learner.agreement(test, form).accuracy
+        assert path.accuracy(form) == pytest.approx(accuracy, abs=0.04)
 
 
-def test_a_fit_that_fails_leaves_the_old_one():
+def test_failed_fit_keeps_the_previous_one():
     learner = fp.DCGLearn(10, C=1.0).fit(varied(100))
     before = learner.about()
     with pytest.raises(DataError, match="all pairs are ties"):
@@ -390,10 +405,10 @@ def test_a_fit_that_fails_leaves_the_old_one():
     assert learner.about() == before
     learner.set_params(K=2, C_tie=5.0, unjudged="refuse", strong=9.0)
     assert learner.about() == before
-    assert learner.along([1.0])[1.0].weights == pytest.approx(learner.weights_)
+    assert learner.regularization_path([1.0])[1.0].weights == pytest.approx(learner.weights_)
 
 
-def test_what_is_not_fitted_says_so():
+def test_unfitted_attributes_raise():
     with pytest.raises(AttributeError, match="no weights_ before it is fitted; call fit first"):
         _ = fp.DCGLearn().weights_
     with pytest.raises(AttributeError, match="has no 'nonsense'"):
@@ -402,31 +417,31 @@ def test_what_is_not_fitted_says_so():
     assert learner.weights_.shape == (10, 5)
 
 
-def test_validation_pairs_of_ties_are_no_validation():
-    given = varied(60)
+def test_validation_pairs_need_a_preference():
+    preferences = varied(60)
     ties = fp.Preferences.of([[1, 0]], [[0, 1]], [0], grades=range(5))
-    with pytest.warns(FirstpageWarning, match="C = 1: the validation pairs hold no preference"):
-        learner = fp.DCGLearn(10).fit(given, valid=ties)
+    with pytest.warns(FirstpageWarning, match="C = 1: the validation pairs contain no preference"):
+        learner = fp.DCGLearn(10).fit(preferences, valid=ties)
     assert learner.C_ == 1.0
 
 
 @pytest.mark.parametrize(
     "grades", [(0, 2, 1, 3, 4), (0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 0), ("a", "b")]
 )
-def test_grades_that_are_not_upward(grades):
+def test_grades_must_be_ascending(grades):
     with pytest.raises(DataError, match="grades must be"):
         fp.DCGLearn(10, C=1.0, grades=grades).fit(varied(20))
 
 
-def test_weights_that_no_number_can_hold():
-    given = varied(40)
+def test_extreme_weights_raise_or_stay_finite():
+    preferences = varied(40)
     with pytest.raises(DataError, match="numbers from 0 to 1e\\+100"):
-        fp.Preferences.of(given.left, given.right, weight=np.full(40, 1e308))
+        fp.Preferences.of(preferences.left, preferences.right, weight=np.full(40, 1e308))
     rng = np.random.default_rng(0)
     wild = fp.Preferences.of(
-        given.left,
-        given.right,
-        given.outcome,
+        preferences.left,
+        preferences.right,
+        preferences.outcome,
         weight=10.0 ** rng.uniform(-12, 12, 40),
         grades=range(5),
     )
@@ -438,20 +453,24 @@ def test_weights_that_no_number_can_hold():
         assert np.isfinite(learner.weights_).all()
 
 
-def test_pairs_without_a_segment_are_of_none():
-    given = varied(60)
+def test_pairs_without_a_segment_name_have_no_segment():
+    preferences = varied(60)
     some = fp.Preferences.of(
-        given.left, given.right, given.outcome, segment=["a"] * 30 + [""] * 30, grades=range(5)
+        preferences.left,
+        preferences.right,
+        preferences.outcome,
+        segment=["a"] * 30 + [""] * 30,
+        grades=range(5),
     )
     learner = fp.DCGLearn(10, C=1.0).fit(some)
     assert list(learner.segments_) == ["a"]
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
-    [({"K": True}, "K, the places"), ({"grid": 1.0}, "grid must be"), ({"seed": -1}, "seed must be"),
-     ({"K": 3000}, "too many, at most")],
+    ("parameters", "message"),
+    [({"K": True}, "K, the number of positions"), ({"grid": 1.0}, "grid must be"), ({"seed": -1}, "seed must be"),
+     ({"K": 3000}, "exceed the limit of 4000 weights")],
 )  # fmt: skip
-def test_parameters_of_the_wrong_kind(parameters, words):
-    with pytest.raises(DataError, match=words):
+def test_parameters_of_the_wrong_type_raise(parameters, message):
+    with pytest.raises(DataError, match=message):
         fp.DCGLearn(**{"K": 10, "C": 1.0, **parameters}).fit(varied(20))

@@ -1,4 +1,4 @@
-"""Quadratic minima over nonnegative variables: against all supports, one by one."""
+"""Quadratic minima over nonnegative variables, compared with enumeration of supports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def value(x, hessian, linear) -> float:
 
 
 def by_enumeration(hessian, linear):
-    """The best of the 2^n solutions with some variables at 0 that has no negative one."""
+    """Return the best nonnegative solution over all 2^n supports."""
     best = np.zeros(len(linear))
     for chosen in product([False, True], repeat=len(linear)):
         at = np.flatnonzero(chosen)
@@ -29,7 +29,7 @@ def by_enumeration(hessian, linear):
 
 @pytest.mark.parametrize("size", [1e-12, 1e-6, 1.0, 1e6])  # of the linear term
 @pytest.mark.parametrize("seed", range(15))
-def test_the_minimum_is_the_best_of_all_supports(seed, size):
+def test_minimum_matches_enumeration_of_supports(seed, size):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 8))
     root = rng.normal(size=(n, n)) * 10.0 ** rng.uniform(-3, 3, n)
@@ -41,13 +41,13 @@ def test_the_minimum_is_the_best_of_all_supports(seed, size):
         assert value(x, hessian, linear) <= best + 1e-12 * abs(best)
 
 
-def test_equal_variables_share_the_minimum():
-    """A singular matrix has many minima; any will do."""
+def test_singular_matrix_has_the_minimal_sum():
+    """A singular matrix has many minima, all with the same sum."""
     square = np.array([[1.0, 1.0], [1.0, 1.0]])
     assert minimize_nonnegative(square, np.array([2.0, 2.0])).sum() == pytest.approx(2.0, rel=1e-6)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 0.0])
-def test_a_matrix_beyond_double_precision_is_refused(bad):
+def test_matrix_beyond_double_precision_raises(bad):
     with pytest.raises(DataError, match="too large or too unequal"):
         minimize_nonnegative(np.diag([1.0, bad]), np.ones(2))

@@ -15,7 +15,7 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.data.formats.trec import run_of
-from firstpage.dcglearn.simulation import world
+from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.demo import loop
 from tests.demo import small
 from tests.demo.small import small_collection
@@ -109,11 +109,11 @@ def for_import(folder: Path) -> None:
 def for_dcglearn(folder: Path) -> None:
     """Preferences over rankings, a pool, and a measure."""
     rng = np.random.default_rng(0)
-    fp.write_preferences(world(2).pairs(60, rng), folder / "prefs.jsonl")
-    fp.write_preferences(world(2).pairs(10, rng), folder / "pool.jsonl")
+    fp.write_preferences(zhou_simulator(2).pairs(60, rng), folder / "prefs.jsonl")
+    fp.write_preferences(zhou_simulator(2).pairs(10, rng), folder / "pool.jsonl")
     (folder / "many").mkdir()
     for part in range(2):
-        fp.write_preferences(world(2).pairs(60, rng), folder / "many" / f"{part}.npz")
+        fp.write_preferences(zhou_simulator(2).pairs(60, rng), folder / "many" / f"{part}.npz")
     fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
     said = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
     (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))

@@ -78,8 +78,8 @@ def test_preferences_in_files_and_a_worker_that_is_killed(machines, tmp_path: Pa
     )
     assert killed
     assert np.array_equal(far.weights_, near.weights_)
-    assert np.array_equal(far.path_.accuracies, near.path_.accuracies)
-    assert far.matches_ == near.matches_
+    assert np.array_equal(far.validation_curve_.accuracies, near.validation_curve_.accuracies)
+    assert far.agreements_ == near.agreements_
     assert machines.ask(held) == [0] * len(machines.workers)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.simulation import world
+from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.errors import DataError
 from firstpage.papers.study.run import reproduce
 from firstpage.papers.study.study import Cell, Cells, Plan
@@ -170,12 +170,12 @@ def test_pairs_of_lists_are_preferred_by_their_true_grades(tmp_path: Path) -> No
     lists = worlds.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
     pairs = lists.pairs(300, rng())
     assert len(pairs) == 300
-    true = world(2)
-    apart = true.worth(pairs.left + 1) - true.worth(pairs.right + 1)
+    true = zhou_simulator(2)
+    apart = true.values(pairs.left + 1) - true.values(pairs.right + 1)
     assert (np.sign(apart) == pairs.outcome).all()
     noisy = lists.misjudged(0.5, rng())
     wrong = noisy.pairs(300, rng())
-    apart = true.worth(wrong.left + 1) - true.worth(wrong.right + 1)
+    apart = true.values(wrong.left + 1) - true.values(wrong.right + 1)
     assert 0.5 < (np.sign(apart) == wrong.outcome).mean() < 0.95
 
 
@@ -295,6 +295,6 @@ def test_every_work_is_a_function_that_processes_find() -> None:
 
 
 def test_true_measures_are_the_papers() -> None:
-    assert world(1).truth.weights == pytest.approx(
+    assert zhou_simulator(1).truth.weights == pytest.approx(
         Utility.standard("linear", range(1, 6), 10).weights
     )

@@ -648,7 +648,7 @@ def test_stumps_explain_themselves(tmp_path) -> None:
     y[0, int(name) - 1] = thresholds[0] - 1e-9
     assert (ranker.predict(x) - ranker.predict(y))[0] == pytest.approx(levels[1] - levels[0])
     assert "range of steps" in explanation_text(found, 3)
-    assert "How it reads them" in explanation_page(found, 3)
+    assert "Feature effects" in explanation_page(found, 3)
     assert json.loads(json.dumps(found.to_dict()))["features"][0]["levels"] == levels.tolist()
 
 

@@ -1,9 +1,11 @@
+"""Reports on coherence and verdicts, as text and HTML."""
+
 from __future__ import annotations
 
 import firstpage as fp
 from firstpage.dcglearn.certificates.verdicts import verdicts
 from firstpage.dcglearn.coherence import coherence
-from firstpage.report.coherence import coherence_page, coherence_text, sentences
+from firstpage.report.coherence import coherence_page, coherence_text, verdict_lines
 from tests.report.test_report import Checker
 
 QRELS = {"q": {"a": 2, "b": 1, "c": 0, "d": 1}, "r": {"a": 1, "b": 0, "c": 0, "u": 0}}
@@ -13,36 +15,38 @@ RUNS = {
 }
 
 
-def test_sentences_say_the_outcome() -> None:
-    (found,) = verdicts(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2", within=1.1)
-    lines = sentences(found)
+def test_verdict_lines_state_the_certificates() -> None:
+    (verdict,) = verdicts(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2", within=1.1)
+    lines = verdict_lines(verdict)
     assert lines[0].startswith("top beats <wide> by +")
     assert "flips" in lines[1]
-    assert "Stands for all steps within a factor" in lines[2]
-    assert lines[3] == "  Within a factor 1.1: stands, proven."
-    assert "fewer documents of grade 1 or more in the first 2 places" in lines[4]
-    (sure,) = verdicts(RUNS, QRELS, "DCG@1")
-    assert sentences(sure)[1] == "  Any compatible gains and discounts: stands, proven."
-    assert "dominates" in sentences(sure)[-1]
+    assert "For all steps within a factor of" in lines[2]
+    assert lines[3] == "  For all steps within a factor of 1.1: the verdict stands (proven)."
+    assert "fewer documents of grade 1 or more in the first 2 positions" in lines[4]
+    (dominant,) = verdicts(RUNS, QRELS, "DCG@1")
+    assert verdict_lines(dominant)[1] == (
+        "  For any compatible gains and discounts: the verdict stands (proven)."
+    )
+    assert "dominates" in verdict_lines(dominant)[-1]
     (tie,) = verdicts({"one": RUNS["top"], "two": RUNS["top"]}, QRELS, "DCG@1")
-    assert sentences(tie) == ["one and two tie in DCG@1: there is no verdict to turn."]
+    assert verdict_lines(tie) == ["one and two tie in DCG@1: there is no verdict to certify."]
 
 
 def test_pages_are_well_formed_and_names_are_escaped() -> None:
-    found = coherence(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2", "DCG(gain=[0, 1, 1.1])@2")
-    made = verdicts(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2")
-    page = coherence_page(found, made)
+    result = coherence(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2", "DCG(gain=[0, 1, 1.1])@2")
+    certified = verdicts(RUNS, QRELS, "DCG(gain=[0, 1, 9])@2")
+    page = coherence_page(result, certified)
     checker = Checker()
     checker.feed(page)
-    assert checker.live == []
+    assert checker.active == []
     assert "<wide>" not in page
     assert "nearest that flips" in page
-    text = coherence_text(found, made)
-    assert "Verdicts that differ: top and <wide>" in text
+    text = coherence_text(result, certified)
+    assert "order these systems differently: top and <wide>" in text
     assert "Worst disagreements" in text
 
 
-def test_agreement_on_everything_has_no_table_of_the_worst() -> None:
+def test_full_agreement_has_no_table_of_disagreements() -> None:
     data = fp.Synthetic(queries=5, docs=8, features=3, grades=3).dataset()
     systems = {"up": data.y, "down": -data.y}
     text = coherence_text(coherence(systems, data, "NDCG@3", "NDCG@3"), ())

@@ -1,3 +1,5 @@
+"""Tables, charts, pages and published results."""
+
 from __future__ import annotations
 
 import json
@@ -25,7 +27,7 @@ TABLE = Table(
 )
 
 
-def test_text() -> None:
+def test_text_table() -> None:
     assert TABLE.text().splitlines() == [
         "name           a  b",
         "───────────  ───  ─",
@@ -35,7 +37,7 @@ def test_text() -> None:
     ]
 
 
-def test_markdown() -> None:
+def test_markdown_table() -> None:
     assert TABLE.markdown().splitlines()[1:] == [
         "| --- | ---: | ---: |",
         "| x\\|y | 1.5 | 2 |",
@@ -51,7 +53,7 @@ def test_latex_escapes() -> None:
     assert TABLE.latex().endswith(r"\par\smallskip{\footnotesize bold: best $\pm$ 0\par}")
 
 
-def test_latex_writes_symbols_in_its_own_way_and_names_the_package() -> None:
+def test_latex_escapes_symbols_and_names_the_package() -> None:
     table = Table(["a"], [["0.48 ± 0.01 ▼"], ["−1 < 2 †"]], note="▲ ▼: other than b.")
     assert table.latex().splitlines() == [
         r"% needs \usepackage{amssymb}",
@@ -68,27 +70,27 @@ def test_latex_writes_symbols_in_its_own_way_and_names_the_package() -> None:
     assert table.latex().isascii()
 
 
-def test_without_a_mark_nothing_is_marked_in_text() -> None:
+def test_text_without_a_mark_shows_no_bold() -> None:
     table = Table(["a"], [["1"]], bold=frozenset({(0, 0)}), meaning="best")
     assert table.text().splitlines()[1:] == ["─", "1"]
 
 
-def test_csv() -> None:
+def test_csv_table_quotes_cells() -> None:
     assert Table(["a"], [['say "hi", you']]).csv() == 'a\n"say ""hi"", you"'
 
 
 class Checker(HTMLParser):
-    """Every tag that is opened is closed; notes what could run or load something."""
+    """Checks that tags are closed; collects what could run or load something."""
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.live: list[str] = []
+        self.active: list[str] = []
 
     def handle_starttag(self, tag: str, attrs) -> None:
         if tag in ("script", "iframe", "object", "embed", "img", "link", "form"):
-            self.live.append(tag)
-        self.live += [n for n, _ in attrs if n.startswith("on") or n in ("src", "href")]
+            self.active.append(tag)
+        self.active += [n for n, _ in attrs if n.startswith("on") or n in ("src", "href")]
         if tag not in ("meta", "line", "circle", "rect") or tag == "circle":
             self.open.append(tag)
 
@@ -105,22 +107,25 @@ class Checker(HTMLParser):
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 
 
-def test_pages_are_whole_and_hostile_names_stay_text() -> None:
+def test_pages_are_well_formed_and_escape_names() -> None:
     rng = np.random.default_rng(0)
     labels, qid = rng.integers(0, 2, 60), [f"{HOSTILE}{i // 6}" for i in range(60)]
-    found = fp.compare(
+    comparison = fp.compare(
         {HOSTILE: rng.random(60), "b": rng.random(60), "c": labels}, labels, qid=qid,
         measures=["AP", "RR"], rounds=500,
     )  # fmt: skip
-    for html in (render(found, "html", HOSTILE), render(found.evaluations[0], "html", HOSTILE)):
+    for html in (
+        render(comparison, "html", HOSTILE),
+        render(comparison.evaluations[0], "html", HOSTILE),
+    ):
         checker = Checker()
         checker.feed(html)
-        assert checker.live == []
+        assert checker.active == []
         assert checker.open == []
         assert "<script>" not in html
 
 
-def test_drawings_stay_inside_their_frame() -> None:
+def test_drawings_of_degenerate_data_are_finite() -> None:
     values = np.array([0.0, 0.0, 1.0, 0.25])
     for svg in (
         draw.histogram(values, "h"),
@@ -139,43 +144,43 @@ def test_ticks_have_no_negative_zero() -> None:
     assert str(draw.ticks(-0.4, 3.0)[0]) == "0.0"
 
 
-def test_curves_with_bars_and_dashes() -> None:
+def test_curves_with_bands_and_dashes() -> None:
     series = {"a": [(1.0, 0.5), (2.0, 0.7)], "b": [(1.0, 0.4), (2.0, 0.4)]}
     plain = curves(series, "t", "x", "y")
     assert plain.count("<polyline") == 2
     assert "dashed" not in plain
-    drawn = curves(series, "t", "x", "y", {"a": [(0.4, 0.6), (0.7, 0.7)]}, ["b"])
-    assert drawn.count('class="error c0"') == 2
-    assert 'class="curve c1 dashed"' in drawn
-    bar = drawn.split('class="error c0" fill="none" points="')[1].split('"')[0]
+    chart = curves(series, "t", "x", "y", {"a": [(0.4, 0.6), (0.7, 0.7)]}, ["b"])
+    assert chart.count('class="error c0"') == 2
+    assert 'class="curve c1 dashed"' in chart
+    bar = chart.split('class="error c0" fill="none" points="')[1].split('"')[0]
     (x1, y1), (x2, y2) = (point.split(",") for point in bar.split())
     assert x1 == x2
     assert float(y1) > float(y2)  # from 0.4 up to 0.6
 
 
-def test_ratios_are_equally_far_apart_and_words_stand_at_the_end() -> None:
+def test_logarithmic_axis_and_tick_labels() -> None:
     series = {"a": [(1.0, 0.5), (10.0, 0.7), (100.0, 0.6), (200.0, 0.1)]}
-    drawn = curves(series, "t", "k", "y", log=True, named={200.0: "full"})
-    xs = [float(part.split('"')[0]) for part in drawn.split('cx="')[1:]]
+    chart = curves(series, "t", "k", "y", log=True, tick_labels={200.0: "full"})
+    xs = [float(part.split('"')[0]) for part in chart.split('cx="')[1:]]
     assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)
-    assert "<title>a, full: 0.100</title>" in drawn
-    shown = [part.split("<")[0] for part in drawn.split('text-anchor="middle">')[1:]]
-    assert shown == ["1", "2", "5", "10", "20", "50", "100", "full"]
+    assert "<title>a, full: 0.100</title>" in chart
+    labels = [part.split("<")[0] for part in chart.split('text-anchor="middle">')[1:]]
+    assert labels == ["1", "2", "5", "10", "20", "50", "100", "full"]
 
 
 def test_json_has_no_infinities() -> None:
     from firstpage.report.results import render
 
-    found = fp.compare(
+    comparison = fp.compare(
         {"a": [2, 1] * 3, "b": [1, 2] * 3}, [1, 0] * 3, qid=[1, 1, 2, 2, 3, 3], measures="RR"
     )
-    assert found.differences[0].effect == -np.inf
-    assert json.loads(render(found, "json"))["differences"][0]["effect"] is None
-    with pytest.raises(fp.MeasureError, match="DCG overflows"):
+    assert comparison.differences[0].effect == -np.inf
+    assert json.loads(render(comparison, "json"))["differences"][0]["effect"] is None
+    with pytest.raises(fp.MeasureError, match="DCG is too large"):
         fp.evaluate([1], [2000], qid=[1], measures="DCG")
 
 
-def test_published_results_are_read_from_either_kind_of_table(tmp_path: Path) -> None:
+def test_published_results_are_read_from_wide_and_long_tables(tmp_path: Path) -> None:
     wide = tmp_path / "wide.csv"
     wide.write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n\nLM,0.3\n")
     assert read_published(wide) == {
@@ -191,18 +196,18 @@ def test_published_results_are_read_from_either_kind_of_table(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("method,AP\nBM25,0.2,0.3\n", "bad.csv:2: has more cells than the header."),
-        ("method,AP\nBM25,0.2\n,0.3\n", "bad.csv:3: a line names a method, then its value"),
-        ("method\nBM25\n", "bad.csv:2: a line names a method, then its value"),
+        ("method,AP\nBM25,0.2\n,0.3\n", "bad.csv:3: a line must have a method, then a value"),
+        ("method\nBM25\n", "bad.csv:2: a line must have a method, then a value"),
         ("algorithm,trial,measure,value\nBM25,average,AP\n", "bad.csv:2: lacks value."),
-        ("method,AP\n", "bad.csv: holds no results"),
+        ("method,AP\n", "bad.csv: contains no results"),
     ],
 )
-def test_tables_of_published_results_are_refused_with_the_line(
-    tmp_path: Path, text: str, said: str
+def test_invalid_tables_of_published_results_raise_with_the_line(
+    tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "bad.csv").write_text(text)
-    with pytest.raises(fp.FirstpageError, match=re.escape(said)):
+    with pytest.raises(fp.FirstpageError, match=re.escape(message)):
         read_published(tmp_path / "bad.csv")

@@ -198,7 +198,7 @@ def test_a_refit_of_a_thousand_answers() -> None:
     made = learn(found, lists)
     assert made.pairs > 950
     assert made.learner is not None
-    assert made.learner.path_ is not None, "C was not chosen by cross-validation"
+    assert made.learner.validation_curve_ is not None, "C was not chosen by cross-validation"
     assert made.comparison is not None
     assert made.comparison.verdict == "better"
     assert made.advice is not None
@@ -270,7 +270,7 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
         judge(site.client("ada"), site.task("books", "ada", number), grades)
     site.store.close()
     said = call("export", tmp_path / "p", "--what", "measure", "-o", tmp_path / "m.json")
-    assert "firstpage: note: On 25 preferences held out this measure is not shown to be" in said
+    assert "firstpage: note: On 25 held-out preferences this measure is not shown to be" in said
     assert read_utility(tmp_path / "m.json").about["pairs"] == 25
     call("export", tmp_path / "p", "--what", "preferences", "-o", tmp_path / "p.jsonl")
     assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 25
@@ -302,8 +302,8 @@ def test_places_that_do_not_count_are_told(site: Site) -> None:
     for number in range(4):
         site.client("ada").judge(site.task("books", "ada", number), lambda a, b: 1)
     notes = site.client("lena").get(f"{API}/measure").json()["notes"]
-    assert "some lists have 15 places; only the first 10 count in the measure." in notes
-    assert any("of the places have no grade and count as the worst grade" in n for n in notes)
+    assert "some lists have 15 positions; only the first 10 count in the measure." in notes
+    assert any("of the positions have no grade and count as the worst grade" in n for n in notes)
 
 
 def test_one_query_has_no_intervals(site: Site) -> None:
@@ -344,7 +344,7 @@ def test_the_page_tells_all(site: Site) -> None:
     lena = site.client("lena")
     page = lena.get("/p/books/measure").text
     for words in (
-        "Gains of grades: 0: 0.00", "Discounts of places: 1: 1.00", "held out", "DCG, gains",
+        "Gains of grades: 0: 0.00", "Discounts of positions: 1: 1.00", "held out", "DCG, gains",
         "measure.json", "preferences.jsonl", "Next comes the pair whose verdict may most easily turn round",
     ):  # fmt: skip
         assert words in page, words

@@ -1,11 +1,10 @@
-"""Which pair of rankings to show next: the one whose answer teaches most.
+"""Active learning: choose the pairs of rankings whose judgment is most informative.
 
-simple-margin  the least sure by the measure's own difference (Zhou et al. 2013, section 5.5)
-diverse        the likeliest to turn round: the difference in units of how far it may still move,
-               where pairs chosen before count as answered, so that a batch is not one pair five
-               times
-committee      the one that measures learned from resampled pairs quarrel about most
-random         any
+simple-margin  the smallest difference under the current measure (Zhou et al. 2013, section 5.5)
+diverse        the smallest difference relative to its remaining uncertainty; pairs chosen before
+               count as answered, so that a batch does not consist of similar pairs
+committee      the largest disagreement among measures learned from resampled pairs
+random         a random pair
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.intervals import resampled
+from firstpage.dcglearn.intervals import resampled_tables
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import Pairs, fingerprints
 from firstpage.dcglearn.validation import differences
@@ -27,87 +26,127 @@ from firstpage.types import Array, Floats
 
 Strategy = Literal["simple-margin", "diverse", "committee", "random"]
 STRATEGIES = get_args(Strategy)
-MEMBERS = 16  # of a committee
-SHORTLIST = 2000  # pairs of the pool that a costly rule looks at, the least sure ones
+COMMITTEE_SIZE = 16
+SHORTLIST = 2000  # pairs of smallest difference that an expensive strategy considers
 
 
 def choose(
     measure: DCGLearn | Utility, pool: Preferences, count: int = 1,
     strategy: Strategy = "simple-margin", seed: int = 0,
 ) -> list[int]:  # fmt: skip
-    """Rows of the pool to ask next, the most useful first; outcomes in the pool are not looked at.
+    """Choose the pairs of a pool to have judged next.
 
-    Pairs without a difference are never chosen, and of equal ones (or the same turned round) one.
-    A `Utility` knows its weights only: simple-margin or random.
+    Pairs without a difference of grades are never chosen, and of equal or reversed pairs only one.
+
+    Parameters
+    ----------
+    measure : DCGLearn or Utility
+        A fitted learner, or a measure; the latter supports "simple-margin" and "random" only.
+    pool : Preferences
+        Candidate pairs; their outcomes are not used.
+    count : int, default=1
+        Number of pairs to choose.
+    strategy : {"simple-margin", "diverse", "committee", "random"}, default="simple-margin"
+        "simple-margin" takes the smallest difference under the measure; "diverse" the smallest
+        difference relative to its uncertainty, counting chosen pairs as answered; "committee" the
+        pairs on which measures learned from resampled pairs disagree most.
+    seed : int, default=0
+        Seed of "committee" and "random".
+
+    Returns
+    -------
+    list of int
+        Rows of the pool, the most informative first; fewer than `count` where the pool has no
+        more distinct pairs.
+
+    Raises
+    ------
+    DataError
+        If the strategy is unknown or needs a fitted learner, or `count` is below 1.
+
+    References
+    ----------
+    .. [1] Zhou et al. 2013 (see `DCGLearn`), section 5.5.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> dcg = fp.Utility.standard("exp", range(3), 2)
+    >>> pool = fp.Preferences.of([[2, 0], [1, 0], [2, 2]], [[0, 2], [0, 1], [0, 0]])
+    >>> fp.choose(dcg, pool)
+    [1]
     """
     if strategy not in STRATEGIES:
-        raise DataError(f"a strategy is one of {', '.join(STRATEGIES)}; got {strategy!r}.")
+        raise DataError(f"strategy must be one of {', '.join(STRATEGIES)}; got {strategy!r}.")
     if count < 1:
-        raise DataError(f"count must be 1 or more; got {count}.")
-    table, pairs = _open(measure, pool)
+        raise DataError(f"count must be at least 1; got {count}.")
+    table, pairs = _candidates(measure, pool)
     if strategy == "random":
         chosen = np.random.default_rng(seed).permutation(len(pairs))
     else:
         chosen = np.argsort(np.abs(differences(pairs, table)), kind="stable")
     if strategy in ("diverse", "committee") and len(pairs):
         if not isinstance(measure, DCGLearn):
-            raise DataError(f"{strategy} needs the preferences so far, not a measure alone.")
-        near = chosen[: max(SHORTLIST, 4 * count)]
+            raise DataError(
+                f"{strategy} needs a learner fitted to the preferences so far, not only a measure."
+            )
+        shortlist = chosen[: max(SHORTLIST, 4 * count)]
         if strategy == "diverse":
-            chosen = near[_diverse(measure, pairs[near], count)]
+            chosen = shortlist[_diverse(measure, pairs[shortlist], count)]
         else:
-            chosen = near[_committee(measure, pairs[near], seed)]
+            chosen = shortlist[_committee(measure, pairs[shortlist], seed)]
     return [int(row) for row in pairs.rows[chosen[:count]]]
 
 
-def _open(measure: DCGLearn | Utility, pool: Preferences) -> tuple[Floats, Pairs]:
-    """The weights, and the pairs that can teach something, one of each kind."""
+def _candidates(measure: DCGLearn | Utility, pool: Preferences) -> tuple[Floats, Pairs]:
+    """Return the weights of the measure, and the distinct pairs of the pool that differ."""
     if isinstance(measure, DCGLearn):
-        grades, table, unjudged = measure.given_.grades, measure.weights_, measure.unjudged_
+        grades, table, unjudged = measure.preferences_.grades, measure.weights_, measure.unjudged_
     else:
         grades, table, unjudged = measure.grades, measure.table(), "worst"
     left, right = pool.regraded(grades).encoded(len(table), unjudged)
     rows = np.flatnonzero((left != right).any(axis=1))
     kind = np.ones(len(rows), np.int8)
-    found = Pairs(left[rows], right[rows], kind, np.ones(len(rows)), len(grades), rows)
-    keys = fingerprints(found)
+    pairs = Pairs(left[rows], right[rows], kind, np.ones(len(rows)), len(grades), rows)
+    keys = fingerprints(pairs)
     _, first = np.unique(np.minimum(keys, np.uint64(0) - keys), return_index=True)
-    return table, found[np.sort(first)]
+    return table, pairs[np.sort(first)]
 
 
 def _diverse(learner: DCGLearn, pool: Pairs, count: int) -> Array:
-    """By |z| / s, where s^2 is what is still unknown of the difference; greedy.
+    """Return the pairs with the smallest |z| / s, chosen greedily; s^2 is the variance of z.
 
-    Near the optimum the objective is a quadratic form in the steps, and its inverse says how far
-    each difference may still move.  An answered pair adds a term to the form.
+    Near the optimum the objective is a quadratic form in the steps, whose inverse acts as a
+    covariance.  A pair that is answered adds a rank-one term to the form.
     """
-    cone, cost = learner.recipe_.cone, learner.C_
-    sums = learner.recipe_.sums(learner.pairs_)
-    sums.costs[:] = learner.recipe_.costs(cost)
+    cone, cost = learner.spec_.cone, learner.C_
+    sums = learner.spec_.sums(learner.pairs_)
+    sums.costs[:] = learner.spec_.costs(cost)
     sums.move_to(learner.optimum_.table)
-    sums.regroup()
+    sums.update_active()
     with quiet_blas():
-        form = cone.metric + cone.table.T @ sums.normal()[0] @ cone.table
+        hessian = cone.metric + cone.table.T @ sums.normal_equations()[0] @ cone.table
         x = pool.sparse() @ cone.table
-        sure = np.abs(x @ learner.optimum_.steps)
-        turned = cho_solve(cho_factor(form), x.T).T
-        left = np.einsum("ij,ij->i", x, turned)
+        margins = np.abs(x @ learner.optimum_.steps)
+        solved = cho_solve(cho_factor(hessian), x.T).T
+        variance = np.einsum("ij,ij->i", x, solved)
         chosen = list[int]()
         for _ in range(min(count, len(pool))):
-            value = sure / np.sqrt(np.maximum(left, 1e-300))
-            value[chosen] = np.inf
-            best = int(np.argmin(value))
+            score = margins / np.sqrt(np.maximum(variance, 1e-300))
+            score[chosen] = np.inf
+            best = int(np.argmin(score))
             chosen.append(best)
-            share = turned @ x[best]  # how much of each is known once this one is
-            gain = cost / (1.0 + cost * left[best])
-            left = left - gain * share**2
-            turned = turned - gain * np.outer(share, turned[best])
+            covariance = solved @ x[best]  # of each pair with the chosen one
+            gain = cost / (1.0 + cost * variance[best])
+            variance = variance - gain * covariance**2
+            solved = solved - gain * np.outer(covariance, solved[best])
     return np.array(chosen, np.int64)
 
 
 def _committee(learner: DCGLearn, pool: Pairs, seed: int) -> Array:
-    """The most evenly split votes first; among these the least sure."""
+    """Return the pairs in order of the evenness of the votes."""
     votes = np.zeros(len(pool))
-    for table in resampled(learner, MEMBERS, seed):
+    for table in resampled_tables(learner, COMMITTEE_SIZE, seed):
         votes += np.sign(differences(pool, table))
-    return np.argsort(np.abs(votes), kind="stable")  # the pool comes the least sure first
+    # the sort is stable: among equal votes the smallest difference comes first
+    return np.argsort(np.abs(votes), kind="stable")

@@ -1,4 +1,4 @@
-"""DCGLearn: the weights of a utility from preferences over rankings (Zhou et al. 2013)."""
+"""DCGLearn: gains and discounts of DCG from preferences over rankings (Zhou et al. 2013)."""
 
 from __future__ import annotations
 
@@ -16,47 +16,149 @@ from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.data.preferences.utility import Form, Utility
 from firstpage.dcglearn.pairs import Pairs, check_parameters, check_size, encode
 from firstpage.dcglearn.segments import Segment, learn_segments
-from firstpage.dcglearn.shard import How, PreferenceShard
-from firstpage.dcglearn.sharded import Sharded, job_of, surveyed
+from firstpage.dcglearn.shard import PreferenceShard, ShardOptions
+from firstpage.dcglearn.sharded import ShardedProblem, shard_job, survey_files
 from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import (
     GRID,
-    Held,
-    Match,
-    Path,
-    Problem,
-    Recipe,
-    agreement,
+    InMemoryProblem,
+    LearningProblem,
+    LearningSpec,
+    PreferenceAgreement,
+    ValidationCurve,
     differences,
     folds,
-    validated,
+    preference_agreement,
+    validation_curve,
 )
-from firstpage.dcglearn.weights import cone, factors, utility_of
+from firstpage.dcglearn.weights import rank_one_factors, utility_from_weights, weight_cone
 from firstpage.engine.addresses import working
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Floats, Ints, Progress
 
-FALLBACK = 1.0  # C where there is too little to choose it by
+DEFAULT_C = 1.0  # used where cross-validation is not possible
 
 
 @dataclass(eq=False)
 class DCGLearn:
-    """Learn what a document of each grade is worth at each place.
+    """Learn the gains and discounts of DCG from preferences over rankings.
 
-    K         places that count
-    L         grades; None: those that occur (see `Preferences.of`)
-    C         cost of a preference that is missed; "cv": by cross-validation over `grid`
-    C_tie     cost of rankings that people find equal and the measure does not; None: as C
-    decreasing    a step from grade to grade is worth no more at a later place
-    nonnegative   penalize the worth above the worst grade, instead of that around the mean
-    strong    margin that "much better" asks for (1: as "better")
-    unjudged  documents without a grade: "worst", "condense" (left out) or "refuse"
-    grades    whole numbers upward, if they are to be named
-    pooling   how far a segment's measure is drawn to that of all: 1 fully, 0 not at all
-    threads   None: all cores
+    Each training pair consists of two rankings of graded documents and a statement which of them
+    is better, or that they are equally good.  A utility assigns a weight to every grade at every
+    position, and a ranking the sum of the weights of its documents.  DCGLearn solves
 
-    After `fit`: utility_, weights_ (K x L), gains_, discounts_, share_ (of rank one), C_, path_,
-    accuracy_, objective_, gap_ (the optimum is not lower than objective_ - gap_), segments_.
+        min |w|^2 + C * sum of xi^2 over preferences + C_tie * sum of xi^2 over ties
+
+    subject to w . (left - right) >= 1 - xi for preferences, |w . (left - right)| <= 1 + xi for
+    ties, and weights that do not decrease with the grade.  The problem is convex and is solved to
+    a certified optimum.  Gains and discounts are the factors of the rank-one matrix nearest to the
+    weights.
+
+    Parameters
+    ----------
+    K : int, default=10
+        Number of positions that the measure counts.
+    L : int or None, default=None
+        Number of grades.  None takes the grades that occur (see `Preferences.of`).
+    C : float or "cv", default="cv"
+        Cost of a violated preference.  "cv" chooses it from `grid` by cross-validation over
+        queries, or by the validation pairs that `fit` receives.
+    C_tie : float or None, default=None
+        Cost of a violated tie.  None takes C.
+    decreasing : bool, default=False
+        Whether the step from a grade to the next must not grow with the position, which makes
+        discounts non-increasing.
+    nonnegative : bool, default=False
+        Whether to penalize the weights relative to the worst grade instead of those relative to
+        the mean over grades.
+    strong : float, default=1.0
+        Margin of a preference "much better"; the margin of "better" is 1.
+    unjudged : {"worst", "condense", "refuse"}, default="worst"
+        Documents without a grade count as the worst grade, are removed from the list, or are an
+        error.
+    grades : sequence of int or None, default=None
+        All grades in ascending order.  None takes those of the data.
+    pooling : float, default=1.0
+        How strongly the measure of a segment is shrunk toward that of all pairs, from 0 (not at
+        all) to 1.
+    grid : sequence of float, default=(0.001, 0.01, ..., 10000.0)
+        Values of C to choose from.
+    folds : int, default=5
+        Number of cross-validation folds.
+    seed : int, default=0
+        Seed of the random assignment of queries to folds.
+    threads : int or None, default=None
+        Number of threads.  None takes all cores.
+
+    Attributes
+    ----------
+    utility_ : Utility
+        The learned measure, to save or to evaluate with.
+    weights_ : ndarray of shape (K, L)
+        Weight of each grade at each position; 0 for the worst grade.
+    gains_ : ndarray of shape (L,)
+        Gain per grade, from 0 for the worst to 1 for the best.
+    discounts_ : ndarray of shape (K,)
+        Discount per position; the first is 1 (or the largest, where the first is 0).
+    rank_one_fraction_ : float
+        Fraction of the squared norm of the weights that gains times discounts explain.
+    C_ : float
+        The C that was used.
+    validation_curve_ : ValidationCurve or None
+        Accuracy on held-out pairs for each C; None where C was given or could not be validated.
+    accuracy_ : float
+        Fraction of the training preferences that the weights agree with.
+    agreements_ : dict of str to PreferenceAgreement
+        Agreement with the training pairs, for the forms "weights" and "gains".
+    objective_ : float
+        Value of the objective.
+    gap_ : float
+        Certified optimality gap: the optimum is at least ``objective_ - gap_``.
+    grades_ : tuple of int
+        Grades in ascending order.
+    positions_ : int
+        K of the fit.
+    undetermined_positions_ : list of int
+        Positions, counted from 1, at which no pair differs; their discounts are 0.
+    relative_discounts_ : bool
+        Whether discounts are determined only relative to the last one.
+    segments_ : dict of str to Segment
+        Measure of each segment that the preferences name.
+    counts_ : dict of str to int
+        Numbers of pairs, of ties and of pairs without a difference.
+    preferences_ : Preferences
+        The training preferences.  Not available after a fit over files.
+    pairs_ : Pairs
+        The encoded training pairs.  Not available after a fit over files.
+    groups_ : ndarray
+        Query number of each encoded pair.  Not available after a fit over files.
+    optimum_ : Optimum
+        Solution of the learning problem.
+    spec_ : LearningSpec
+        The learning problem without its pairs.
+    fit_params_ : dict
+        Parameters of the fit, by name.
+    unjudged_ : str
+        Treatment of unjudged documents in the fit.
+
+    References
+    ----------
+    .. [1] K. Zhou, H. Zha, Y. Chang, G.-R. Xue: Learning the Gain Values and Discount Factors of
+       Discounted Cumulative Gains. IEEE Transactions on Knowledge and Data Engineering 26(2),
+       2014 (online 2013).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> better = [[2, 0], [1, 0], [2, 1], [2, 0], [0, 2]]  # grades by position
+    >>> worse = [[0, 2], [0, 1], [1, 2], [1, 1], [1, 0]]
+    >>> learner = fp.DCGLearn(K=2, C=100.0).fit(better, worse)
+    >>> learner.accuracy_
+    1.0
+    >>> [round(float(gain), 1) for gain in learner.gains_]
+    [0.0, 0.2, 1.0]
+    >>> [round(float(discount), 1) for discount in learner.discounts_]
+    [1.0, 0.5]
     """
 
     K: int = 10
@@ -80,43 +182,73 @@ class DCGLearn:
         valid: Preferences | None = None, progress: Progress | None = None, engine: Any = None,
         **more: Any,
     ) -> DCGLearn:  # fmt: skip
-        """From `Preferences`, or lists of grades and outcomes as `Preferences.of` takes them; or
-        from a file, or a folder of files, each of which is worked on where it is.
+        """Learn from preferences.
 
-        `valid`: preferences by which to choose C, instead of cross-validation.  `progress` is told
-        (done, total) while C is chosen.  `engine`: where to work on a folder, "threads",
-        "dask://host:port" or a Dask Client.
+        Parameters
+        ----------
+        left : Preferences, path, PreferenceFiles or sequence of sequences of int
+            The preferences; or a file of preferences; or a folder of such files, which are
+            processed one by one without being held in memory; or the grades of the left rankings.
+        right : sequence of sequences of int, optional
+            Grades of the right rankings, where `left` has grades.
+        outcome : sequence of int, optional
+            2 or 1 where left is better, 0 for a tie, -1 or -2 where right is better, where `left`
+            has grades.  Without it left is better in every pair.
+        valid : Preferences, optional
+            Preferences by which to choose C, instead of cross-validation.
+        progress : callable, optional
+            Called with (done, total) while C is chosen.
+        engine : str or Dask Client, optional
+            Where to process a folder of files: "threads", "dask://host:port" or a Dask Client.
+        **more
+            Further arguments of `Preferences.of`: weight, query, segment, grades.
+
+        Returns
+        -------
+        DCGLearn
+            This object.
+
+        Raises
+        ------
+        DataError
+            If a parameter is invalid, or nothing can be learned from the preferences.
         """
         check_parameters(**self.get_params())
-        given = opened(left) if isinstance(left, (str, os.PathLike)) else left
-        fresh = replace(self)  # what fails leaves an older fit as it was
-        if isinstance(given, PreferenceFiles):
-            fresh._fit_files(given, valid, progress, engine)
+        data = open_preferences(left) if isinstance(left, (str, os.PathLike)) else left
+        fresh = replace(self)  # a fit that fails must not change this object
+        if isinstance(data, PreferenceFiles):
+            fresh._fit_files(data, valid, progress, engine)
         elif engine is not None:
-            raise DataError("engine goes with a folder of files; these preferences are in memory.")
-        elif isinstance(given, Preferences):
-            fresh._fit_held(given, valid, progress)
+            raise DataError(
+                "engine applies to a folder of files only; these preferences are in memory."
+            )
+        elif isinstance(data, Preferences):
+            fresh._fit_in_memory(data, valid, progress)
         else:
-            fresh._fit_held(Preferences.of(given, right, outcome, **more), valid, progress)
+            fresh._fit_in_memory(Preferences.of(data, right, outcome, **more), valid, progress)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
         return self
 
-    def _fit_held(
-        self, given: Preferences, valid: Preferences | None, progress: Progress | None
+    def _fit_in_memory(
+        self, preferences: Preferences, valid: Preferences | None, progress: Progress | None
     ) -> None:
-        if not len(given):
-            raise DataError(f"{given.source}: there is no pair to learn from.")
-        self.given_ = given.regraded(self._grades(given.grades, given.source))
-        self.recipe_ = self._recipe(self.given_.grades)
-        self.pairs_ = encode(self.given_, self.K, len(self.given_.grades), self.unjudged)
-        held = Held(self.given_, self.pairs_, self.recipe_, self.folds, self.seed)
-        self.groups_: Array = held.groups  # what stays together: the pairs of one query
-        self._fit(held, valid, progress)
+        if not len(preferences):
+            raise DataError(f"{preferences.source}: there are no pairs to learn from.")
+        self.preferences_ = preferences.regraded(
+            self._resolve_grades(preferences.grades, preferences.source)
+        )
+        self.spec_ = self._spec(self.preferences_.grades)
+        self.pairs_ = encode(
+            self.preferences_, self.K, len(self.preferences_.grades), self.unjudged
+        )
+        problem = InMemoryProblem(self.preferences_, self.pairs_, self.spec_, self.folds, self.seed)
+        self.groups_: Array = problem.groups
+        self._fit(problem, valid, progress)
         self.segments_ |= learn_segments(
-            self.given_, self.pairs_, self.recipe_, self.C_, self.pooling, self.optimum_,
-            list(self._folds()) if self.given_.segment is not None else [],
+            self.preferences_, self.pairs_, self.spec_, self.C_, self.pooling, self.optimum_,
+            list(self._folds()) if self.preferences_.segment is not None else [],
         )  # fmt: skip
 
     def _fit_files(
@@ -126,88 +258,93 @@ class DCGLearn:
         progress: Progress | None,
         engine: Any,
     ) -> None:
-        with working(engine, self.threads) as place, closing(job_of(files, place)) as job:
-            surveys, seen = surveyed(job)
-            grades = self._grades(seen, files.source)
-            self.recipe_ = self._recipe(grades)
-            how = How(
-                grades, self.K, self.unjudged, tuple(self.recipe_.margins.tolist()), self.folds,
+        with working(engine, self.threads) as backend, closing(shard_job(files, backend)) as job:
+            surveys, seen = survey_files(job)
+            grades = self._resolve_grades(seen, files.source)
+            self.spec_ = self._spec(grades)
+            options = ShardOptions(
+                grades, self.K, self.unjudged, tuple(self.spec_.margins.tolist()), self.folds,
                 self.seed,
             )  # fmt: skip
-            told = tuple(job.map(PreferenceShard.told, how))
-            sharded = Sharded(files.source, job, self.recipe_, how, surveys, told)
-            self._fit(sharded, valid, progress)
-        self.files_, self.alike_ = files, sharded.alike
+            summaries = tuple(job.map(PreferenceShard.summary, options))
+            problem = ShardedProblem(files.source, job, self.spec_, options, surveys, summaries)
+            self._fit(problem, valid, progress)
+        self.files_, self.same_grades_ = files, problem.same_grades
 
-    def _fit(self, problem: Problem, valid: Preferences | None, progress: Progress | None) -> None:
-        """The one way, wherever the pairs are."""
-        self.fitted_with_, self.unjudged_ = self.get_params(), self.unjudged
-        _check_preferences(problem, self.K)
+    def _fit(
+        self, problem: LearningProblem, valid: Preferences | None, progress: Progress | None
+    ) -> None:
+        """Choose C and solve, wherever the pairs are stored."""
+        self.fit_params_, self.unjudged_ = self.get_params(), self.unjudged
+        _check_problem(problem, self.K)
         for note in problem.notes():
-            self._say(note)
+            self._warn(note)
         self.grades_ = problem.grades
-        self.undetermined_: list[int] = (np.flatnonzero(problem.same) + 1).tolist()
+        self.undetermined_positions_: list[int] = (
+            np.flatnonzero(problem.never_differs) + 1
+        ).tolist()
         self.segments_: dict[str, Segment] = {}
-        self.path_ = self._path(problem, valid, progress)
+        self.validation_curve_ = self._validate(problem, valid, progress)
         self.C_: float = self._cost()
-        self._keep(self.recipe_.fit(problem.sums(), self.C_), problem)
+        self._set_solution(self.spec_.fit(problem.sums(), self.C_), problem)
 
     def __getattr__(self, name: str) -> Any:
-        """Only asked for what is not there."""
+        """Explain why a fitted attribute is missing."""
         if "files_" in vars(self):
             raise AttributeError(
-                f"DCGLearn learned over files, and has no {name}: read them first."
+                f"DCGLearn was fitted over files and has no {name}: read the preferences into "
+                "memory and fit again."
             )
         if name.endswith("_") and not name.startswith("_"):
             raise AttributeError(f"DCGLearn has no {name} before it is fitted; call fit first.")
         raise AttributeError(f"DCGLearn has no {name!r}")
 
     @property
-    def places_(self) -> int:
-        """K as it was when the measure was learned."""
-        return self.recipe_.cone.places
+    def positions_(self) -> int:
+        """K of the fit."""
+        return self.spec_.cone.positions
 
-    def _recipe(self, grades: tuple[int, ...]) -> Recipe:
-        """The problem without its pairs."""
+    def _spec(self, grades: tuple[int, ...]) -> LearningSpec:
+        """Return the learning problem without its pairs."""
         check_size(self.K, len(grades))
-        shape = cone(self.K, len(grades), self.nonnegative, self.decreasing)
-        return Recipe(shape, np.array([1.0, 1.0, self.strong]), self.C_tie, self.threads)
+        cone = weight_cone(self.K, len(grades), self.nonnegative, self.decreasing)
+        return LearningSpec(cone, np.array([1.0, 1.0, self.strong]), self.C_tie, self.threads)
 
-    def _grades(self, found: tuple[int, ...], source: str) -> tuple[int, ...]:
+    def _resolve_grades(self, seen: tuple[int, ...], source: str) -> tuple[int, ...]:
         if self.grades is not None:
             return tuple(self.grades)
         if self.L is None:
-            return found
-        wanted = tuple(range(found[0], found[0] + self.L))
-        if found[-1] > wanted[-1]:
+            return seen
+        grades = tuple(range(seen[0], seen[0] + self.L))
+        if seen[-1] > grades[-1]:
             raise DataError(
-                f"{source}: the grades go from {found[0]} to {found[-1]}, which is more than "
-                f"L = {self.L}; leave L out, or name the grades."
+                f"{source}: the grades range from {seen[0]} to {seen[-1]}, which is more than "
+                f"L = {self.L}; omit L, or pass grades."
             )
-        return wanted
+        return grades
 
-    def _encoded(self, given: Preferences) -> Pairs:
-        """Other preferences, read as those that were learned from."""
-        same = given.regraded(self.grades_)
-        return encode(same, self.places_, len(same.grades), self.unjudged_)
+    def _encode(self, preferences: Preferences) -> Pairs:
+        """Encode other preferences like those that were learned from."""
+        regraded = preferences.regraded(self.grades_)
+        return encode(regraded, self.positions_, len(regraded.grades), self.unjudged_)
 
-    def _path(
-        self, problem: Problem, valid: Preferences | None, progress: Progress | None
-    ) -> Path | None:
+    def _validate(
+        self, problem: LearningProblem, valid: Preferences | None, progress: Progress | None
+    ) -> ValidationCurve | None:
         if self.C != "cv":
             return None
         grid = sorted(self.grid)
         try:
             if valid is not None:
-                return validated(self.recipe_, problem.sums(), self._encoded(valid), grid)
-            return problem.cross_validated(grid, progress)
+                return validation_curve(self.spec_, problem.sums(), self._encode(valid), grid)
+            return problem.cross_validation_curve(grid, progress)
         except DataError as error:
-            self._say(f"C = {FALLBACK:g}: {error}", 6)
+            self._warn(f"C = {DEFAULT_C:g}: {error}", 6)
             return None
 
-    def _say(self, note: str, above: int = 5) -> None:
-        """What a person should know; `above` finds the line that called `fit`."""
-        warnings.warn(note, FirstpageWarning, stacklevel=above)
+    def _warn(self, note: str, stacklevel: int = 5) -> None:
+        """Warn the user; `stacklevel` leads to the line that called `fit`."""
+        warnings.warn(note, FirstpageWarning, stacklevel=stacklevel)
 
     def _folds(self) -> Iterator[tuple[Ints, Ints]]:
         if len(np.unique(self.groups_)) > 1:
@@ -216,16 +353,20 @@ class DCGLearn:
     def _cost(self) -> float:
         if self.C != "cv":
             return float(self.C)
-        return FALLBACK if self.path_ is None else self.path_.best
+        return DEFAULT_C if self.validation_curve_ is None else self.validation_curve_.best
 
-    def _keep(self, optimum: Optimum, problem: Problem) -> None:
+    def _set_solution(self, optimum: Optimum, problem: LearningProblem) -> None:
         self.optimum_ = optimum
-        self.weights_: Floats = optimum.table.reshape(self.places_, -1)
-        found = factors(self.weights_)
-        self.gains_, self.discounts_, self.share_ = found.gains, found.discounts, found.share
+        self.weights_: Floats = optimum.table.reshape(self.positions_, -1)
+        nearest = rank_one_factors(self.weights_)
+        self.gains_, self.discounts_ = nearest.gains, nearest.discounts
+        self.rank_one_fraction_ = nearest.rank_one_fraction
         self.objective_, self.gap_ = optimum.objective, optimum.gap
-        of_weights, of_gains = problem.matches([self.weights_, found.table])
-        self.matches_: dict[Form, Match] = {"weights": of_weights, "gains": of_gains}
+        of_weights, of_gains = problem.agreements([self.weights_, nearest.table])
+        self.agreements_: dict[Form, PreferenceAgreement] = {
+            "weights": of_weights,
+            "gains": of_gains,
+        }
         self.accuracy_ = of_weights.accuracy
         self.counts_ = {
             "pairs": len(problem), "ties": problem.ties,
@@ -233,75 +374,166 @@ class DCGLearn:
         }  # fmt: skip
 
     @property
-    def relative_(self) -> bool:
-        """Whether discounts are known less the last one only: all pairs order the same grades."""
+    def relative_discounts_(self) -> bool:
+        """Whether discounts are determined only relative to the last one.
+
+        That is so where both rankings of every pair have the same grades.
+        """
         if "files_" in vars(self):
-            return bool(self.alike_)
-        return self.pairs_[:1000].alike and self.pairs_.alike  # some tell it, nearly always
+            return bool(self.same_grades_)
+        # a few pairs nearly always suffice to decide it
+        return self.pairs_[:1000].same_grades and self.pairs_.same_grades
 
     @property
     def utility_(self) -> Utility:
-        """The learned measure, to save or to measure with."""
-        parts = {name: part.utility for name, part in self.segments_.items()}
+        """The learned measure, to save or to evaluate with."""
+        segments = {name: segment.utility for name, segment in self.segments_.items()}
         return Utility(
-            self.grades_, self.weights_, self.gains_, self.discounts_, "gains", self.about(), parts,
+            self.grades_, self.weights_, self.gains_, self.discounts_, "gains", self.about(),
+            segments,
         )  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """How it came to be, as the file says it."""
-        asked = self.fitted_with_
-        found: dict[str, Any] = {
+        """Return the metadata of the fit, as measure files store them.
+
+        Returns
+        -------
+        dict
+            Parameters, counts, accuracies, objective and gap, by name.
+        """
+        params = self.fit_params_
+        about: dict[str, Any] = {
             "method": "DCGLearn", **self.counts_, "C": self.C_,
-            "C_tie": float(self.recipe_.costs(self.C_)[0]), "decreasing": asked["decreasing"],
-            "nonnegative": asked["nonnegative"], "strong": float(self.recipe_.margins[2]),
+            "C_tie": float(self.spec_.costs(self.C_)[0]), "decreasing": params["decreasing"],
+            "nonnegative": params["nonnegative"], "strong": float(self.spec_.margins[2]),
             "unjudged": self.unjudged_, "accuracy": self.accuracy_,
-            "accuracy_of_gains": self.matches_["gains"].accuracy,
-            "rank_one_share": self.share_, "objective": self.objective_, "gap": self.gap_,
-            "discounts": "relative to the last place" if self.relative_ else "absolute",
-            "undetermined_places": self.undetermined_,
+            "accuracy_of_gains": self.agreements_["gains"].accuracy,
+            "rank_one_share": self.rank_one_fraction_, "objective": self.objective_,
+            "gap": self.gap_,
+            "discounts": "relative to the last place" if self.relative_discounts_ else "absolute",
+            "undetermined_places": self.undetermined_positions_,
         }  # fmt: skip
-        if self.path_ is not None:
-            found["validated"] = {
-                "C": list(self.path_.costs), "accuracy": self.path_.means.tolist(),
-                "accuracy_of_gains": self.path_.of_gains.mean(axis=0).tolist(),
+        curve = self.validation_curve_
+        if curve is not None:
+            about["validated"] = {
+                "C": list(curve.costs), "accuracy": curve.means.tolist(),
+                "accuracy_of_gains": curve.gains_accuracies.mean(axis=0).tolist(),
             }  # fmt: skip
-        return found
+        return about
 
-    def agreement(self, given: Preferences | None = None, form: Form = "weights") -> Match:
-        """How far the measure agrees with preferences: those learned from, or others."""
-        if given is None:
-            return self.matches_[form]
+    def agreement(
+        self, preferences: Preferences | None = None, form: Form = "weights"
+    ) -> PreferenceAgreement:
+        """Return how well the measure agrees with preferences.
+
+        Parameters
+        ----------
+        preferences : Preferences, optional
+            Without it, the training preferences.
+        form : {"weights", "gains"}, default="weights"
+            Whether the weights are used, or the gains times discounts nearest to them.
+
+        Returns
+        -------
+        PreferenceAgreement
+            Accuracy, mean difference of ties, and the weights of preferences and ties.
+        """
+        if preferences is None:
+            return self.agreements_[form]
         table = self.weights_ if form == "weights" else np.outer(self.discounts_, self.gains_)
-        return agreement(self._encoded(given), table)
+        return preference_agreement(self._encode(preferences), table)
 
-    def along(self, grid: Sequence[float] | None = None) -> dict[float, Utility]:
-        """The regularization path: the measure for each C, learned from the same pairs."""
+    def regularization_path(self, grid: Sequence[float] | None = None) -> dict[float, Utility]:
+        """Return the measure for each C, learned from the same pairs.
+
+        Parameters
+        ----------
+        grid : sequence of float, optional
+            Values of C.  Without it, the parameter `grid`.
+
+        Returns
+        -------
+        dict of float to Utility
+            The measure per C, in ascending order of C.
+        """
         costs = sorted(float(c) for c in (self.grid if grid is None else grid))
         return {
-            c: utility_of(
-                self.grades_, optimum.table.reshape(self.places_, -1),
+            c: utility_from_weights(
+                self.grades_, optimum.table.reshape(self.positions_, -1),
                 {"C": c, "objective": optimum.objective, "gap": optimum.gap},
             )
-            for c, optimum in zip(costs, self.recipe_.path(self.pairs_, costs), strict=True)
+            for c, optimum in zip(costs, self.spec_.path(self.pairs_, costs), strict=True)
         }  # fmt: skip
 
-    def score(self, given: Preferences) -> float:
-        """The share of preferences that the measure agrees with."""
-        return self.agreement(given).accuracy
+    def score(self, preferences: Preferences) -> float:
+        """Return the fraction of preferences that the weights agree with.
 
-    def decision_function(self, given: Preferences) -> Floats:
-        """Worth of the left ranking less that of the right one, a number a pair."""
-        same = given.regraded(self.grades_)
-        left, right = same.encoded(self.places_, self.unjudged_)
+        Parameters
+        ----------
+        preferences : Preferences
+            Preferences to compare with.
+
+        Returns
+        -------
+        float
+            Accuracy from 0 to 1, weighted; pairs without a difference count half.
+        """
+        return self.agreement(preferences).accuracy
+
+    def decision_function(self, preferences: Preferences) -> Floats:
+        """Return the value of the left ranking minus that of the right one, per pair.
+
+        Parameters
+        ----------
+        preferences : Preferences
+            Pairs of rankings; outcomes are not used.
+
+        Returns
+        -------
+        ndarray
+            A difference per pair.
+        """
+        regraded = preferences.regraded(self.grades_)
+        left, right = regraded.encoded(self.positions_, self.unjudged_)
         kind = np.zeros(len(left), np.int8)
-        every = Pairs(left, right, kind, same.weight, len(same.grades), np.arange(len(left)))
-        return differences(every, self.weights_)
+        pairs = Pairs(
+            left, right, kind, regraded.weight, len(regraded.grades), np.arange(len(left))
+        )
+        return differences(pairs, self.weights_)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, as scikit-learn asks for them."""
+        """Return the parameters by name, as scikit-learn does.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Ignored; for compatibility.
+
+        Returns
+        -------
+        dict
+            Parameter values by name.
+        """
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: Any) -> DCGLearn:
+        """Set parameters by name, as scikit-learn does.
+
+        Parameters
+        ----------
+        **params
+            Parameter values by name.
+
+        Returns
+        -------
+        DCGLearn
+            This object.
+
+        Raises
+        ------
+        DataError
+            If there is no parameter of that name.
+        """
         for name, value in params.items():
             if name not in self._names():
                 raise DataError(f"DCGLearn has no parameter {name!r}; it has {self._names()}.")
@@ -309,25 +541,38 @@ class DCGLearn:
         return self
 
     def with_params(self, **params: Any) -> DCGLearn:
-        """An unfitted copy with other parameters."""
+        """Return an unfitted copy with other parameters.
+
+        Parameters
+        ----------
+        **params
+            Parameter values by name.
+
+        Returns
+        -------
+        DCGLearn
+            The copy.
+        """
         return replace(self, **params)
 
     @classmethod
     def _names(cls) -> list[str]:
-        kept: Mapping[str, Any] = cls.__dataclass_fields__
-        return [name for name, f in kept.items() if f.init and name != "_"]
+        fields: Mapping[str, Any] = cls.__dataclass_fields__
+        return [name for name, f in fields.items() if f.init and name != "_"]
 
 
-def opened(path: str | os.PathLike[str]) -> Preferences | PreferenceFiles:
-    """A file is read; those of a folder stay where they are."""
+def open_preferences(path: str | os.PathLike[str]) -> Preferences | PreferenceFiles:
+    """Read a file of preferences, or list the files of a folder without reading them."""
     return PreferenceFiles.of(path) if os.path.isdir(path) else read_preferences(path)
 
 
-def _check_preferences(problem: Problem, places: int) -> None:
+def _check_problem(problem: LearningProblem, positions: int) -> None:
     if not problem.used:
         raise DataError(
             f"{problem.source}: no pair has both a weight and a difference of grades in the first "
-            f"{places} places; nothing can be learned."
+            f"{positions} positions; nothing can be learned."
         )
     if problem.only_ties:
-        raise DataError(f"{problem.source}: all pairs are ties; a measure needs some preferences.")
+        raise DataError(
+            f"{problem.source}: all pairs are ties; learning a measure needs preferences."
+        )

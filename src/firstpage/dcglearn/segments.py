@@ -1,4 +1,4 @@
-"""A measure for each kind of queries, drawn to that of all by as much as its pairs are few."""
+"""A measure per segment of queries, shrunk toward that of all pairs the more, the fewer pairs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,28 @@ from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.solver import Optimum
-from firstpage.dcglearn.validation import Recipe, agreement
-from firstpage.dcglearn.weights import factors, utility_of
+from firstpage.dcglearn.validation import LearningSpec, preference_agreement
+from firstpage.dcglearn.weights import rank_one_factors, utility_from_weights
 from firstpage.types import Array, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """One kind of queries; accuracies are on pairs held out, NaN where there were too few."""
+    """The measure of one segment of queries.
+
+    Attributes
+    ----------
+    name : str
+        Name of the segment.
+    pairs : int
+        Pairs of the segment.
+    utility : Utility
+        Its measure.
+    accuracy : float
+        Accuracy of its measure on held-out pairs; NaN where there were too few.
+    accuracy_pooled : float
+        Accuracy of the measure of all pairs on the same held-out pairs.
+    """
 
     name: str
     pairs: int
@@ -28,63 +42,67 @@ class Segment:
 
 
 def learn_segments(
-    given: Preferences, pairs: Pairs, recipe: Recipe, c: float, pooling: float,
-    pooled: Optimum, parts: Sequence[tuple[Ints, Ints]],
+    preferences: Preferences, pairs: Pairs, spec: LearningSpec, c: float, pooling: float,
+    pooled: Optimum, splits: Sequence[tuple[Ints, Ints]],
 ) -> dict[str, Segment]:  # fmt: skip
-    """Fit every segment that the preferences name; `parts` are folds to hold out.
+    """Fit every named segment; `splits` are the folds of cross-validation.
 
-    Pairs without a name are of no segment, and count for all only.
+    Pairs without a segment name count for the pooled measure only.
     """
-    if given.segment is None:
+    if preferences.segment is None:
         return {}
-    names = list(given.segment[pairs.rows])
+    names = list(preferences.segment[pairs.rows])
     number = spread(names, len(names))
-    drawn = _Drawn(recipe, c, pooling)
-    own, of_all = _held_out(drawn, pairs, number, parts)
-    found = {}
-    for at, name in enumerate(dict.fromkeys(names)):
+    shrinkage = _Shrinkage(spec, c, pooling)
+    own_accuracy, pooled_accuracy = _cross_validate(shrinkage, pairs, number, splits)
+    segments = {}
+    for index, name in enumerate(dict.fromkeys(names)):
         if not name:
             continue
-        mine = pairs[number == at]
-        table = drawn.fit(mine, pooled).table.reshape(recipe.cone.places, -1)
+        members = pairs[number == index]
+        table = shrinkage.fit(members, pooled).table.reshape(spec.cone.positions, -1)
         about = {
-            "segment": name, "pairs": len(mine), "C": c, "pooling": pooling,
-            "rank_one_share": factors(table).share,
+            "segment": name, "pairs": len(members), "C": c, "pooling": pooling,
+            "rank_one_share": rank_one_factors(table).rank_one_fraction,
         }  # fmt: skip
-        utility = utility_of(given.grades, table, about)
-        found[name] = Segment(name, len(mine), utility, float(own[at]), float(of_all[at]))
-    return found
+        utility = utility_from_weights(preferences.grades, table, about)
+        segments[name] = Segment(
+            name, len(members), utility, float(own_accuracy[index]), float(pooled_accuracy[index])
+        )
+    return segments
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Fits that are drawn to the weights of all."""
+class _Shrinkage:
+    """Fits whose penalty shrinks toward the pooled weights."""
 
-    recipe: Recipe
+    spec: LearningSpec
     c: float
     pooling: float
 
     def fit(self, pairs: Pairs, pooled: Optimum) -> Optimum:
-        drawn = replace(self.recipe, center=self.pooling * pooled.weights)
-        return drawn.fit(drawn.sums(pairs), self.c, pooled)
+        spec = replace(self.spec, center=self.pooling * pooled.weights)
+        return spec.fit(spec.sums(pairs), self.c, pooled)
 
 
-def _held_out(
-    drawn: _Drawn, pairs: Pairs, number: Array, parts: Sequence[tuple[Ints, Ints]]
+def _cross_validate(
+    shrinkage: _Shrinkage, pairs: Pairs, number: Array, splits: Sequence[tuple[Ints, Ints]]
 ) -> tuple[Floats, Floats]:
-    """Accuracy on held-out pairs, by segment: of its own measure, and of that of all."""
-    kinds = int(number.max()) + 1
-    right, every = np.zeros((2, kinds)), np.zeros(kinds)
-    for train, held in parts:
-        pooled = drawn.recipe.fit(drawn.recipe.sums(pairs[train]), drawn.c)
-        for kind in range(kinds):
-            mine, test = (pairs[rows[number[rows] == kind]] for rows in (train, held))
+    """Return the held-out accuracy per segment of its own measure and of the pooled one."""
+    count = int(number.max()) + 1
+    correct, total = np.zeros((2, count)), np.zeros(count)
+    for train, held_out in splits:
+        pooled = shrinkage.spec.fit(shrinkage.spec.sums(pairs[train]), shrinkage.c)
+        for segment in range(count):
+            members, test = (
+                pairs[rows[number[rows] == segment]] for rows in (train, held_out)
+            )  # fmt: skip
             if not (test.kind > 0).any():
                 continue
-            own = drawn.fit(mine, pooled) if len(mine) else pooled
-            for at, optimum in enumerate((own, pooled)):
-                told = agreement(test, optimum.table)
-                right[at, kind] += told.accuracy * told.preferences
-            every[kind] += told.preferences
-    shares = np.divide(right, every, out=np.full((2, kinds), np.nan), where=every > 0)
-    return shares[0], shares[1]
+            own = shrinkage.fit(members, pooled) if len(members) else pooled
+            for row, optimum in enumerate((own, pooled)):
+                agreement = preference_agreement(test, optimum.table)
+                correct[row, segment] += agreement.accuracy * agreement.preferences
+            total[segment] += agreement.preferences
+    accuracies = np.divide(correct, total, out=np.full((2, count), np.nan), where=total > 0)
+    return accuracies[0], accuracies[1]

@@ -1,7 +1,7 @@
-"""One file of preferences at work, on whatever machine it is read.
+"""The sums of one file of preferences, computed on whichever machine reads it.
 
-Everything here is a function of the arguments; what is kept, sums at the last point, is kept by the
-point that it belongs to.
+Every answer is a function of the arguments.  Sums are cached together with the point they belong
+to.
 """
 
 from __future__ import annotations
@@ -15,46 +15,66 @@ import numpy as np
 from firstpage.data.preferences.files import read_preferences
 from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.dcglearn.pairs import Pairs, encode
-from firstpage.dcglearn.sums import Sums
+from firstpage.dcglearn.sums import InMemoryPairSums
 from firstpage.dcglearn.validation import differences
 from firstpage.kernels.losses import preferences as kernel
 from firstpage.types import Array, Bools, Floats, Ints
 
-EXACT = 2.0**53  # whole numbers below it are added without rounding
+EXACT_LIMIT = 2.0**53  # integers below it are added without rounding
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What a file has."""
+class FileSurvey:
+    """The contents of a file of preferences.
+
+    Attributes
+    ----------
+    pairs, ties : int
+        Number of pairs, and of ties among them.
+    positions : int
+        Length of the longest list.
+    grades : tuple of int
+        Grades of the file, in ascending order.
+    seen : tuple of int
+        Grades that occur in some list.
+    segments : bool
+        Whether rows name segments.
+    """
 
     pairs: int
     ties: int
-    places: int
+    positions: int
     grades: tuple[int, ...]
     seen: tuple[int, ...]
     segments: bool
 
 
 @dataclass(frozen=True)
-class Told:
-    """What pairs are left of a file: those with a weight and a difference.
+class ShardSummary:
+    """The pairs of a file that have a weight and a difference.
 
-    same    places at which both lists of every pair have the same grade
-    alike   whether both lists of every pair have the same grades, in whatever order
+    Attributes
+    ----------
+    pairs, ties : int
+        Number of these pairs, and of ties among them.
+    never_differs : ndarray
+        Positions at which both lists of every pair have the same grade.
+    same_grades : bool
+        Whether both lists of every pair have the same grades, in any order.
     """
 
     pairs: int
     ties: int
-    same: Bools
-    alike: bool
+    never_differs: Bools
+    same_grades: bool
 
 
 @dataclass(frozen=True)
-class How:
-    """How files are read, the same for all."""
+class ShardOptions:
+    """How files are encoded and split into folds; the same for all files."""
 
     grades: tuple[int, ...]
-    places: int
+    positions: int
     unjudged: Unjudged
     margins: tuple[float, ...]
     folds: int
@@ -62,19 +82,19 @@ class How:
 
 
 @dataclass(frozen=True)
-class Some:
-    """Which pairs: all, those to learn from without a fold, or those of a fold alone."""
+class PairSubset:
+    """All pairs, or those outside a fold (to learn from), or those of the fold (held out)."""
 
     fold: int | None = None
-    held: bool = False
+    held_out: bool = False
 
 
-ALL = Some()
+ALL = PairSubset()
 
 
 @dataclass(frozen=True)
 class PreferenceTask:
-    """Where the pairs of a shard are: in the n-th file."""
+    """The file of a shard, and its number among all files."""
 
     path: Path
     number: int
@@ -88,165 +108,193 @@ class PreferenceShard:
 
     def __init__(self, task: PreferenceTask, threads: int) -> None:
         self._task, self._threads = task, threads
-        self._given: Preferences | None = None
-        self._how: How | None = None
-        self._which: Some | None = None
+        self._preferences: Preferences | None = None
+        self._options: ShardOptions | None = None
+        self._subset: PairSubset | None = None
         self._size = 0
-        self._point = self._way = self._grouped = b""  # what the kept sums are at
-        self._whole = True
+        # the points and the direction that the cached sums belong to
+        self._point = self._direction = self._active_point = b""
+        self._exact = True
 
     @property
     def nbytes(self) -> int:
         return self._size
 
     def release(self) -> None:
-        """Nothing is mapped."""
+        """Do nothing: no file is mapped."""
 
-    # --- what there is
+    # --- contents
 
-    def survey(self) -> Survey:
-        given = self._read()
-        return Survey(
-            len(given), int(given.tied.sum()), given.places, given.grades, tuple(given.seen()),
-            given.segment is not None,
+    def survey(self) -> FileSurvey:
+        """Return the contents of the file."""
+        preferences = self._read()
+        return FileSurvey(
+            len(preferences), int(preferences.tied.sum()), preferences.places, preferences.grades,
+            tuple(preferences.seen()), preferences.segment is not None,
         )  # fmt: skip
 
-    def told(self, how: How) -> Told:
-        pairs = self._encoded(how)
-        same = (pairs.left == pairs.right).all(axis=0)
-        return Told(len(pairs), pairs.ties, same, pairs.alike)
+    def summary(self, options: ShardOptions) -> ShardSummary:
+        """Return a summary of the encoded pairs."""
+        pairs = self._encoded(options)
+        never_differs = (pairs.left == pairs.right).all(axis=0)
+        return ShardSummary(len(pairs), pairs.ties, never_differs, pairs.same_grades)
 
-    def strict(self, how: How) -> Array:
-        """How many pairs of each fold are no ties."""
-        kept = self._encoded(how).kind > 0
-        return np.bincount(self._folds[kept], minlength=how.folds)
+    def preference_counts(self, options: ShardOptions) -> Array:
+        """Return the number of preferences, without ties, per fold."""
+        strict = self._encoded(options).kind > 0
+        return np.bincount(self._folds[strict], minlength=options.folds)
 
     # --- sums at a point
 
-    def regroup(
-        self, how: How, which: Some, before: Floats | None, table: Floats
+    def update_active(
+        self, options: ShardOptions, subset: PairSubset, previous: Floats | None, table: Floats
     ) -> tuple[int, Floats, Floats]:
-        """How many pairs change sides from one table to the next, and the sums there."""
-        sums = self._sums(how, which)
-        if before is None:
-            sums.forget()
-        elif self._grouped != before.tobytes():
-            sums.forget()
-            self._move(sums, before)
-            sums.regroup()
+        """Return how many pairs become active or inactive between two tables, and the sums."""
+        sums = self._sums(options, subset)
+        if previous is None:
+            sums.reset_active()
+        elif self._active_point != previous.tobytes():
+            sums.reset_active()
+            self._move(sums, previous)
+            sums.update_active()
         self._move(sums, table)
-        changed = sums.regroup()
-        if not self._whole:  # the way there would show in the last digits
-            sums.forget()
-            sums.regroup()
-        self._grouped = table.tobytes()
-        grouped = sums.grouped()
-        return changed, grouped.square, grouped.aims
+        changed = sums.update_active()
+        if not self._exact:  # incremental sums would depend on the path in the last digits
+            sums.reset_active()
+            sums.update_active()
+        self._active_point = table.tobytes()
+        active = sums.active_sums()
+        return changed, active.square, active.targets
 
-    def slope(
-        self, how: How, which: Some, table: Floats, way: Floats, t: float, costs: Floats
-    ) -> tuple[float, float, float]:
-        sums = self._sums(how, which, costs)
+    def line_derivatives(
+        self, options: ShardOptions, subset: PairSubset, table: Floats, direction: Floats,
+        t: float, costs: Floats,
+    ) -> tuple[float, float, float]:  # fmt: skip
+        """Return half the derivative and curvature of the cost, and the cost, at step size t."""
+        sums = self._sums(options, subset, costs)
         self._move(sums, table)
-        if self._way != way.tobytes():
-            sums.aim(way)
-            self._way = way.tobytes()
-        return sums.slope_at(t)
+        if self._direction != direction.tobytes():
+            sums.set_direction(direction)
+            self._direction = direction.tobytes()
+        return sums.line_derivatives(t)
 
-    def cost(self, how: How, which: Some, table: Floats, costs: Floats) -> tuple[float, float]:
-        sums = self._sums(how, which, costs)
+    def cost(
+        self, options: ShardOptions, subset: PairSubset, table: Floats, costs: Floats
+    ) -> tuple[float, float]:
+        """Return the weighted squared shortfalls, and their contribution to the dual value."""
+        sums = self._sums(options, subset, costs)
         self._move(sums, table)
-        self._way = b""  # its place is taken
+        self._direction = b""  # overwritten
         return sums.cost()
 
-    def pull(self, how: How, which: Some, table: Floats, costs: Floats) -> Floats:
-        sums = self._sums(how, which, costs)
+    def negative_half_gradient(
+        self, options: ShardOptions, subset: PairSubset, table: Floats, costs: Floats
+    ) -> Floats:
+        """Return minus half the gradient of the cost in the weights."""
+        sums = self._sums(options, subset, costs)
         self._move(sums, table)
-        self._way = b""
-        return sums.pull()
+        self._direction = b""  # overwritten
+        return sums.negative_half_gradient()
 
-    def lacking(self, how: How, which: Some, table: Floats, room: float) -> tuple[int, Array]:
-        """Pairs near their margins, a bit each."""
-        sums = self._sums(how, which)
+    def near_margin(
+        self, options: ShardOptions, subset: PairSubset, table: Floats, slack: float
+    ) -> tuple[int, Array]:
+        """Return the number of pairs, and a bit per pair: whether it is near its margin."""
+        sums = self._sums(options, subset)
         self._move(sums, table)
-        found = sums.lacking(room)
-        return len(found), np.packbits(found)
+        flags = sums.near_margin(slack)
+        return len(flags), np.packbits(flags)
 
-    def picked(self, how: How, which: Some, chosen: Bools) -> Pairs:
-        return self._sums(how, which).picked(chosen)
+    def select(self, options: ShardOptions, subset: PairSubset, chosen: Bools) -> Pairs:
+        """Return the chosen pairs."""
+        return self._sums(options, subset).select(chosen)
 
-    def _move(self, sums: Sums, table: Floats) -> None:
+    def _move(self, sums: InMemoryPairSums, table: Floats) -> None:
         if self._point != table.tobytes():
             sums.move_to(table)
             self._point = table.tobytes()
 
-    # --- how tables agree with the pairs
+    # --- agreement of tables with the pairs
 
-    def widest(self, how: How, which: Some, tables: list[Floats]) -> Floats:
-        """The greatest difference under each table."""
-        pairs = self._some(how, which)
+    def max_differences(
+        self, options: ShardOptions, subset: PairSubset, tables: list[Floats]
+    ) -> Floats:
+        """Return the largest absolute difference under each table."""
+        pairs = self._selected(options, subset)
         return np.array([np.abs(differences(pairs, t)).max(initial=0.0) for t in tables])
 
-    def agreement(
-        self, how: How, which: Some, tables: list[Floats], tolerances: list[float]
-    ) -> Floats:
-        """The sums of `kernel.agreement` under each table."""
-        pairs = self._some(how, which)
-        found = np.zeros((len(tables), 4))
-        for at, (table, tolerance) in enumerate(zip(tables, tolerances, strict=True)):
+    def agreement_sums(
+        self, options: ShardOptions, subset: PairSubset, tables: list[Floats],
+        tolerances: list[float],
+    ) -> Floats:  # fmt: skip
+        """Return the sums of `kernel.agreement`, a row per table."""
+        pairs = self._selected(options, subset)
+        sums = np.zeros((len(tables), 4))
+        for row, (table, tolerance) in enumerate(zip(tables, tolerances, strict=True)):
             z = differences(pairs, table)
-            kernel.agreement(z, pairs.kind, pairs.weight, tolerance, found[at])
-        return found
+            kernel.agreement(z, pairs.kind, pairs.weight, tolerance, sums[row])
+        return sums
 
-    # --- what is kept
+    # --- cached data
 
     def _read(self) -> Preferences:
-        if self._given is None:
-            self._given = read_preferences(self._task.path)
-            self._size = _bytes(self._given.left, self._given.right, self._given.weight)
-        return self._given
+        if self._preferences is None:
+            self._preferences = read_preferences(self._task.path)
+            self._size = _bytes(
+                self._preferences.left, self._preferences.right, self._preferences.weight
+            )
+        return self._preferences
 
-    def _encoded(self, how: How) -> Pairs:
-        if self._how != how:
-            given = self._read().regraded(how.grades)
-            self._pairs = encode(given, how.places, len(how.grades), how.unjudged)
-            self._folds = self._numbers(given, self._pairs, how)
-            self._how, self._which, self._given = how, None, None
+    def _encoded(self, options: ShardOptions) -> Pairs:
+        if self._options != options:
+            preferences = self._read().regraded(options.grades)
+            self._pairs = encode(
+                preferences, options.positions, len(options.grades), options.unjudged
+            )
+            self._folds = self._fold_numbers(preferences, self._pairs, options)
+            self._options, self._subset, self._preferences = options, None, None
         return self._pairs
 
-    def _numbers(self, given: Preferences, pairs: Pairs, how: How) -> Ints:
-        """The fold of each pair: by its query, which may be in several files, or by its place."""
-        if given.query is None:
-            rng = np.random.default_rng([how.seed, self._task.number])
-            return rng.integers(0, how.folds, len(given))[pairs.rows]
-        salt = zlib.crc32(b"%d" % how.seed)
-        names: dict[str, int] = {}
-        found = np.empty(len(pairs), np.int64)
-        for at, name in enumerate(given.query[pairs.rows]):
-            if name not in names:
-                names[name] = zlib.crc32(str(name).encode(), salt) % how.folds
-            found[at] = names[name]
-        return found
+    def _fold_numbers(self, preferences: Preferences, pairs: Pairs, options: ShardOptions) -> Ints:
+        """Return the fold of each pair, by a hash of its query, which may be in several files.
 
-    def _some(self, how: How, which: Some) -> Pairs:
-        pairs = self._encoded(how)
-        if which.fold is None:
+        Without queries folds are drawn at random, with a stream per file.
+        """
+        if preferences.query is None:
+            rng = np.random.default_rng([options.seed, self._task.number])
+            return rng.integers(0, options.folds, len(preferences))[pairs.rows]
+        salt = zlib.crc32(b"%d" % options.seed)
+        fold_of_query: dict[str, int] = {}
+        numbers = np.empty(len(pairs), np.int64)
+        for row, query in enumerate(preferences.query[pairs.rows]):
+            if query not in fold_of_query:
+                fold_of_query[query] = zlib.crc32(str(query).encode(), salt) % options.folds
+            numbers[row] = fold_of_query[query]
+        return numbers
+
+    def _selected(self, options: ShardOptions, subset: PairSubset) -> Pairs:
+        pairs = self._encoded(options)
+        if subset.fold is None:
             return pairs
-        return pairs[(self._folds == which.fold) == which.held]
+        return pairs[(self._folds == subset.fold) == subset.held_out]
 
-    def _sums(self, how: How, which: Some, costs: Floats | None = None) -> Sums:
-        if self._how != how or self._which != which:
-            pairs = self._some(how, which)
-            self._kept = Sums(pairs, np.array(how.margins), self._threads)
-            self._which = which
-            self._point = self._way = self._grouped = b""
+    def _sums(
+        self, options: ShardOptions, subset: PairSubset, costs: Floats | None = None
+    ) -> InMemoryPairSums:
+        if self._options != options or self._subset != subset:
+            pairs = self._selected(options, subset)
+            self._cached_sums = InMemoryPairSums(pairs, np.array(options.margins), self._threads)
+            self._subset = subset
+            self._point = self._direction = self._active_point = b""
             weight = pairs.weight
-            self._whole = bool((weight == np.round(weight)).all() and weight.sum() < EXACT)
-            whole, part = (_bytes(p.left, p.right, p.weight, p.rows) for p in (self._pairs, pairs))
-            self._size = whole + (0 if pairs is self._pairs else part) + 17 * len(pairs)
+            self._exact = bool((weight == np.round(weight)).all() and weight.sum() < EXACT_LIMIT)
+            total, selected = (
+                _bytes(p.left, p.right, p.weight, p.rows) for p in (self._pairs, pairs)
+            )
+            self._size = total + (0 if pairs is self._pairs else selected) + 17 * len(pairs)
         if costs is not None:
-            self._kept.costs[:] = costs
-        return self._kept
+            self._cached_sums.costs[:] = costs
+        return self._cached_sums
 
 
 def _bytes(*arrays: Array) -> int:

@@ -1,7 +1,7 @@
-"""Learning from files of preferences that are worked on where they are, and added up here.
+"""Learning from files of preferences that stay where they are: each file returns its sums.
 
-Files are added up in their order: how many machines there are, and which of them has which file,
-changes nothing, not even the last bit.
+Sums are added in the order of the files, so that the result is the same to the last bit for any
+number of machines and any assignment of files to them.
 """
 
 from __future__ import annotations
@@ -13,86 +13,105 @@ from functools import partial
 import numpy as np
 
 from firstpage.data.preferences.files import PreferenceFiles
-from firstpage.dcglearn.pairs import Pairs, lost_grades, same_places
+from firstpage.dcglearn.pairs import Pairs, missing_grade_notes, undetermined_notes
 from firstpage.dcglearn.shard import (
     ALL,
-    How,
+    FileSurvey,
+    PairSubset,
     PreferenceShard,
     PreferenceTask,
-    Some,
-    Survey,
-    Told,
+    ShardOptions,
+    ShardSummary,
 )
-from firstpage.dcglearn.sums import KINDS, Grouped
-from firstpage.dcglearn.validation import NOTHING, Match, Path, Recipe, told_by
+from firstpage.dcglearn.sums import KINDS, ActiveSums
+from firstpage.dcglearn.validation import (
+    TIE_TOLERANCE,
+    LearningSpec,
+    PreferenceAgreement,
+    ValidationCurve,
+    path_accuracies,
+)
 from firstpage.engine.engine import Engine, ShardJob
 from firstpage.errors import DataError
 from firstpage.types import Bools, Floats, Progress
 
 
-class ShardedSums:
-    """What `Sums` is to the solver; pairs stay in the shards."""
+class ShardedPairSums:
+    """`PairSums` over the pairs of all shards."""
 
-    def __init__(self, job: ShardJob[PreferenceShard], how: How, which: Some) -> None:
-        self._job, self._how, self._which = job, how, which
-        self.margins, self.costs = np.array(how.margins), np.ones(KINDS)
-        self._grouped: Floats | None = None
+    def __init__(
+        self, job: ShardJob[PreferenceShard], options: ShardOptions, subset: PairSubset
+    ) -> None:
+        self._job, self._options, self._subset = job, options, subset
+        self.margins, self.costs = np.array(options.margins), np.ones(KINDS)
+        self._active_point: Floats | None = None
         self._sizes: list[int] = []
 
     def move_to(self, table: Floats) -> None:
         self._point = table.copy()
 
-    def aim(self, direction: Floats) -> None:
-        self._way = direction.copy()
+    def set_direction(self, direction: Floats) -> None:
+        self._direction = direction.copy()
 
-    def regroup(self) -> int:
-        changed, square, aims = self._job.sum(
-            PreferenceShard.regroup, self._how, self._which, self._grouped, self._point
-        )
-        self._sums, self._grouped = Grouped(square, aims), self._point
+    def update_active(self) -> int:
+        changed, square, targets = self._job.sum(
+            PreferenceShard.update_active, self._options, self._subset, self._active_point,
+            self._point,
+        )  # fmt: skip
+        self._active_sums, self._active_point = ActiveSums(square, targets), self._point
         return changed
 
-    def normal(self) -> tuple[Floats, Floats]:
-        return self._sums.normal(self.costs, self.margins)
+    def normal_equations(self) -> tuple[Floats, Floats]:
+        return self._active_sums.normal_equations(self.costs, self.margins)
 
-    def slope_at(self, t: float) -> tuple[float, float, float]:
+    def line_derivatives(self, t: float) -> tuple[float, float, float]:
         return self._job.sum(
-            PreferenceShard.slope, self._how, self._which, self._point, self._way, t, self.costs
-        )
+            PreferenceShard.line_derivatives, self._options, self._subset, self._point,
+            self._direction, t, self.costs,
+        )  # fmt: skip
 
     def cost(self) -> tuple[float, float]:
-        return self._job.sum(PreferenceShard.cost, self._how, self._which, self._point, self.costs)
+        return self._job.sum(
+            PreferenceShard.cost, self._options, self._subset, self._point, self.costs
+        )
 
-    def pull(self) -> Floats:
-        return self._job.sum(PreferenceShard.pull, self._how, self._which, self._point, self.costs)
+    def negative_half_gradient(self) -> Floats:
+        return self._job.sum(
+            PreferenceShard.negative_half_gradient, self._options, self._subset, self._point,
+            self.costs,
+        )  # fmt: skip
 
-    def lacking(self, room: float) -> Bools:
-        found = self._job.map(PreferenceShard.lacking, self._how, self._which, self._point, room)
-        self._sizes = [size for size, _ in found]
-        return np.concatenate([np.unpackbits(bits, count=n).astype(bool) for n, bits in found])
+    def near_margin(self, slack: float) -> Bools:
+        answers = self._job.map(
+            PreferenceShard.near_margin, self._options, self._subset, self._point, slack
+        )
+        self._sizes = [size for size, _ in answers]
+        return np.concatenate([np.unpackbits(bits, count=n).astype(bool) for n, bits in answers])
 
-    def picked(self, chosen: Bools) -> Pairs:
-        own = np.split(chosen, np.cumsum(self._sizes)[:-1])
-        return Pairs.chained(self._job.map_own(PreferenceShard.picked, own, self._how, self._which))
+    def select(self, chosen: Bools) -> Pairs:
+        flags = np.split(chosen, np.cumsum(self._sizes)[:-1])
+        return Pairs.concatenate(
+            self._job.map_own(PreferenceShard.select, flags, self._options, self._subset)
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Sharded:
-    """Pairs in files, looked through once."""
+class ShardedProblem:
+    """A learning problem whose pairs are in files."""
 
     source: str
     job: ShardJob[PreferenceShard]
-    recipe: Recipe
-    how: How
-    surveys: tuple[Survey, ...]
-    told: tuple[Told, ...]
+    spec: LearningSpec
+    options: ShardOptions
+    surveys: tuple[FileSurvey, ...]
+    summaries: tuple[ShardSummary, ...]
 
     def __len__(self) -> int:
         return sum(s.pairs for s in self.surveys)
 
     @property
     def grades(self) -> tuple[int, ...]:
-        return self.how.grades
+        return self.options.grades
 
     @property
     def ties(self) -> int:
@@ -100,63 +119,75 @@ class Sharded:
 
     @property
     def used(self) -> int:
-        return sum(t.pairs for t in self.told)
+        return sum(s.pairs for s in self.summaries)
 
     @property
     def only_ties(self) -> bool:
-        return self.used == sum(t.ties for t in self.told)
+        return self.used == sum(s.ties for s in self.summaries)
 
     @property
-    def alike(self) -> bool:
-        """Whether both rankings of every pair have the same grades, in whatever order."""
-        return all(t.alike for t in self.told)
+    def same_grades(self) -> bool:
+        """Whether both rankings of every pair have the same grades, in any order."""
+        return all(s.same_grades for s in self.summaries)
 
     @property
-    def same(self) -> Bools:
-        """Whether no pair differs at a place."""
-        found: Bools = np.logical_and.reduce([t.same for t in self.told if t.pairs])
-        return found
+    def never_differs(self) -> Bools:
+        """Positions at which no pair differs."""
+        flags: Bools = np.logical_and.reduce([s.never_differs for s in self.summaries if s.pairs])
+        return flags
 
     def notes(self) -> Iterator[str]:
-        yield from lost_grades(self.grades, {g for s in self.surveys for g in s.seen})
-        yield from same_places(self.same)
+        yield from missing_grade_notes(self.grades, {g for s in self.surveys for g in s.seen})
+        yield from undetermined_notes(self.never_differs)
         if any(s.segments for s in self.surveys):
-            yield "segments are learned from pairs in memory only; over files there is one measure."
+            yield (
+                "segments are learned from pairs in memory only; a folder of files gives one "
+                "measure."
+            )
 
-    def sums(self, which: Some = ALL) -> ShardedSums:
-        return ShardedSums(self.job, self.how, which)
+    def sums(self, subset: PairSubset = ALL) -> ShardedPairSums:
+        return ShardedPairSums(self.job, self.options, subset)
 
-    def matches(self, tables: Sequence[Floats], which: Some = ALL) -> list[Match]:
+    def agreements(
+        self, tables: Sequence[Floats], subset: PairSubset = ALL
+    ) -> list[PreferenceAgreement]:
         flat = [np.ascontiguousarray(table, np.float64).ravel() for table in tables]
-        wide = self.job.max(PreferenceShard.widest, self.how, which, flat)
-        tolerances: list[float] = (NOTHING * wide).tolist()
-        sums = self.job.sum(PreferenceShard.agreement, self.how, which, flat, tolerances)
-        return [Match.of(row) for row in sums]
+        largest = self.job.max(PreferenceShard.max_differences, self.options, subset, flat)
+        tolerances: list[float] = (TIE_TOLERANCE * largest).tolist()
+        sums = self.job.sum(PreferenceShard.agreement_sums, self.options, subset, flat, tolerances)
+        return [PreferenceAgreement.from_sums(row) for row in sums]
 
-    def cross_validated(self, grid: Sequence[float], tick: Progress | None) -> Path:
-        """The folds are of queries, as a hash of their names falls: nobody knows all of them."""
-        strict = self.job.sum(PreferenceShard.strict, self.how)
-        folds = np.flatnonzero((strict > 0) & (strict < strict.sum())).tolist()
+    def cross_validation_curve(
+        self, grid: Sequence[float], progress: Progress | None
+    ) -> ValidationCurve:
+        """Return the accuracy on held-out pairs for each C.
+
+        Folds are folds of queries, by a hash of their names: no machine knows all names.
+        """
+        counts = self.job.sum(PreferenceShard.preference_counts, self.options)
+        folds = np.flatnonzero((counts > 0) & (counts < counts.sum())).tolist()
         if len(folds) < 2:
             raise DataError(
                 "cross-validation needs preferences, not only ties, in several queries."
             )
         rows = []
         for done, fold in enumerate(folds, 1):
-            if tick is not None:
-                tick(done, len(folds) + 1)
-            path = self.recipe.along(self.sums(Some(fold)), grid)
-            held = partial(self.matches, which=Some(fold, held=True))
-            rows.append(told_by(self.recipe, path, held))
-        return Path(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
+            if progress is not None:
+                progress(done, len(folds) + 1)
+            path = self.spec.path_from_sums(self.sums(PairSubset(fold)), grid)
+            agreements = partial(self.agreements, subset=PairSubset(fold, held_out=True))
+            rows.append(path_accuracies(self.spec, path, agreements))
+        return ValidationCurve(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
 
 
-def job_of(files: PreferenceFiles, engine: Engine) -> ShardJob[PreferenceShard]:
-    """A shard for each file."""
+def shard_job(files: PreferenceFiles, engine: Engine) -> ShardJob[PreferenceShard]:
+    """Return a job with a shard per file."""
     return engine.job([PreferenceTask(path.resolve(), n) for n, path in enumerate(files.paths)])
 
 
-def surveyed(job: ShardJob[PreferenceShard]) -> tuple[tuple[Survey, ...], tuple[int, ...]]:
-    """What is in each file, and the grades of all."""
-    found = tuple(job.map(PreferenceShard.survey))
-    return found, tuple(sorted({grade for survey in found for grade in survey.grades}))
+def survey_files(
+    job: ShardJob[PreferenceShard],
+) -> tuple[tuple[FileSurvey, ...], tuple[int, ...]]:
+    """Return the contents of each file, and the grades of all files in ascending order."""
+    surveys = tuple(job.map(PreferenceShard.survey))
+    return surveys, tuple(sorted({grade for survey in surveys for grade in survey.grades}))

@@ -1,4 +1,4 @@
-"""Sums over all pairs that a solver asks for, block by block, on several threads."""
+"""Sums over all pairs that the solver needs, computed block by block on several threads."""
 
 from __future__ import annotations
 
@@ -14,168 +14,191 @@ from firstpage.engine.threads import Lanes, resolve
 from firstpage.kernels.losses import preferences as kernel
 from firstpage.types import Bools, Floats
 
-SHORTEST = 1 << 13  # pairs that are worth a block of their own
-BLOCKS = 16  # at most; fixed, so that sums do not depend on the number of threads
-ROOM = 1 << 28  # bytes for the normal equations of all blocks
+MIN_BLOCK = 1 << 13  # pairs per block
+MAX_BLOCKS = 16  # fixed, so that sums do not depend on the number of threads
+MAX_BYTES = 1 << 28  # for the normal equations of all blocks
 KINDS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
-    """Sums over the pairs that lack something, by kind: of weight * delta delta', of which the
-    lower triangle counts, and of weight * side * delta."""
+class ActiveSums:
+    """Sums over the active pairs, those that miss their margin, by kind of pair.
+
+    Attributes
+    ----------
+    square : ndarray
+        Sum of weight * delta delta'; only the lower triangle counts.
+    targets : ndarray
+        Sum of weight * side * delta.
+    """
 
     square: Floats
-    aims: Floats
+    targets: Floats
 
-    def normal(self, costs: Floats, margins: Floats) -> tuple[Floats, Floats]:
-        """Sum of cost * delta delta' over active pairs, and of cost * aim * delta."""
+    def normal_equations(self, costs: Floats, margins: Floats) -> tuple[Floats, Floats]:
+        """Return the sums of cost * delta delta' and of cost * margin * delta over active pairs."""
         lower = np.tril(np.tensordot(costs, self.square, 1))
-        aims = np.array([-1.0, 1.0, 1.0]) * margins * costs @ self.aims
-        return lower + np.tril(lower, -1).T, aims
+        targets = np.array([-1.0, 1.0, 1.0]) * margins * costs @ self.targets
+        return lower + np.tril(lower, -1).T, targets
 
 
-class AnySums(Protocol):
-    """What the solver asks of pairs, wherever they are: a point, a direction, and sums there."""
+class PairSums(Protocol):
+    """Sums over pairs at a point and along a direction, wherever the pairs are stored."""
 
     margins: Floats
     costs: Floats
 
     def move_to(self, table: Floats) -> None:
-        """Take the differences under these weights as the point."""
+        """Make the differences under these weights the current point."""
         ...
 
-    def aim(self, direction: Floats) -> None:
-        """Take the change of weights as the direction."""
+    def set_direction(self, direction: Floats) -> None:
+        """Make a change of weights the search direction."""
         ...
 
     def cost(self) -> tuple[float, float]:
-        """What margins lack, squared and weighed; and the same forces' part of a dual value."""
+        """Return the weighted squared shortfalls, and their contribution to the dual value."""
         ...
 
-    def pull(self) -> Floats:
-        """Half the downward slope of `cost` in the weights.  Overwrites the direction."""
+    def negative_half_gradient(self) -> Floats:
+        """Return minus half the gradient of `cost` in the weights; overwrites the direction."""
         ...
 
-    def regroup(self) -> int:
-        """Bring the normal equations up to date; how many pairs changed sides."""
+    def update_active(self) -> int:
+        """Update the normal equations; return how many pairs became active or inactive."""
         ...
 
-    def normal(self) -> tuple[Floats, Floats]:
-        """Those equations: see `Grouped.normal`."""
+    def normal_equations(self) -> tuple[Floats, Floats]:
+        """Return the normal equations of the active pairs."""
         ...
 
-    def slope_at(self, t: float) -> tuple[float, float, float]:
-        """At the point + t * direction: half the slope and the bend of `cost`, and itself."""
+    def line_derivatives(self, t: float) -> tuple[float, float, float]:
+        """Return half the derivative and curvature of `cost`, and `cost`, at step size t."""
         ...
 
-    def lacking(self, room: float) -> Bools:
-        """Pairs that miss their margin, or meet it with less than `room` margins to spare."""
+    def near_margin(self, slack: float) -> Bools:
+        """Return which pairs miss their margin, or exceed it by less than `slack` margins."""
         ...
 
-    def picked(self, chosen: Bools) -> Pairs:
-        """Those pairs themselves."""
+    def select(self, chosen: Bools) -> Pairs:
+        """Return the chosen pairs."""
         ...
 
 
-class Sums:
-    """Pairs with a point `z` (their differences) and a direction `step`; all blocks in order.
+class InMemoryPairSums:
+    """Sums over pairs in memory, with a point `z` (their differences) and a direction `step`.
 
-    costs   of a tie, a preference and a strong one
-    margins that they ask for
+    Blocks are added in order.
+
+    Attributes
+    ----------
+    costs : ndarray
+        Cost of a tie, of a preference and of a strong one.
+    margins : ndarray
+        Margin of each of these kinds.
     """
 
     def __init__(self, pairs: Pairs, margins: Floats, threads: int | None = None) -> None:
-        n, size = len(pairs), pairs.places * pairs.levels
+        n, size = len(pairs), pairs.positions * pairs.levels
         self.pairs, self.margins, self.costs = pairs, margins, np.ones(KINDS)
         self.z, self.step = np.zeros(n), np.zeros(n)
-        self._force = self.step  # never needed at once
+        self._force = self.step  # the two are never needed at once
         self._state = np.zeros(n, np.int8)
-        fit = max(1, ROOM // (8 * KINDS * size * size))
-        blocks = max(1, min(BLOCKS, fit, n // SHORTEST))
-        self._table, self._at = np.zeros(size), np.zeros(1)
+        fitting = max(1, MAX_BYTES // (8 * KINDS * size * size))
+        blocks = max(1, min(MAX_BLOCKS, fitting, n // MIN_BLOCK))
+        self._table, self._step_size = np.zeros(size), np.zeros(1)
         self._square = np.zeros((blocks, KINDS, size, size))
-        self._aims = np.zeros((blocks, KINDS, size))
+        self._targets = np.zeros((blocks, KINDS, size))
         self._sums = np.zeros((blocks, 4))
-        self._pulls = np.zeros((blocks, size))
+        self._gradients = np.zeros((blocks, size))
         self._changed = np.zeros((blocks, 1), np.int64)
         self._threads = min(resolve(threads), blocks)
         self._bind(blocks)
 
     def _bind(self, blocks: int) -> None:
-        """Every kernel with its arrays, a call a block."""
+        """Bind every kernel to its arrays, with a call per block."""
         p, levels = self.pairs, self.pairs.levels
         ends = [len(p) * b // blocks for b in range(blocks + 1)]
-        parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
+        slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
 
         def lanes(call: Callable[[int, slice], Callable[[], object]]) -> Lanes:
-            jobs = [call(b, part) for b, part in enumerate(parts)]
-            return Lanes([jobs[i :: self._threads] for i in range(self._threads)])
+            calls = [call(b, s) for b, s in enumerate(slices)]
+            return Lanes([calls[i :: self._threads] for i in range(self._threads)])
 
         def data(s: slice) -> tuple[object, ...]:
             return p.kind[s], p.weight[s], self.margins
 
-        self._move = lanes(lambda b, s: kernel.differences.bind(
+        self._move_lanes = lanes(lambda b, s: kernel.differences.bind(
             p.left[s], p.right[s], self._table, levels, self.z[s]))  # fmt: skip
-        self._aim = lanes(lambda b, s: kernel.differences.bind(
+        self._direction_lanes = lanes(lambda b, s: kernel.differences.bind(
             p.left[s], p.right[s], self._table, levels, self.step[s]))  # fmt: skip
-        self._gaps = lanes(lambda b, s: kernel.residuals.bind(
+        self._cost_lanes = lanes(lambda b, s: kernel.gaps.bind(
             self.z[s], *data(s), self.costs, self._force[s], self._sums[b]))  # fmt: skip
-        self._pull = lanes(lambda b, s: kernel.vjp.bind(
-            p.left[s], p.right[s], self._force[s], levels, self._pulls[b]))  # fmt: skip
-        self._regroup = lanes(lambda b, s: kernel.update_normal_equations.bind(
+        self._gradient_lanes = lanes(lambda b, s: kernel.pull.bind(
+            p.left[s], p.right[s], self._force[s], levels, self._gradients[b]))  # fmt: skip
+        self._active_lanes = lanes(lambda b, s: kernel.regroup.bind(
             p.left[s], p.right[s], self.z[s], *data(s), levels, self._state[s],
-            self._square[b], self._aims[b], self._changed[b]))  # fmt: skip
-        self._along = lanes(lambda b, s: kernel.directional_derivatives.bind(
-            self.z[s], self.step[s], *data(s), self.costs, self._at, self._sums[b]))  # fmt: skip
+            self._square[b], self._targets[b], self._changed[b]))  # fmt: skip
+        self._line_lanes = lanes(lambda b, s: kernel.slope_along.bind(
+            self.z[s], self.step[s], *data(s), self.costs, self._step_size,
+            self._sums[b]))  # fmt: skip
 
     def move_to(self, table: Floats) -> None:
+        """Make the differences under these weights the current point."""
         self._table[:] = table
-        self._move.run()
+        self._move_lanes.run()
 
-    def aim(self, direction: Floats) -> None:
+    def set_direction(self, direction: Floats) -> None:
+        """Make a change of weights the search direction."""
         self._table[:] = direction
-        self._aim.run()
+        self._direction_lanes.run()
 
     def cost(self) -> tuple[float, float]:
-        self._gaps.run()
+        """Return the weighted squared shortfalls, and their contribution to the dual value."""
+        self._cost_lanes.run()
         value, dual, *_ = self._sums.sum(axis=0)
         return float(value), float(dual)
 
-    def pull(self) -> Floats:
-        self._gaps.run()
-        self._pull.run()
-        found: Floats = self._pulls.sum(axis=0)
-        return found
+    def negative_half_gradient(self) -> Floats:
+        """Return minus half the gradient of `cost` in the weights; overwrites the direction."""
+        self._cost_lanes.run()
+        self._gradient_lanes.run()
+        gradient: Floats = self._gradients.sum(axis=0)
+        return gradient
 
-    def regroup(self) -> int:
-        self._regroup.run()
+    def update_active(self) -> int:
+        """Update the normal equations; return how many pairs became active or inactive."""
+        self._active_lanes.run()
         return int(self._changed.sum())
 
-    def normal(self) -> tuple[Floats, Floats]:
-        return self.grouped().normal(self.costs, self.margins)
+    def normal_equations(self) -> tuple[Floats, Floats]:
+        """Return the normal equations of the active pairs."""
+        return self.active_sums().normal_equations(self.costs, self.margins)
 
-    def grouped(self) -> Grouped:
-        """The sums as `regroup` left them."""
-        return Grouped(self._square.sum(axis=0), self._aims.sum(axis=0))
+    def active_sums(self) -> ActiveSums:
+        """Return the sums as of the last `update_active`."""
+        return ActiveSums(self._square.sum(axis=0), self._targets.sum(axis=0))
 
-    def forget(self) -> None:
-        """Group anew: from no pair."""
-        for held in (self._state, self._square, self._aims):
-            held[:] = 0
+    def reset_active(self) -> None:
+        """Make every pair inactive."""
+        for sums in (self._state, self._square, self._targets):
+            sums[:] = 0
 
-    def slope_at(self, t: float) -> tuple[float, float, float]:
-        self._at[0] = t
-        self._along.run()
+    def line_derivatives(self, t: float) -> tuple[float, float, float]:
+        """Return half the derivative and curvature of `cost`, and `cost`, at step size t."""
+        self._step_size[0] = t
+        self._line_lanes.run()
         first, second, value, _ = self._sums.sum(axis=0)
         return float(first), float(second), float(value)
 
-    def lacking(self, room: float) -> Bools:
+    def near_margin(self, slack: float) -> Bools:
+        """Return which pairs miss their margin, or exceed it by less than `slack` margins."""
         margin = self.margins[self.pairs.kind]
         tied = self.pairs.kind == TIE
-        spare = np.where(tied, margin - np.abs(self.z), self.z - margin)
-        found: Bools = spare < room * margin
-        return found
+        excess = np.where(tied, margin - np.abs(self.z), self.z - margin)
+        near: Bools = excess < slack * margin
+        return near
 
-    def picked(self, chosen: Bools) -> Pairs:
+    def select(self, chosen: Bools) -> Pairs:
+        """Return the chosen pairs."""
         return self.pairs[chosen]

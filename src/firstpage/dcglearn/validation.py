@@ -1,7 +1,7 @@
-"""How well weights agree with pairs that they were not learned from, and C by that.
+"""Agreement of weights with preferences, and the choice of C by held-out pairs.
 
-Preferences in memory, as DCGLearn learns from them, are here too; those of files, worked on where
-they are, answer to the same names (`Problem`).
+A learning problem is defined by `LearningProblem`.  `InMemoryProblem` holds its pairs in memory;
+`sharded.ShardedProblem` leaves them in files.
 """
 
 from __future__ import annotations
@@ -16,104 +16,140 @@ from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Form
 from firstpage.dcglearn.pairs import Pairs, notes
 from firstpage.dcglearn.solver import Optimum, solve
-from firstpage.dcglearn.sums import AnySums, Sums
-from firstpage.dcglearn.weights import Cone, factors
+from firstpage.dcglearn.sums import InMemoryPairSums, PairSums
+from firstpage.dcglearn.weights import Cone, rank_one_factors
 from firstpage.errors import DataError
 from firstpage.kernels.losses import preferences as kernel
 from firstpage.types import Array, Bools, Floats, Ints, Progress
 
 GRID = tuple(10.0**e for e in range(-3, 5))
-NOTHING = 1e-12  # of the greatest difference: below it two rankings are equally good
+TIE_TOLERANCE = 1e-12  # of the largest difference: below it two rankings are equally good
 
 
 @dataclass(frozen=True)
-class Match:
-    """accuracy  share of preferences agreed with, where no difference counts half; NaN without any
-    apart     mean size of the differences of tied pairs; NaN without any"""
+class PreferenceAgreement:
+    """How well weights agree with preferences.
+
+    Attributes
+    ----------
+    accuracy : float
+        Fraction of the preferences agreed with; no difference counts half.  NaN without any.
+    tie_difference : float
+        Mean absolute difference of tied pairs; NaN without any.
+    preferences : float
+        Total weight of the preferences.
+    ties : float
+        Total weight of the ties.
+    """
 
     accuracy: float
-    apart: float
+    tie_difference: float
     preferences: float
     ties: float
 
     @classmethod
-    def of(cls, sums: Floats) -> Match:
-        """From what `kernel.agreement` adds up."""
-        every, right, ties, apart = (float(v) for v in sums)
+    def from_sums(cls, sums: Floats) -> PreferenceAgreement:
+        """Return the agreement from the four sums of `kernel.agreement`."""
+        total, correct, ties, tie_difference = (float(v) for v in sums)
         return cls(
-            right / every if every else np.nan, apart / ties if ties else np.nan, every, ties
-        )
+            correct / total if total else np.nan, tie_difference / ties if ties else np.nan,
+            total, ties,
+        )  # fmt: skip
 
 
 def differences(pairs: Pairs, table: Floats) -> Floats:
-    """Worth of the left rankings less that of the right ones."""
+    """Return the value of the left rankings minus that of the right ones."""
     z, flat = np.empty(len(pairs)), np.ascontiguousarray(table, np.float64).ravel()
     kernel.differences(pairs.left, pairs.right, flat, pairs.levels, z)
     return z
 
 
-def agreement(pairs: Pairs, table: Floats) -> Match:
-    """How far these weights say what the pairs say."""
+def preference_agreement(pairs: Pairs, table: Floats) -> PreferenceAgreement:
+    """Return how well weights agree with pairs."""
     z = differences(pairs, table)
     sums = np.zeros(4)
-    tolerance = NOTHING * float(np.abs(z).max(initial=0.0))
+    tolerance = TIE_TOLERANCE * float(np.abs(z).max(initial=0.0))
     kernel.agreement(z, pairs.kind, pairs.weight, tolerance, sums)
-    return Match.of(sums)
+    return PreferenceAgreement.from_sums(sums)
 
 
-def hits(pairs: Pairs, table: Floats) -> Floats:
+def pair_accuracies(pairs: Pairs, table: Floats) -> Floats:
     """Return 1 per preference that these weights agree with, 0 per other, .5 for no difference.
 
-    Ties have no meaning here: the caller that adds these up leaves them out.
+    Values of tied pairs have no meaning; callers must leave them out.
     """
     z = differences(pairs, table)
-    tolerance = NOTHING * float(np.abs(z).max(initial=0.0))
+    tolerance = TIE_TOLERANCE * float(np.abs(z).max(initial=0.0))
     return np.where(z > tolerance, 1.0, np.where(z >= -tolerance, 0.5, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
-    """Along C: accuracy on pairs held out, a row a fold; of the weights, and of the gains times
-    discounts that are nearest to them."""
+class ValidationCurve:
+    """Accuracy on held-out pairs for each C.
+
+    Attributes
+    ----------
+    costs : tuple of float
+        Values of C.
+    accuracies : ndarray
+        Accuracy of the weights, a row per fold and a column per C.
+    gains_accuracies : ndarray
+        The same for the gains times discounts nearest to the weights.
+    """
 
     costs: tuple[float, ...]
     accuracies: Floats
-    of_gains: Floats
+    gains_accuracies: Floats
 
     @property
     def means(self) -> Floats:
-        found: Floats = self.accuracies.mean(axis=0)
-        return found
+        """Mean accuracy of the weights over folds, per C."""
+        means: Floats = self.accuracies.mean(axis=0)
+        return means
 
     @property
     def errors(self) -> Floats:
-        """Standard errors over folds."""
+        """Standard error of the mean over folds, per C."""
         n = len(self.accuracies)
         if n < 2:
             return np.full(len(self.costs), np.nan)
-        found: Floats = self.accuracies.std(axis=0, ddof=1) / np.sqrt(n)
-        return found
+        errors: Floats = self.accuracies.std(axis=0, ddof=1) / np.sqrt(n)
+        return errors
 
     @property
     def best(self) -> float:
-        """The C of the best mean of the weights; of equal ones the least."""
-        return self.costs[self.at]
+        """The C with the highest mean accuracy of the weights; the smallest of equal ones."""
+        return self.costs[self.best_index]
 
     @property
-    def at(self) -> int:
+    def best_index(self) -> int:
         return int(np.argmax(np.round(self.means, 12)))
 
     def accuracy(self, form: Form) -> float:
-        """At the chosen C.  It was chosen by these very pairs, and flatters a little."""
-        rows = self.accuracies if form == "weights" else self.of_gains
-        return float(rows.mean(axis=0)[self.at])
+        """Return the mean accuracy at the best C.
+
+        C was chosen by the same pairs, so the estimate is slightly optimistic.
+        """
+        rows = self.accuracies if form == "weights" else self.gains_accuracies
+        return float(rows.mean(axis=0)[self.best_index])
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
-    """All of a learning problem but the pairs: cone, margins, and the cost of ties against C.
+class LearningSpec:
+    """Everything of a learning problem except its pairs.
 
-    `tie_cost` None: ties cost as much as preferences; else that much, whatever C is.
+    Attributes
+    ----------
+    cone : Cone
+        Admissible weights.
+    margins : ndarray
+        Margin of a tie, of a preference and of a strong one.
+    tie_cost : float or None
+        Cost of ties; None takes C.
+    threads : int or None
+        Threads; None takes all cores.
+    center : ndarray or None
+        Weights toward which the penalty shrinks; None takes 0.
     """
 
     cone: Cone
@@ -123,94 +159,101 @@ class Recipe:
     center: Floats | None = None
 
     def costs(self, c: float) -> Floats:
+        """Return the cost of a tie, of a preference and of a strong one."""
         return np.array([c if self.tie_cost is None else self.tie_cost, c, c])
 
-    def sums(self, pairs: Pairs) -> Sums:
-        return Sums(pairs, self.margins, self.threads)
+    def sums(self, pairs: Pairs) -> InMemoryPairSums:
+        return InMemoryPairSums(pairs, self.margins, self.threads)
 
-    def fit(self, sums: AnySums, c: float, start: Optimum | None = None) -> Optimum:
-        begin = None if start is None else start.steps
-        return solve(sums, self.cone, self.costs(c), begin, self.center)
+    def fit(self, sums: PairSums, c: float, start: Optimum | None = None) -> Optimum:
+        """Return the optimum for C, starting from that of a similar problem if given."""
+        steps = None if start is None else start.steps
+        return solve(sums, self.cone, self.costs(c), steps, self.center)
 
     def table(
         self, pairs: Pairs, c: float, start: Optimum | None = None, form: Form = "weights"
     ) -> Floats:
         """Return the weights learned from pairs, or the gains times discounts nearest to them."""
-        found = self.fit(self.sums(pairs), c, start).table.reshape(self.cone.places, -1)
-        return factors(found).table if form == "gains" else found
+        weights = self.fit(self.sums(pairs), c, start).table.reshape(self.cone.positions, -1)
+        return rank_one_factors(weights).table if form == "gains" else weights
 
     def path(self, pairs: Pairs, grid: Sequence[float]) -> list[Optimum]:
-        """The optimum for each C."""
-        return self.along(self.sums(pairs), grid)
+        """Return the optimum for each C."""
+        return self.path_from_sums(self.sums(pairs), grid)
 
-    def along(self, sums: AnySums, grid: Sequence[float]) -> list[Optimum]:
-        """The optimum for each C, each from the one before."""
-        found = list[Optimum]()
+    def path_from_sums(self, sums: PairSums, grid: Sequence[float]) -> list[Optimum]:
+        """Return the optimum for each C, each started from the one before."""
+        path = list[Optimum]()
         for c in grid:
-            found.append(self.fit(sums, c, found[-1] if found else None))
-        return found
+            path.append(self.fit(sums, c, path[-1] if path else None))
+        return path
 
 
 def folds(groups: Array, count: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
-    """Rows to learn from and rows held out; what is of one group stays together."""
-    names, number = np.unique(groups, return_inverse=True)
+    """Yield training rows and held-out rows; the rows of a group stay together."""
+    names, group = np.unique(groups, return_inverse=True)
     count = min(count, len(names))
     if count < 2:
         raise DataError("cross-validation needs pairs of at least two queries.")
-    turn = np.random.default_rng(seed).permutation(len(names)) % count
-    part = turn[number]
+    fold_of_group = np.random.default_rng(seed).permutation(len(names)) % count
+    fold_of_row = fold_of_group[group]
     for fold in range(count):
-        yield np.flatnonzero(part != fold), np.flatnonzero(part == fold)
+        yield np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
 
 
-def cross_validated(
-    recipe: Recipe, pairs: Pairs, groups: Array, grid: Sequence[float] = GRID, count: int = 5,
+def cross_validation_curve(
+    spec: LearningSpec, pairs: Pairs, groups: Array, grid: Sequence[float] = GRID, count: int = 5,
     seed: int = 0, progress: Progress | None = None,
-) -> Path:  # fmt: skip
-    """Accuracy on held-out pairs for each C."""
+) -> ValidationCurve:  # fmt: skip
+    """Return the accuracy on held-out pairs for each C."""
     rows = []
-    parts = list(folds(groups, count, seed))
-    for done, (train, held) in enumerate(parts, 1):
+    splits = list(folds(groups, count, seed))
+    for done, (train, test) in enumerate(splits, 1):
         if progress is not None:
-            progress(done, len(parts) + 1)
-        if not (pairs.kind[train] > 0).any() or not (pairs.kind[held] > 0).any():
-            continue  # a fold of ties says nothing about accuracy
-        path = recipe.path(pairs[train], grid)
-        rows.append(told_by(recipe, path, _matches(pairs[held])))
+            progress(done, len(splits) + 1)
+        if not (pairs.kind[train] > 0).any() or not (pairs.kind[test] > 0).any():
+            continue  # a fold of ties has no accuracy
+        path = spec.path(pairs[train], grid)
+        rows.append(path_accuracies(spec, path, _agreement_with(pairs[test])))
     if len(rows) < 2:
         raise DataError("cross-validation needs preferences, not only ties, in several queries.")
-    return Path(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
+    return ValidationCurve(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
 
 
-def validated(recipe: Recipe, sums: AnySums, valid: Pairs, grid: Sequence[float] = GRID) -> Path:
-    """The same with validation pairs of their own."""
+def validation_curve(
+    spec: LearningSpec, sums: PairSums, valid: Pairs, grid: Sequence[float] = GRID
+) -> ValidationCurve:
+    """Return the accuracy on separate validation pairs for each C."""
     if valid.ties == len(valid):
-        raise DataError("the validation pairs hold no preference.")
-    weights, gains = np.array(told_by(recipe, recipe.along(sums, grid), _matches(valid)))
-    return Path(tuple(grid), weights[None], gains[None])
+        raise DataError("the validation pairs contain no preference, only ties.")
+    path = spec.path_from_sums(sums, grid)
+    weights, gains = np.array(path_accuracies(spec, path, _agreement_with(valid)))
+    return ValidationCurve(tuple(grid), weights[None], gains[None])
 
 
-Matches = Callable[[Sequence[Floats]], list[Match]]
-"""Tables of weights -> how each agrees with pairs held out."""
+TableAgreements = Callable[[Sequence[Floats]], list[PreferenceAgreement]]
+"""A function from tables of weights to the agreement of each with held-out pairs."""
 
 
-def _matches(held: Pairs) -> Matches:
-    return lambda tables: [agreement(held, table) for table in tables]
+def _agreement_with(test: Pairs) -> TableAgreements:
+    return lambda tables: [preference_agreement(test, table) for table in tables]
 
 
-def told_by(recipe: Recipe, path: Sequence[Optimum], held: Matches) -> list[list[float]]:
-    """Accuracies along a path: of the weights, and of gains times discounts."""
-    tables = [optimum.table.reshape(recipe.cone.places, -1) for optimum in path]
-    nearest = [factors(table).table for table in tables]
-    found = [match.accuracy for match in held([*tables, *nearest])]
-    return [found[: len(tables)], found[len(tables) :]]
+def path_accuracies(
+    spec: LearningSpec, path: Sequence[Optimum], agreements: TableAgreements
+) -> list[list[float]]:
+    """Return the accuracies along a path: of the weights, and of gains times discounts."""
+    tables = [optimum.table.reshape(spec.cone.positions, -1) for optimum in path]
+    nearest = [rank_one_factors(table).table for table in tables]
+    accuracies = [agreement.accuracy for agreement in agreements([*tables, *nearest])]
+    return [accuracies[: len(tables)], accuracies[len(tables) :]]
 
 
-class Problem(Protocol):
-    """Pairs to learn from, wherever they are."""
+class LearningProblem(Protocol):
+    """Pairs to learn from, wherever they are stored."""
 
     def __len__(self) -> int:
-        """Pairs that were given; of these are `used` that have a weight and a difference."""
+        """Return the number of pairs, including those without a weight or a difference."""
         ...
 
     @property
@@ -219,55 +262,61 @@ class Problem(Protocol):
     def grades(self) -> tuple[int, ...]: ...
     @property
     def ties(self) -> int: ...
+
     @property
-    def used(self) -> int: ...
+    def used(self) -> int:
+        """Number of pairs with a weight and a difference."""
+        ...
+
     @property
     def only_ties(self) -> bool: ...
 
     @property
-    def same(self) -> Bools:
-        """Whether no pair differs at a place, of which nothing can be learned then."""
+    def never_differs(self) -> Bools:
+        """Positions at which no pair differs; their discounts cannot be learned."""
         ...
 
     def notes(self) -> Iterator[str]:
-        """What a person should know about the preferences."""
+        """Yield what the user should know about the preferences, a sentence each."""
         ...
 
-    def sums(self) -> AnySums: ...
+    def sums(self) -> PairSums: ...
 
-    def matches(self, tables: Sequence[Floats]) -> list[Match]:
-        """How far each table says what the pairs say."""
+    def agreements(self, tables: Sequence[Floats]) -> list[PreferenceAgreement]:
+        """Return how well each table agrees with the pairs."""
         ...
 
-    def cross_validated(self, grid: Sequence[float], progress: Progress | None) -> Path:
-        """Accuracy on pairs held out for each C."""
+    def cross_validation_curve(
+        self, grid: Sequence[float], progress: Progress | None
+    ) -> ValidationCurve:
+        """Return the accuracy on held-out pairs for each C."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """All pairs in memory."""
+class InMemoryProblem:
+    """A learning problem with all pairs in memory."""
 
-    given: Preferences
+    preferences: Preferences
     pairs: Pairs
-    recipe: Recipe
+    spec: LearningSpec
     folds: int
     seed: int
 
     def __len__(self) -> int:
-        return len(self.given)
+        return len(self.preferences)
 
     @property
     def source(self) -> str:
-        return self.given.source
+        return self.preferences.source
 
     @property
     def grades(self) -> tuple[int, ...]:
-        return self.given.grades
+        return self.preferences.grades
 
     @property
     def ties(self) -> int:
-        return int(self.given.tied.sum())
+        return int(self.preferences.tied.sum())
 
     @property
     def used(self) -> int:
@@ -279,25 +328,27 @@ class Held:
 
     @property
     def groups(self) -> Array:
-        """What stays together in folds and resampling: the pairs of one query."""
-        rows, query = self.pairs.rows, self.given.query
+        """Query of each pair: the pairs of one query stay together in folds and resampling."""
+        rows, query = self.pairs.rows, self.preferences.query
         return spread(None if query is None else query[rows], len(rows))
 
     @property
-    def same(self) -> Bools:
-        found: Bools = (self.pairs.left == self.pairs.right).all(axis=0)
-        return found
+    def never_differs(self) -> Bools:
+        flags: Bools = (self.pairs.left == self.pairs.right).all(axis=0)
+        return flags
 
     def notes(self) -> Iterator[str]:
-        return notes(self.given, self.pairs)
+        return notes(self.preferences, self.pairs)
 
-    def sums(self) -> AnySums:
-        return self.recipe.sums(self.pairs)
+    def sums(self) -> PairSums:
+        return self.spec.sums(self.pairs)
 
-    def matches(self, tables: Sequence[Floats]) -> list[Match]:
-        return [agreement(self.pairs, table) for table in tables]
+    def agreements(self, tables: Sequence[Floats]) -> list[PreferenceAgreement]:
+        return [preference_agreement(self.pairs, table) for table in tables]
 
-    def cross_validated(self, grid: Sequence[float], progress: Progress | None) -> Path:
-        return cross_validated(
-            self.recipe, self.pairs, self.groups, grid, self.folds, self.seed, progress
+    def cross_validation_curve(
+        self, grid: Sequence[float], progress: Progress | None
+    ) -> ValidationCurve:
+        return cross_validation_curve(
+            self.spec, self.pairs, self.groups, grid, self.folds, self.seed, progress
         )

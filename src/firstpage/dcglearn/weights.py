@@ -1,10 +1,10 @@
-"""Which weights are allowed, and the gains and discounts that are nearest to them.
+"""The cone of admissible weights, and the gains and discounts nearest to given weights.
 
-Allowed are linear images of numbers that are not negative.  A better grade is worth no less at any
-place: a weight is a sum of steps, one from each grade to the next, none below 0.  Non-increasing
-discounts are the same once more, over places.  So every wish about order is a map, and the learning
-problem has no other constraint than steps >= 0.  Gains and discounts are the nearest matrix of rank
-one.
+Admissible weights are linear images of nonnegative variables.  A better grade has at least the
+weight of a worse one at every position, so that a weight is a sum of nonnegative steps, one from
+each grade to the next.  Non-increasing discounts are the same construction over positions.  Every
+order constraint is thus part of a linear map, and the learning problem keeps the single constraint
+steps >= 0.  Gains and discounts are the factors of the nearest matrix of rank one.
 """
 
 from __future__ import annotations
@@ -21,14 +21,24 @@ from firstpage.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """table: from steps to the worth of every level at every place, 0 for the worst;
-    weights: from steps to the weights whose size is penalized.
+    """Linear maps from nonnegative steps to weights.
 
-    Adding a number to all weights of a place changes no comparison, so that the smallest weights
-    have the mean 0 at each place; with `nonnegative` they begin at 0 instead.
+    Adding a constant to all weights of a position changes no comparison.  The penalized weights
+    therefore have mean 0 at each position, or start at 0 with `nonnegative`.
+
+    Attributes
+    ----------
+    positions : int
+        Positions that the measure counts.
+    levels : int
+        Grades.
+    table : ndarray
+        Map from steps to the weight of every level at every position, 0 for the worst level.
+    weights : ndarray
+        Map from steps to the weights whose squared norm is penalized.
     """
 
-    places: int
+    positions: int
     levels: int
     table: Floats
     weights: Floats
@@ -41,66 +51,84 @@ class Cone:
 
     @cached_property
     def smallest_eigenvalue(self) -> float:
-        """Of the metric: how much the penalty curves in its flattest direction."""
+        """The smallest eigenvalue of the metric: the lowest curvature of the penalty."""
         return float(np.linalg.eigvalsh(self.metric)[0])
 
     @cached_property
     def condition(self) -> float:
-        """Of the metric: its largest eigenvalue over its smallest."""
+        """The condition number of the metric: its largest eigenvalue over its smallest."""
         return float(np.linalg.eigvalsh(self.metric)[-1]) / self.smallest_eigenvalue
 
 
-def cone(places: int, levels: int, nonnegative: bool = False, decreasing: bool = False) -> Cone:
-    """All weights that grow with the grade; with `decreasing`, steps fall from place to place."""
-    up: Floats = np.tri(levels, levels - 1, -1, np.float64)  # level l is the sum of the steps 1..l
-    centered = up if nonnegative else up - up.mean(axis=0)
-    along: Floats = (
-        np.tri(places, dtype=np.float64).T if decreasing else np.eye(places)
-    )  # a place is the sum of later ones
-    table, weights = (np.asarray(np.kron(along, rows), np.float64) for rows in (up, centered))
-    return Cone(places, levels, table, weights)
+def weight_cone(
+    positions: int, levels: int, nonnegative: bool = False, decreasing: bool = False
+) -> Cone:
+    """Return the cone of weights that grow with the grade.
+
+    With `decreasing`, the step between two grades does not grow from a position to the next.
+    """
+    # level l is the sum of the steps 1..l
+    grade_sums: Floats = np.tri(levels, levels - 1, -1, np.float64)
+    centered = grade_sums if nonnegative else grade_sums - grade_sums.mean(axis=0)
+    # the step at a position is the sum of the variables from that position on
+    position_sums: Floats = (
+        np.tri(positions, dtype=np.float64).T if decreasing else np.eye(positions)
+    )
+    table, weights = (
+        np.asarray(np.kron(position_sums, rows), np.float64) for rows in (grade_sums, centered)
+    )
+    return Cone(positions, levels, table, weights)
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
-    """gains (0 to 1) of the grades upward, discounts (from 1) of the places.
+class RankOneFactors:
+    """Gains and discounts whose product is nearest to a table of weights.
 
-    share: how much of the weights' size (squared) the two explain: 1 where gains do not depend on
-    the place at all.
+    Attributes
+    ----------
+    gains : ndarray
+        Gain per grade, from 0 for the worst to 1 for the best.
+    discounts : ndarray
+        Discount per position; the first is 1.
+    rank_one_fraction : float
+        Fraction of the squared norm of the weights that the two explain; 1 where gains do not
+        depend on the position at all.
     """
 
     gains: Floats
     discounts: Floats
-    share: float
+    rank_one_fraction: float
 
     @property
     def table(self) -> Floats:
-        """Discounts times gains."""
+        """Discounts times gains, a row per position and a column per grade."""
         return np.outer(self.discounts, self.gains)
 
 
-def factors(table: Floats) -> Factors:
-    """Of weights with a row a place and a column a grade, the worst of which is worth 0.
+def rank_one_factors(table: Floats) -> RankOneFactors:
+    """Return the gains and discounts nearest to weights (a row per position, a column per grade).
 
-    Weights that grow with the grade have singular vectors of one sign, and gains that grow too.
+    The worst grade has weight 0.  Weights that grow with the grade have singular vectors of one
+    sign, and gains that grow with the grade as well.
     """
     u, sizes, v = np.linalg.svd(table, full_matrices=False)
     total = float(sizes @ sizes)
     if total == 0.0:
-        return Factors(np.zeros(table.shape[1]), np.zeros(table.shape[0]), 1.0)
+        return RankOneFactors(np.zeros(table.shape[1]), np.zeros(table.shape[0]), 1.0)
     sign = 1.0 if u[:, 0].sum() >= 0.0 else -1.0
     gains, discounts = normalized(sign * v[0], sign * u[:, 0])
-    return Factors(gains + 0.0, discounts + 0.0, float(sizes[0] ** 2) / total)  # no -0.0
+    # adding 0.0 turns -0.0 into 0.0
+    return RankOneFactors(gains + 0.0, discounts + 0.0, float(sizes[0] ** 2) / total)
 
 
-def utility_of(grades: tuple[int, ...], table: Floats, about: dict[str, Any]) -> Utility:
+def utility_from_weights(grades: tuple[int, ...], table: Floats, about: dict[str, Any]) -> Utility:
     """Return the measure with these weights, and the gains and discounts nearest to them."""
-    best = factors(table)
+    best = rank_one_factors(table)
     return Utility(grades, table, best.gains, best.discounts, "gains", about)
 
 
-def similarity(one: Floats, other: Floats) -> float:
-    """Cosine of two tables of weights, each less its worst grade's, place by place."""
-    a, b = ((w - w[:, :1]).ravel() for w in (one, other))
-    size = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / size if size else 0.0
+def similarity(first: Floats, second: Floats) -> float:
+    """Return the cosine of two tables of weights, each relative to its worst grade."""
+    a, b = ((w - w[:, :1]).ravel() for w in (first, second))
+    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / norm if norm else 0.0

@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.validation import folds
-from firstpage.dcglearn.weights import factors
+from firstpage.dcglearn.weights import rank_one_factors
 from firstpage.demo import project as desk
 from firstpage.demo.collection import Collection
 from firstpage.demo.labeling import K
@@ -135,7 +135,7 @@ def held_out(given: Preferences, places: int) -> tuple[float, float, float]:
     hits = np.empty((2, len(strict)))
     for train, held in folds(groups, FOLDS, 0):
         learner = Learner(places, threads=1).fit(strict[train])
-        hits[0, held] = _hits(factors(learner.weights_).table, strict[held])
+        hits[0, held] = _hits(rank_one_factors(learner.weights_).table, strict[held])
         hits[1, held] = _hits(usual, strict[held])
     gaps = [hits[0, groups == g].mean() - hits[1, groups == g].mean() for g in np.unique(groups)]
     p = p_value(np.array(gaps), "randomization", 10_000, 0)

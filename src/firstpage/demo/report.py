@@ -23,7 +23,7 @@ from firstpage.demo.rankings import (
 from firstpage.demo.words import Results
 from firstpage.rankers.explain import Explanation
 from firstpage.report import draw
-from firstpage.report.measure import drawn
+from firstpage.report.measure import utility_figures
 from firstpage.report.page import figure, page, paragraph
 from firstpage.report.results import differences_table, means_table
 from firstpage.table import Table
@@ -304,7 +304,7 @@ def _measure(results: Results) -> list[str]:
     ]  # fmt: skip
     return [
         paragraph(words.measure(measured, results.compared)),
-        drawn(measured.utility),
+        utility_figures(measured.utility),
         Table(["system", MAIN, "NDCG(measure.json)@5"], rows).html(),
         paragraph(
             f"Simulated editors have a taste of their own, and err by {BLUR:g} where a page with "

@@ -1,1 +1,1 @@
-"""Results for people: tables in several notations, drawings, one self-contained page."""
+"""Reports: tables in several formats, SVG drawings and self-contained HTML pages."""

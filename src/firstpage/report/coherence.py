@@ -1,4 +1,4 @@
-"""Agreement of two measures and certificates of verdicts, as text and as a page."""
+"""Reports on the agreement of two measures and on certificates of verdicts, as text and HTML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil, floor, isfinite
 import numpy as np
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.certificates.verdicts import Outcome, Verdict, Witness
+from firstpage.dcglearn.certificates.verdicts import Certificate, Verdict, Witness
 from firstpage.dcglearn.coherence import Coherence
 from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
@@ -16,193 +16,262 @@ from firstpage.table import Table
 
 VARIED = {
     "both": "gains and discounts",
-    "gains": "gains (the discounts as they are)",
-    "discounts": "discounts (the gains as they are)",
-    "weights": "weights of places and grades",
+    "gains": "gains (with the discounts of the measure)",
+    "discounts": "discounts (with the gains of the measure)",
+    "weights": "weights of positions and grades",
 }
-MOST = 12  # gains or discounts that are written out
+MAX_NUMBERS = 12  # gains or discounts that are written out
 
 
-def coherence_text(found: Coherence, verdicts: Sequence[Verdict]) -> str:
-    tables = [systems_table(found), bins_table(found), worst_table(found)]
-    parts = [_counted(found), tables[0].text(), agreement_line(found)]
-    parts += [t.text() for t in tables[1:] if t.rows]
-    parts += ["\n".join(sentences(v)) for v in verdicts]
-    return "\n\n".join(parts)
+def coherence_text(coherence: Coherence, verdicts: Sequence[Verdict]) -> str:
+    """Return a report on two measures as plain text.
+
+    Parameters
+    ----------
+    coherence : Coherence
+        Agreement of the two measures.
+    verdicts : sequence of Verdict
+        Verdicts by the first measure, with their certificates.
+
+    Returns
+    -------
+    str
+        Tables and sentences, separated by blank lines.
+    """
+    bins, worst = bins_table(coherence), worst_table(coherence)
+    blocks = [_summary(coherence), systems_table(coherence).text(), agreement_line(coherence)]
+    blocks += [table.text() for table in (bins, worst) if table.rows]
+    blocks += ["\n".join(verdict_lines(verdict)) for verdict in verdicts]
+    return "\n\n".join(blocks)
 
 
-def _counted(found: Coherence) -> str:
-    n = len(found.systems)
-    return f"{found.queries:,} queries, {n} systems: {found.texts[0]} and {found.texts[1]}"
+def _summary(coherence: Coherence) -> str:
+    first, second = coherence.measures
+    return f"{coherence.queries:,} queries, {len(coherence.systems)} systems: {first} and {second}"
 
 
-def agreement_line(found: Coherence) -> str:
-    a = found.agreement
+def agreement_line(coherence: Coherence) -> str:
+    """Return a sentence on how often the two measures agree."""
+    a = coherence.agreement
     return (
-        f"Of {a.pairs:,} pairs of lists the two measures agree on {a.rate:.1%} ({a.both_tie:,} "
-        f"are ties by both), say the opposite of {a.oppose:,}, and one alone sees a tie in "
-        f"{a.one_ties:,}."
+        f"The two measures agree on {a.rate:.1%} of {a.pairs:,} pairs of lists (both see a tie in "
+        f"{a.both_tie:,}); they contradict each other on {a.oppose:,}, and on {a.one_ties:,} only "
+        "one of them sees a tie."
     )
 
 
-def systems_table(found: Coherence) -> Table:
-    """Means and places of the systems under both measures."""
+def systems_table(coherence: Coherence) -> Table:
+    """Return the means and ranks of the systems under both measures."""
     rows = []
-    for name in found.orders[0]:
-        both = zip(found.means, found.orders, strict=True)
-        rows.append([name, *(f"{mean[name]:.4f} ({o.index(name) + 1})" for mean, o in both)])
-    note = "; ".join(
-        f"{d.a} and {d.b}: {d.first:+.3g} by the first, {d.second:+.3g} by the second"
-        for d in found.differing
+    for name in coherence.orders[0]:
+        columns = zip(coherence.means, coherence.orders, strict=True)
+        rows.append(
+            [name, *(f"{mean[name]:.4f} ({order.index(name) + 1})" for mean, order in columns)]
+        )
+    pairs = "; ".join(
+        f"{pair.a} and {pair.b} ({pair.first:+.3g} by the first, {pair.second:+.3g} by the second)"
+        for pair in coherence.differing_pairs
     )
-    note = f"Verdicts that differ: {note}." if note else "Both measures order the systems alike."
-    return Table(["system", *found.texts], rows, note=note)
+    note = (
+        f"The measures order these systems differently: {pairs}."
+        if pairs
+        else "Both measures order the systems identically."
+    )
+    return Table(["system", *coherence.measures], rows, note=note)
 
 
-def bins_table(found: Coherence) -> Table:
-    head = [f"difference in {found.texts[0]}", "pairs", "agree", "opposite", "one ties"]
+def bins_table(coherence: Coherence) -> Table:
+    """Return the agreement by the absolute difference of the first measure."""
+    head = [f"difference in {coherence.measures[0]}", "pairs", "agree", "opposite", "one tie"]
     rows = [
         [f"{b.low:.3g} to {b.high:.3g}", f"{b.pairs:,}", f"{b.rate:.1%}", str(b.oppose),
          str(b.one_ties)]
-        for b in found.agreement.bins
+        for b in coherence.agreement.bins
         if b.pairs
     ]  # fmt: skip
     return Table(head, rows)
 
 
-def worst_table(found: Coherence) -> Table:
-    head = ["query", "system", "grades", "against", "their grades", *found.texts]
+def worst_table(coherence: Coherence) -> Table:
+    """Return the worst disagreements with the grades of both lists."""
+    head = ["query", "system", "grades", "against", "other grades", *coherence.measures]
     rows = [
         [d.query, d.a, _grades(d.grades_a), d.b, _grades(d.grades_b), f"{d.first:+.4f}",
          f"{d.second:+.4f}"]
-        for d in found.worst
+        for d in coherence.worst_disagreements
     ]  # fmt: skip
-    return Table(head, rows, left=5, note="Worst disagreements; - is an unjudged document.")
+    return Table(head, rows, left=5, note="Worst disagreements; - marks an unjudged document.")
 
 
 def _grades(grades: Sequence[int | None]) -> str:
     return " ".join("-" if g is None else str(g) for g in grades)
 
 
-def sentences(v: Verdict) -> list[str]:
-    """A verdict and how far it goes, a line each."""
+def verdict_lines(verdict: Verdict) -> list[str]:
+    """Return a verdict and its certificates in sentences.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        A verdict between two systems.
+
+    Returns
+    -------
+    list of str
+        A line per fact; all but the first are indented.
+    """
+    v = verdict
     if v.tie:
-        return [f"{v.better} and {v.worse} tie in {v.measure}: there is no verdict to turn."]
+        return [f"{v.better} and {v.worse} tie in {v.measure}: there is no verdict to certify."]
     lines = [f"{v.better} beats {v.worse} by {v.difference:+.4f} in {v.measure}."]
-    free = "" if v.falling else ", discounts falling or not"
-    lines.append(f"  Any compatible {VARIED[v.vary]}{free}: {_outcome(v.anyhow, v.nearest)}")
+    any_discounts = "" if v.decreasing else ", with discounts that need not decrease"
+    outcome = _certificate(v.unrestricted, v.nearest_witness)
+    lines.append(f"  For any compatible {VARIED[v.vary]}{any_discounts}: {outcome}")
     lines.append(f"  {_radius(v)}")
     if v.within is not None and v.factor is not None:
-        lines.append(f"  Within a factor {v.factor:g}: {_outcome(v.within, v.nearest)}")
+        outcome = _certificate(v.within, v.nearest_witness)
+        lines.append(f"  For all steps within a factor of {v.factor:g}: {outcome}")
     if not v.normalized and v.vary in ("both", "weights"):
         lines.append(f"  {_dominance(v)}")
     return lines
 
 
-def _outcome(found: Outcome, nearest: Witness | None) -> str:
-    if found.witness is not None:
-        if nearest is not None and same(found.witness.utility, nearest.utility):
-            return "flips, with what flips at the least factor."
-        return f"flips ({found.witness.difference:+.2g}) with {_shown(found.witness)}."
+def _certificate(certificate: Certificate, nearest: Witness | None) -> str:
+    witness = certificate.witness
+    if witness is not None:
+        if nearest is not None and _same_weights(witness.utility, nearest.utility):
+            return "the verdict flips, with the same values as at the smallest factor."
+        return f"the verdict flips ({witness.difference:+.2g}) with {_values(witness)}."
     return {
-        "proven": "stands, proven.",
-        "undecided": "undecided: none was found that flips it, and no proof that there is none.",
-        "flips": "flips.",
-    }[found.state]
+        "proven": "the verdict stands (proven).",
+        "undecided": "undecided; neither a flip nor a proof was found.",
+        "flips": "the verdict flips.",
+    }[certificate.state]
 
 
-def same(a: Utility, b: Utility) -> bool:
+def _same_weights(a: Utility, b: Utility) -> bool:
     return np.array_equal(a.weights, b.weights)
 
 
 def _radius(v: Verdict) -> str:
-    if not isfinite(v.proven):
-        return "Stands for every factor by which its steps may change (proven)."
-    stands = f"Stands for all steps within a factor {floor(v.proven * 1000) / 1000:g} (proven)"
-    if v.nearest is None:
-        return f"{stands}; no flip was found beyond."
-    return f"{stands}, flips at {ceil(v.flips * 1000) / 1000:g} with {_shown(v.nearest)}."
+    if not isfinite(v.proven_factor):
+        return "For steps changed by any factor: the verdict stands (proven)."
+    proven = floor(v.proven_factor * 1000) / 1000
+    stands = f"For all steps within a factor of {proven:g}: the verdict stands (proven)"
+    if v.nearest_witness is None:
+        return f"{stands}; no flip was found beyond it."
+    flips = ceil(v.flip_factor * 1000) / 1000
+    return f"{stands}; it flips at {flips:g} with {_values(v.nearest_witness)}."
 
 
 def _dominance(v: Verdict) -> str:
-    """The entry that speaks most against the verdict, in words."""
-    at = divmod(int(v.more.argmin()), v.more.shape[1])
-    least = float(v.more[at])
-    where = f"the first {at[0] + 1} place{'s' * (at[0] > 0)}" if v.falling else f"place {at[0] + 1}"
-    grade = v.scale.utility.grades[at[1] + 1]
-    if least >= 0:
-        depth = "depth" if v.falling else "place"
-        return f"It has no fewer documents of at least any grade, at every {depth}: it dominates."
+    """Return a sentence on the count that contradicts the verdict most."""
+    row, column = divmod(int(v.count_differences.argmin()), v.count_differences.shape[1])
+    smallest = float(v.count_differences[row, column])
+    if smallest >= 0:
+        depth = "depth" if v.decreasing else "position"
+        return (
+            f"{v.better} dominates: at every {depth} it has at least as many documents of every "
+            "minimum grade."
+        )
+    if not v.decreasing:
+        where = f"at position {row + 1}"
+    else:
+        where = f"in the first {f'{row + 1} positions' if row else 'position'}"
+    grade = v.dcg.utility.grades[column + 1]
     return (
-        f"Against it speaks most: {-least:.3f} fewer documents of grade {grade} or more in "
+        f"Strongest evidence against it: {-smallest:.3f} fewer documents of grade {grade} or more "
         f"{where}, on average."
     )
 
 
-def _shown(witness: Witness) -> str:
+def _values(witness: Witness) -> str:
     u = witness.utility
     if u.form == "weights":
-        return "other weights (see --json), near to " + _parts(u)
-    return _parts(u)
+        return "other weights (see --json), near " + _gains_and_discounts(u)
+    return _gains_and_discounts(u)
 
 
-def _parts(u: Utility) -> str:
+def _gains_and_discounts(u: Utility) -> str:
     return f"gains {_numbers(u.gains)}; discounts {_numbers(u.discounts)}"
 
 
 def _numbers(values: Iterable[float]) -> str:
-    shown = [f"{v:.3g}" for v in values]
-    return ", ".join(shown[:MOST]) + (", .." if len(shown) > MOST else "")
+    texts = [f"{v:.3g}" for v in values]
+    return ", ".join(texts[:MAX_NUMBERS]) + (", .." if len(texts) > MAX_NUMBERS else "")
 
 
-# --- a page
+# --- HTML
 
 
-def coherence_page(found: Coherence, verdicts: Sequence[Verdict]) -> str:
-    drawn = [
-        (0.5 * (b.low + b.high), b.rate) for b in found.agreement.bins if b.pairs
+def coherence_page(coherence: Coherence, verdicts: Sequence[Verdict]) -> str:
+    """Return a report on two measures as an HTML page.
+
+    Parameters
+    ----------
+    coherence : Coherence
+        Agreement of the two measures.
+    verdicts : sequence of Verdict
+        Verdicts by the first measure, with their certificates.
+
+    Returns
+    -------
+    str
+        A self-contained HTML page.
+    """
+    first, second = coherence.measures
+    points = [
+        (0.5 * (b.low + b.high), b.rate) for b in coherence.agreement.bins if b.pairs
     ]  # fmt: skip
-    picture = curves({"agree": drawn}, "agreement", f"difference in {found.texts[0]}", "share")
-    caption = "The share of pairs on which both say the same, by the first measure's difference."
-    agreed = [paragraph(agreement_line(found)), figure(picture, caption), bins_table(found).html()]
-    worst = worst_table(found)
+    drawing = curves({"agree": points}, "agreement", f"difference in {first}", "fraction")
+    caption = "Fraction of pairs on which both measures agree, by the difference in the first."
+    agreement = [
+        paragraph(agreement_line(coherence)), figure(drawing, caption),
+        bins_table(coherence).html(),
+    ]  # fmt: skip
+    worst = worst_table(coherence)
     if worst.rows:
-        agreed.append(worst.html())
-    sections = [("Systems", [systems_table(found).html()]), ("Agreement", agreed)]
-    sections += [(f"{v.better} and {v.worse}", _verdict_parts(v)) for v in verdicts]
-    title = f"{found.texts[0]} and {found.texts[1]}"
-    return page(title, _counted(found) + ".", sections)
+        agreement.append(worst.html())
+    sections = [("Systems", [systems_table(coherence).html()]), ("Agreement", agreement)]
+    sections += [(f"{v.better} and {v.worse}", _verdict_blocks(v)) for v in verdicts]
+    return page(f"{first} and {second}", _summary(coherence) + ".", sections)
 
 
-def _verdict_parts(v: Verdict) -> list[str]:
-    parts = [paragraph(line.strip()) for line in sentences(v)]
-    shown = {v.measure: v.scale.utility}
-    if v.nearest is not None:
-        shown["nearest that flips"] = v.nearest.utility
-    other = v.anyhow.witness
-    if other is not None and not (v.nearest and same(other.utility, v.nearest.utility)):
-        shown["another that flips"] = other.utility
-    if len(shown) > 1:
-        parts.append(_drawn(shown, "gains"))
-        parts.append(_drawn(shown, "discounts"))
-    parts.append(_counts_table(v).html())
-    return parts
+def _verdict_blocks(v: Verdict) -> list[str]:
+    """Return the HTML blocks of one verdict."""
+    blocks = [paragraph(line.strip()) for line in verdict_lines(v)]
+    utilities = {v.measure: v.dcg.utility}
+    nearest, other = v.nearest_witness, v.unrestricted.witness
+    if nearest is not None:
+        utilities["nearest that flips"] = nearest.utility
+    if other is not None and not (nearest and _same_weights(other.utility, nearest.utility)):
+        utilities["another that flips"] = other.utility
+    if len(utilities) > 1:
+        blocks.append(_utilities_figure(utilities, "gains"))
+        blocks.append(_utilities_figure(utilities, "discounts"))
+    blocks.append(_counts_table(v).html())
+    return blocks
 
 
-def _drawn(shown: dict[str, Utility], what: str) -> str:
-    """Gains over grades, or discounts over places, of the measure and of what turns it."""
+def _utilities_figure(utilities: dict[str, Utility], quantity: str) -> str:
+    """Return a figure of the gains or discounts of the measure and of its witnesses."""
     series = {}
-    for name, u in shown.items():
-        values = (u.gains if what == "gains" else u.discounts).tolist()
-        across = u.grades if what == "gains" else range(1, len(values) + 1)
-        series[name] = list(zip(map(float, across), values, strict=True))
-    axis = "grade" if what == "gains" else "place"
-    return figure(curves(series, what, axis, what[:-1]), f"The measure's {what}, and others.")
+    for name, u in utilities.items():
+        values = (u.gains if quantity == "gains" else u.discounts).tolist()
+        xs = u.grades if quantity == "gains" else range(1, len(values) + 1)
+        series[name] = list(zip(map(float, xs), values, strict=True))
+    axis = "grade" if quantity == "gains" else "position"
+    drawing = curves(series, quantity, axis, quantity[:-1])
+    return figure(drawing, f"The {quantity} of the measure, and those that flip the verdict.")
 
 
 def _counts_table(v: Verdict) -> Table:
-    grades = v.scale.utility.grades[1:]
-    head = ["first places" if v.falling else "place", *(f"grade {g} or more" for g in grades)]
-    rows = [[str(j + 1), *(f"{x:+.3f}" for x in row)] for j, row in enumerate(v.more.tolist())]
+    grades = v.dcg.utility.grades[1:]
+    first = "first positions" if v.decreasing else "position"
+    head = [first, *(f"grade {g} or more" for g in grades)]
+    rows = [
+        [str(j + 1), *(f"{x:+.3f}" for x in row)]
+        for j, row in enumerate(v.count_differences.tolist())
+    ]
     note = f"How many more documents {v.better} shows than {v.worse}, on average."
     return Table(head, rows, note=note)

@@ -1,4 +1,4 @@
-"""Small drawings as inline SVG: no library, no script, colors from the page's style."""
+"""Charts as inline SVG, without libraries or scripts; colors come from the style of the page."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from firstpage.types import Floats
 
 WIDTH, ROW, LABEL = 720, 26, 270
 Point = tuple[float, float]
-Ends = tuple[float, float]  # lower, upper
+Bounds = tuple[float, float]  # lower, upper
 
 
 def svg(height: float, body: str, title: str) -> str:
+    """Return an SVG element with a title for screen readers."""
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title, True)}" '
         f'xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>{body}</svg>'
@@ -23,7 +24,7 @@ def svg(height: float, body: str, title: str) -> str:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """About five round numbers from low to high."""
+    """Return about five round numbers from low to high."""
     span = max(high - low, 1e-12)
     step = 10 ** np.floor(np.log10(span / 4))
     for factor in (1, 2, 5, 10):
@@ -31,7 +32,8 @@ def ticks(low: float, high: float) -> list[float]:
             step *= factor
             break
     first = np.ceil(low / step - 1e-9) * step
-    return [float(t) + 0.0 for t in np.arange(first, high + step * 1e-6, step)]  # never -0
+    # adding 0.0 turns -0.0 into 0.0
+    return [float(t) + 0.0 for t in np.arange(first, high + step * 1e-6, step)]
 
 
 class _Axis:
@@ -42,22 +44,23 @@ class _Axis:
         self.low, self.high, self.bottom = low - pad, high + pad, bottom
 
     def x(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return LABEL + share * (WIDTH - LABEL - 20)
+        fraction = (value - self.low) / (self.high - self.low)
+        return LABEL + fraction * (WIDTH - LABEL - 20)
 
     def draw(self) -> str:
-        parts = []
+        elements = []
         for tick in ticks(self.low, self.high):
             x = self.x(tick)
-            parts.append(
+            elements.append(
                 f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{self.bottom:g}"/>'
                 f'<text class="tick" x="{x:.1f}" y="{self.bottom + 14:g}" text-anchor="middle">'
                 f"{tick:.4g}</text>"
             )
-        return "".join(parts)
+        return "".join(elements)
 
 
 def _label(text: str, y: float) -> str:
+    """Return a row label, shortened in the middle where it is long."""
     shown = text if len(text) <= 42 else text[:20] + "…" + text[-20:]
     return f'<text x="{LABEL - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
 
@@ -65,202 +68,245 @@ def _label(text: str, y: float) -> str:
 def intervals(
     rows: Sequence[tuple[str, float, float, float]], title: str, zero: bool = False
 ) -> str:
-    """One line a row: a dot at the value, a bar from low to high; `zero` marks no difference."""
+    """Return a chart of values with intervals.
+
+    Parameters
+    ----------
+    rows : sequence of (str, float, float, float)
+        Name, value, lower and upper bound.
+    title : str
+        Title for screen readers.
+    zero : bool, default=False
+        Whether to mark 0, and to emphasize intervals that exclude it.
+
+    Returns
+    -------
+    str
+        An SVG element.
+    """
     low = min([r[2] for r in rows] + ([0.0] if zero else []))
     high = max([r[3] for r in rows] + ([0.0] if zero else []))
     bottom = ROW * len(rows) + 6
     axis = _Axis(low, high, bottom)
-    parts = [axis.draw()]
+    elements = [axis.draw()]
     if zero:
         x = axis.x(0.0)
-        parts.append(f'<line class="zero" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{bottom}"/>')
+        elements.append(f'<line class="zero" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{bottom}"/>')
     for i, (name, value, lo, hi) in enumerate(rows):
         y = ROW * (i + 0.5) + 4
-        strong = zero and (lo > 0 or hi < 0)
-        kind = "mark strong" if strong else "mark"
-        parts.append(
+        excludes_zero = zero and (lo > 0 or hi < 0)
+        kind = "mark strong" if excludes_zero else "mark"
+        elements.append(
             _label(name, y) + f'<line class="{kind}" x1="{axis.x(lo):.1f}" x2="{axis.x(hi):.1f}" '
             f'y1="{y:.1f}" y2="{y:.1f}"/>'
             f'<circle class="{kind}" cx="{axis.x(value):.1f}" cy="{y:.1f}" r="5">'
             f"<title>{escape(name)}: {value:.4f} [{lo:.4f}, {hi:.4f}]</title></circle>"
         )
-    return svg(bottom + 22, "".join(parts), title)
+    return svg(bottom + 22, "".join(elements), title)
 
 
 def histogram(values: Floats, title: str, bins: int = 20) -> str:
-    """How many queries have which value."""
+    """Return a histogram of values."""
     counts, edges = np.histogram(values, bins)
     height = 120
-    most = max(int(counts.max()), 1)
+    largest = max(int(counts.max()), 1)
     left, right = 40, WIDTH - 20
-    wide = (right - left) / bins
-    parts = []
+    width = (right - left) / bins
+    elements = []
     for i, count in enumerate(counts.tolist()):
-        tall = height * count / most
-        tip = f"{edges[i]:.3g} to {edges[i + 1]:.3g}: {count}"
-        parts.append(
-            f'<rect class="bar" x="{left + i * wide + 1:.1f}" y="{height + 8 - tall:.1f}" '
-            f'width="{wide - 2:.1f}" height="{tall:.1f}"><title>{tip}</title></rect>'
+        bar_height = height * count / largest
+        tooltip = f"{edges[i]:.3g} to {edges[i + 1]:.3g}: {count}"
+        elements.append(
+            f'<rect class="bar" x="{left + i * width + 1:.1f}" y="{height + 8 - bar_height:.1f}" '
+            f'width="{width - 2:.1f}" height="{bar_height:.1f}"><title>{tooltip}</title></rect>'
         )
-    parts += [
-        f'<text class="tick" x="{left + i * wide:.1f}" y="{height + 24}" '
+    elements += [
+        f'<text class="tick" x="{left + i * width:.1f}" y="{height + 24}" '
         f'text-anchor="middle">{edges[i]:.3g}</text>'
         for i in range(0, bins + 1, 5)
     ]
-    parts.append(
-        f'<text class="tick" x="{left - 6}" y="16" text-anchor="end">{most}</text>'
+    elements.append(
+        f'<text class="tick" x="{left - 6}" y="16" text-anchor="end">{largest}</text>'
         f'<line class="zero" x1="{left}" x2="{right}" y1="{height + 8}" y2="{height + 8}"/>'
     )
-    return svg(height + 30, "".join(parts), title)
+    return svg(height + 30, "".join(elements), title)
 
 
 def outcomes(rows: Sequence[tuple[str, int, int, int]], title: str) -> str:
-    """Wins, ties and losses as one divided bar a row."""
-    parts = []
+    """Return a stacked bar per row of (name, wins, ties, losses)."""
+    elements = []
     for i, (name, *counts) in enumerate(rows):
         y = ROW * i + 6
         total = max(sum(counts), 1)
         x = float(LABEL)
-        parts.append(_label(name, y + 8))
+        elements.append(_label(name, y + 8))
         for kind, count in zip(("win", "tie", "loss"), counts, strict=True):
-            wide = (WIDTH - LABEL - 20) * count / total
+            width = (WIDTH - LABEL - 20) * count / total
             if count:
-                parts.append(
-                    f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{wide:.1f}" height="16">'
+                elements.append(
+                    f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="16">'
                     f"<title>{kind}: {count}</title></rect>"
                 )
-                if wide > 24:
-                    parts.append(
-                        f'<text class="in" x="{x + wide / 2:.1f}" y="{y + 12}" '
+                if width > 24:
+                    elements.append(
+                        f'<text class="in" x="{x + width / 2:.1f}" y="{y + 12}" '
                         f'text-anchor="middle">{count}</text>'
                     )
-            x += wide
-    return svg(ROW * len(rows) + 6, "".join(parts), title)
+            x += width
+    return svg(ROW * len(rows) + 6, "".join(elements), title)
 
 
 def bars(rows: Sequence[tuple[str, float]], title: str) -> str:
-    """One horizontal bar a row, from zero to its value."""
+    """Return a horizontal bar per row of (name, value), from zero to the value."""
     values = [v for _, v in rows] or [0.0]
     bottom = ROW * len(rows) + 6
     axis = _Axis(min([*values, 0.0]), max([*values, 0.0]), bottom)
     zero = axis.x(0.0)
-    parts = [axis.draw()]
+    elements = [axis.draw()]
     for i, (name, value) in enumerate(rows):
         y = ROW * i + 8
         x, end = sorted((zero, axis.x(value)))
         kind = "win" if value >= 0 else "loss"
-        parts.append(
+        elements.append(
             _label(name, y + 8) + f'<rect class="{kind}" x="{x:.1f}" y="{y}" '
             f'width="{max(end - x, 0.5):.1f}" height="16">'
             f"<title>{escape(name)}: {value:.6g}</title></rect>"
         )
-    parts.append(f'<line class="zero" x1="{zero:.1f}" x2="{zero:.1f}" y1="4" y2="{bottom}"/>')
-    return svg(bottom + 22, "".join(parts), title)
+    elements.append(f'<line class="zero" x1="{zero:.1f}" x2="{zero:.1f}" y1="4" y2="{bottom}"/>')
+    return svg(bottom + 22, "".join(elements), title)
 
 
 def line(points: Sequence[Point], title: str) -> str:
-    """A curve through (x, y) points, its best marked."""
+    """Return a line through (x, y) points with the highest one marked."""
     xs, ys = zip(*points, strict=True)
-    words = f"{max(ys):.4f}", f"{min(ys):.4f}", f"{min(xs):g}", f"{max(xs):g}"
-    return _graph(points, 160, title, words, max(points, key=lambda p: p[1]))
+    labels = f"{max(ys):.4f}", f"{min(ys):.4f}", f"{min(xs):g}", f"{max(xs):g}"
+    return _graph(points, 160, title, labels, max(points, key=lambda p: p[1]))
 
 
 def steps(thresholds: Floats, levels: Floats, title: str) -> str:
-    """A step function: levels between thresholds, one more than there are thresholds."""
+    """Return a step function; there is one level more than there are thresholds."""
     first, last = float(thresholds[0]), float(thresholds[-1])
     margin = 0.08 * (last - first) or 0.5 * abs(first) or 1.0
     ends = [first - margin, *thresholds.tolist(), last + margin]
     corners = [(x, float(y)) for i, y in enumerate(levels) for x in (ends[i], ends[i + 1])]
-    words = f"{levels.max():.3g}", f"{levels.min():.3g}", f"{first:.4g}", f"{last:.4g}"
-    return _graph(corners, 90, title, words)
+    labels = f"{levels.max():.3g}", f"{levels.min():.3g}", f"{first:.4g}", f"{last:.4g}"
+    return _graph(corners, 90, title, labels)
 
 
 def _graph(
-    points: Sequence[Point], height: int, title: str, words: Sequence[str],
+    points: Sequence[Point], height: int, title: str, labels: Sequence[str],
     marked: Point | None = None,
 ) -> str:  # fmt: skip
-    """One line that fills the picture; `words` stand at its upper, lower, left and right ends."""
+    """Return one line that fills the chart, with labels for top, bottom, left and right."""
     left, right = 60, WIDTH - 20
     (x_low, x_high), (y_low, y_high) = ((min(v), max(v)) for v in zip(*points, strict=True))
-    wide, tall = max(x_high - x_low, 1e-12), max(y_high - y_low, 1e-12)
+    x_range, y_range = max(x_high - x_low, 1e-12), max(y_high - y_low, 1e-12)
 
-    def place(x: float, y: float) -> Point:
-        return left + (x - x_low) / wide * (right - left), 8 + (y_high - y) / tall * height
+    def to_pixels(x: float, y: float) -> Point:
+        return left + (x - x_low) / x_range * (right - left), 8 + (y_high - y) / y_range * height
 
-    parts = [_line("mark", [place(*point) for point in points])]
+    elements = [_line("mark", [to_pixels(*point) for point in points])]
     if marked is not None:
-        x, y = place(*marked)
-        parts.append(
+        x, y = to_pixels(*marked)
+        elements.append(
             f'<circle class="mark strong" cx="{x:.1f}" cy="{y:.1f}" r="4">'
             f"<title>{marked[0]:g}: {marked[1]:.4f}</title></circle>"
         )
-    upper, lower, first, last = words
-    parts += [
+    upper, lower, first, last = labels
+    elements += [
         f'<text class="tick" x="{left - 6}" y="14" text-anchor="end">{upper}</text>',
         f'<text class="tick" x="{left - 6}" y="{height + 8}" text-anchor="end">{lower}</text>',
         f'<text class="tick" x="{left}" y="{height + 24}">{first}</text>',
         f'<text class="tick" x="{right}" y="{height + 24}" text-anchor="end">{last}</text>',
     ]
-    return svg(height + 30, "".join(parts), title)
+    return svg(height + 30, "".join(elements), title)
 
 
-LEFT, TOP, HEIGHT, GAP = 46, 10, 260, 14
-MARGIN, LETTER = 150, 6.5  # right of the picture, for the names: at least, and what a letter takes
+LEFT, TOP, HEIGHT, LINE_HEIGHT = 46, 10, 260, 14
+MIN_MARGIN, CHARACTER_WIDTH = 150, 6.5  # of the names to the right of the chart
 
 
 def curves(
-    series: Mapping[str, Sequence[Point]], title: str, across: str, up: str,
-    bars: Mapping[str, Sequence[Ends]] | None = None, dashed: Collection[str] = (),
-    log: bool = False, named: Mapping[float, str] | None = None, top: float = math.inf,
+    series: Mapping[str, Sequence[Point]], title: str, x_label: str, y_label: str,
+    bands: Mapping[str, Sequence[Bounds]] | None = None, dashed: Collection[str] = (),
+    log: bool = False, tick_labels: Mapping[float, str] | None = None, y_max: float = math.inf,
 ) -> str:  # fmt: skip
-    """Return a picture with a line per name through its (x, y) points.
+    """Return a line chart.
 
-    `across` and `up` say what the axes are.  `bars`: for each point of a line, from where to where
-    the truth may be, drawn as a band.  `log`: equal ratios (of positive x) are equally far apart.
-    `named`: words in place of some x.  `top`: what is above it is drawn at the upper edge.
+    Parameters
+    ----------
+    series : mapping of str to sequence of (float, float)
+        Points of each line by its name.
+    title : str
+        Title for screen readers.
+    x_label, y_label : str
+        Labels of the axes.
+    bands : mapping of str to sequence of (float, float), optional
+        Lower and upper bound per point of a line, drawn as a band.
+    dashed : collection of str, optional
+        Names of dashed lines.
+    log : bool, default=False
+        Whether the x axis is logarithmic.
+    tick_labels : mapping of float to str, optional
+        Labels in place of some values of x.
+    y_max : float, default=inf
+        Larger values are drawn at the upper edge.
+
+    Returns
+    -------
+    str
+        An SVG element.
     """
-    off, words = bars or {}, named or {}
+    bounds, labels = bands or {}, tick_labels or {}
     scale = math.log10 if log else float
     xs = [scale(x) for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
-    ys += [end for line in off.values() for bar in line for end in bar]
-    (x_low, x_high), (y_low, y_high) = _span(xs), _span([min(y, top) for y in ys])
-    right = WIDTH - max(MARGIN, 12 + LETTER * max(map(len, series)))
+    ys += [end for line in bounds.values() for interval in line for end in interval]
+    (x_low, x_high), (y_low, y_high) = _span(xs), _span([min(y, y_max) for y in ys])
+    right = WIDTH - max(MIN_MARGIN, 12 + CHARACTER_WIDTH * max(map(len, series)))
 
     def height(y: float) -> float:
         return TOP + (y_high - min(y, y_high)) / (y_high - y_low) * HEIGHT
 
-    def place(x: float, y: float) -> Point:
+    def to_pixels(x: float, y: float) -> Point:
         return LEFT + (scale(x) - x_low) / (x_high - x_low) * (right - LEFT), height(y)
 
     marks = _decades(x_low, x_high) if log else ticks(x_low, x_high)
-    marks = [x for x in marks if not words or x < min(words) / (1.3 if log else 1)]
-    parts = [_across(f"{x:g}", place(x, y_low)[0]) for x in marks]
-    parts += [_across(word, place(x, y_low)[0]) for x, word in words.items()]
-    parts += [_up(y, height(y), right) for y in ticks(y_low, y_high)]
-    ends = {name: place(*points[-1])[1] for name, points in series.items()}
-    for (name, points), y in zip(series.items(), _apart(ends).values(), strict=True):
+    marks = [x for x in marks if not labels or x < min(labels) / (1.3 if log else 1)]
+    elements = [_x_tick(f"{x:g}", to_pixels(x, y_low)[0]) for x in marks]
+    elements += [_x_tick(label, to_pixels(x, y_low)[0]) for x, label in labels.items()]
+    elements += [_y_tick(y, height(y), right) for y in ticks(y_low, y_high)]
+    name_heights = {name: to_pixels(*points[-1])[1] for name, points in series.items()}
+    for (name, points), y in zip(series.items(), _separate(name_heights).values(), strict=True):
         number = list(series).index(name) % 6
-        if name in off:
-            upper = [place(x, high) for (x, _), (_, high) in zip(points, off[name], strict=True)]
-            lower = [place(x, low) for (x, _), (low, _) in zip(points, off[name], strict=True)]
-            parts.append(_band(number, [*upper, *reversed(lower)]))
-        for (x, _), (low, high) in zip(points, off.get(name, ()), strict=name in off):
-            parts.append(_line(f"error c{number}", [place(x, low), place(x, high)]))
+        if name in bounds:
+            upper = [
+                to_pixels(x, high) for (x, _), (_, high) in zip(points, bounds[name], strict=True)
+            ]
+            lower = [
+                to_pixels(x, low) for (x, _), (low, _) in zip(points, bounds[name], strict=True)
+            ]
+            elements.append(_band(number, [*upper, *reversed(lower)]))
+        for (x, _), (low, high) in zip(points, bounds.get(name, ()), strict=name in bounds):
+            elements.append(_line(f"error c{number}", [to_pixels(x, low), to_pixels(x, high)]))
         kind = f"curve c{number}" + (" dashed" if name in dashed else "")
-        parts.append(_line(kind, [place(*point) for point in points]))
-        tips = [
-            f" [{low:.3f}, {high:.3f}]" if high > low else "" for low, high in off.get(name, ())
+        elements.append(_line(kind, [to_pixels(*point) for point in points]))
+        intervals_text = [
+            f" [{low:.3f}, {high:.3f}]" if high > low else "" for low, high in bounds.get(name, ())
         ]
-        for point, tip in zip(points, tips or [""] * len(points), strict=True):
-            at = words.get(point[0], f"{point[0]:g}")
-            parts.append(_dot(f"{name}, {at}: {point[1]:.3f}{tip}", number, place(*point)))
-        parts.append(
+        for point, interval in zip(points, intervals_text or [""] * len(points), strict=True):
+            x_text = labels.get(point[0], f"{point[0]:g}")
+            elements.append(
+                _dot(f"{name}, {x_text}: {point[1]:.3f}{interval}", number, to_pixels(*point))
+            )
+        elements.append(
             f'<text class="c{number}" x="{right + 8:g}" y="{y + 4:.1f}">{escape(name)}</text>'
         )
     y = TOP + HEIGHT + 34
-    parts.append(f'<text class="tick" x="{LEFT}" y="{y}">{escape(f"{up} over {across}")}</text>')
-    return svg(y + 6, "".join(parts), title)
+    elements.append(
+        f'<text class="tick" x="{LEFT}" y="{y}">{escape(f"{y_label} by {x_label}")}</text>'
+    )
+    return svg(y + 6, "".join(elements), title)
 
 
 def _line(kind: str, points: Sequence[Point]) -> str:
@@ -274,46 +320,46 @@ def _band(number: int, points: Sequence[Point]) -> str:
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """From the least to the greatest, with a little room; never empty."""
+    """Return the range of values with a small padding; never empty."""
     low, high = min(values), max(values)
-    room = 0.04 * (high - low) or 0.5
-    return low - room, high + room
+    padding = 0.04 * (high - low) or 0.5
+    return low - padding, high + padding
 
 
-def _apart(ends: Mapping[str, float]) -> dict[str, float]:
-    """Heights of the names, moved down where they would cover each other; in the names' order."""
-    found: dict[str, float] = {}
-    last = -GAP * 10.0
-    for name in sorted(ends, key=lambda n: ends[n]):
-        last = max(ends[name], last + GAP)
-        found[name] = last
-    return {name: found[name] for name in ends}
+def _separate(heights: Mapping[str, float]) -> dict[str, float]:
+    """Return the heights of the names, moved down where they would overlap, in the same order."""
+    separated: dict[str, float] = {}
+    last = -LINE_HEIGHT * 10.0
+    for name in sorted(heights, key=lambda n: heights[n]):
+        last = max(heights[name], last + LINE_HEIGHT)
+        separated[name] = last
+    return {name: separated[name] for name in heights}
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """1, 2, 5, 10, 20, .. between powers of ten."""
+    """Return 1, 2, 5, 10, 20, .. between two powers of ten."""
     tens = range(math.floor(low), math.ceil(high) + 1)
-    every = [digit * 10.0**ten for ten in tens for digit in (1, 2, 5)]
-    return [x for x in every if low <= math.log10(x) <= high]
+    numbers = [digit * 10.0**ten for ten in tens for digit in (1, 2, 5)]
+    return [x for x in numbers if low <= math.log10(x) <= high]
 
 
-def _dot(tip: str, number: int, at: Point) -> str:
+def _dot(tooltip: str, number: int, point: Point) -> str:
     return (
-        f'<circle class="c{number}" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3.5">'
-        f"<title>{escape(tip)}</title></circle>"
+        f'<circle class="c{number}" cx="{point[0]:.1f}" cy="{point[1]:.1f}" r="3.5">'
+        f"<title>{escape(tooltip)}</title></circle>"
     )
 
 
-def _across(value: str, x: float) -> str:
+def _x_tick(label: str, x: float) -> str:
     bottom = TOP + HEIGHT
     return (
         f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}"/>'
         f'<text class="tick" x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">'
-        f"{escape(value)}</text>"
+        f"{escape(label)}</text>"
     )
 
 
-def _up(value: float, y: float, right: float) -> str:
+def _y_tick(value: float, y: float, right: float) -> str:
     return (
         f'<line class="grid" x1="{LEFT}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
         f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'

@@ -1,4 +1,4 @@
-"""Pages about labeling: what strategies find for their questions."""
+"""HTML pages about labeling: simulated strategies, and studies of assessors."""
 
 from __future__ import annotations
 
@@ -13,45 +13,72 @@ from firstpage.report.draw import bars, curves
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import Table
 
-DRAWN = (
-    ("agreement", "Mean agreement with the others on pairs that both were asked."),
+ASSESSOR_FIGURES = (
+    ("agreement", "Mean agreement with other assessors on pairs that both judged."),
     ("seconds", "Median seconds per judgment."),
 )
 
 
-def simulation_page(found: Sequence[tuple[int | None, Simulation]], table: Table) -> str:
-    """The table, and the quality over the questions that were really asked."""
-    k = found[0][1].k
+def simulation_page(results: Sequence[tuple[int | None, Simulation]], table: Table) -> str:
+    """Return a page on simulated labeling strategies.
+
+    Parameters
+    ----------
+    results : sequence of (int or None, Simulation)
+        Budget and result of each simulation.
+    table : Table
+        The results as a table.
+
+    Returns
+    -------
+    str
+        A self-contained HTML page: quality by the number of questions asked, and the table.
+    """
+    k = results[0][1].k
     figures = []
-    for key, name in (("recall", f"share of the top {k} found"), (f"kNDCG@{k}", f"kNDCG@{k}")):
+    for key, name in (("recall", f"fraction of the top {k} found"), (f"kNDCG@{k}", f"kNDCG@{k}")):
         series: dict[str, list[tuple[float, float]]] = {}
-        for _, result in found:
+        for _, result in results:
             values = result.to_dict()
             if key in values:
                 series.setdefault(result.strategy, []).append((values["mean"], values[key]))
         if series:
             ordered = {strategy: sorted(points) for strategy, points in series.items()}
-            drawing = curves(ordered, name, "questions a query", name)
-            figures.append(figure(drawing, f"{name}, over the questions asked."))
-    lead = "Mean questions a query, and how much of the true top they find."
+            drawing = curves(ordered, name, "questions per query", name)
+            figures.append(figure(drawing, f"{name}, by the number of questions per query."))
+    lead = "Mean number of questions per query, and how much of the true top they find."
     return page("Labeling strategies", lead, [("Quality", figures), ("Numbers", [table.html()])])
 
 
-def study_page(title: str, study: Study, people: Sequence[AssessorProfile] = ()) -> str:
-    """Effort and agreement in the tables of Niu et al. (2012), and a picture of the assessors."""
+def study_page(title: str, study: Study, assessors: Sequence[AssessorProfile] = ()) -> str:
+    """Return a page on judging effort and agreement, with the tables of Niu et al. (2012).
+
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    study : Study
+        Statistics of the judgments.
+    assessors : sequence of AssessorProfile, optional
+        Profiles to draw.
+
+    Returns
+    -------
+    str
+        A self-contained HTML page.
+    """
     sections = [(table.title, [replace(table, title="").html()]) for table in study.tables()]
-    drawn = [_bars(people, *what) for what in DRAWN]
-    if any(drawn):
-        sections.insert(1, ("Assessors", drawn))
+    figures = [_assessor_figure(assessors, *drawn) for drawn in ASSESSOR_FIGURES]
+    if any(figures):
+        sections.insert(1, ("Assessors", figures))
     if study.caution:
-        sections.append(("A word of caution", [paragraph(study.caution)]))
-    return page(
-        title, "How long judging took, how far people agree, how steady they are.", sections
-    )
+        sections.append(("Caution", [paragraph(study.caution)]))
+    lead = "Judging time, agreement between assessors, and consistency of their judgments."
+    return page(title, lead, sections)
 
 
-def _bars(people: Sequence[AssessorProfile], name: str, caption: str) -> str:
-    """One number of everybody, where it is known."""
-    rows = [(p.assessor, float(getattr(p, name))) for p in people]
-    known = [(who, value) for who, value in rows if isfinite(value)]
+def _assessor_figure(assessors: Sequence[AssessorProfile], field: str, caption: str) -> str:
+    """Return a bar per assessor for whom the value is known, or an empty string."""
+    values = [(profile.assessor, float(getattr(profile, field))) for profile in assessors]
+    known = [(assessor, value) for assessor, value in values if isfinite(value)]
     return figure(bars(known, caption), caption) if known else ""

@@ -1,4 +1,4 @@
-"""A learned measure to look at: gains, discounts, and how sure they are."""
+"""Reports on a learned measure: gains, discounts and their intervals, as text and HTML."""
 
 from __future__ import annotations
 
@@ -14,197 +14,256 @@ from firstpage.report.page import figure, page, paragraph
 from firstpage.table import Table
 from firstpage.types import Floats
 
-TOP = 3.0  # discounts above it are cut off: the first place, which is 1, is hardly known
-NAMES = {"exp": "2^grade − 1", "linear": "the grade"}
+MAX_SHOWN = 3.0  # larger discounts occur where the first one, which is 1, is poorly determined
+GAIN_NAMES = {"exp": "2^grade − 1", "linear": "the grade"}
 
 
-def drawn(utility: Utility, intervals: Intervals | None = None) -> str:
-    """Two figures: what grades are worth, and what places are."""
-    sure = "" if intervals is None else f" The band is the {100 * intervals.level:g} % interval."
-    ends = utility.discounts if intervals is None else intervals.discounts
-    beyond = f" What is above {TOP:g} is drawn at the edge." if (ends > TOP).any() else ""
+def utility_figures(utility: Utility, intervals: Intervals | None = None) -> str:
+    """Return figures of the gains and of the discounts of a measure.
+
+    Parameters
+    ----------
+    utility : Utility
+        The measure.
+    intervals : Intervals, optional
+        Its confidence intervals.
+
+    Returns
+    -------
+    str
+        Two HTML figures.
+    """
+    band = "" if intervals is None else f" The band is the {100 * intervals.level:g} % interval."
+    shown = utility.discounts if intervals is None else intervals.discounts
+    beyond = (
+        f" Values above {MAX_SHOWN:g} are drawn at the upper edge."
+        if (shown > MAX_SHOWN).any()
+        else ""
+    )
     return figure(
-        gains(utility, intervals), f"Gain of each grade, from the worst (0) to the best (1).{sure}"
+        gains(utility, intervals), f"Gain of each grade, from the worst (0) to the best (1).{band}"
     ) + figure(
         discounts(utility, intervals),
-        f"Discount of each place; the first is 1.{sure}{beyond}{_undetermined(utility)}",
+        f"Discount of each position; the first is 1.{band}{beyond}{_undetermined(utility)}",
     )
 
 
 def _undetermined(utility: Utility) -> str:
-    """Name the places at which no pair differs, for a caption."""
-    places = utility.about.get("undetermined_places")
-    return f" Not determined, as no pair differs there: {_listed(places)}." if places else ""
+    """Return a sentence naming the positions at which no pair differs."""
+    positions = utility.about.get("undetermined_places")
+    if not positions:
+        return ""
+    return f" Not determined, because no pair differs there: {_listed(positions)}."
 
 
-def _listed(places: Sequence[int]) -> str:
-    return f"place{'s' * (len(places) > 1)} {', '.join(map(str, places))}"
+def _listed(positions: Sequence[int]) -> str:
+    return f"position{'s' * (len(positions) > 1)} {', '.join(map(str, positions))}"
 
 
 def gains(utility: Utility, intervals: Intervals | None = None) -> str:
-    """Learned gains, and the usual two."""
-    usual = {
-        NAMES[kind]: Utility.standard(kind, utility.grades, utility.places).gains for kind in KINDS
+    """Return a drawing of the learned gains beside the two standard ones."""
+    standard = {
+        GAIN_NAMES[kind]: Utility.standard(kind, utility.grades, utility.places).gains
+        for kind in KINDS
     }
-    ends = None if intervals is None else intervals.gains
-    return _picture(
-        "Gains of grades", ("grade", "gain"), utility.grades, utility.gains, ends, usual
-    )
+    bounds = None if intervals is None else intervals.gains
+    labels = ("grade", "gain")
+    return _drawing("Gains of grades", labels, utility.grades, utility.gains, bounds, standard)
 
 
 def discounts(utility: Utility, intervals: Intervals | None = None) -> str:
-    """Learned discounts, and the usual one."""
-    usual = {
-        "1 / log2(1 + place)": Utility.standard("exp", utility.grades, utility.places).discounts
+    """Return a drawing of the learned discounts beside the standard one."""
+    standard = {
+        "1 / log2(1 + position)": Utility.standard("exp", utility.grades, utility.places).discounts
     }
-    ends = None if intervals is None else intervals.discounts
-    places = range(1, utility.places + 1)
-    what = ("place", "discount")
-    return _picture("Discounts of places", what, places, utility.discounts, ends, usual)
+    bounds = None if intervals is None else intervals.discounts
+    positions = range(1, utility.places + 1)
+    labels = ("position", "discount")
+    return _drawing(
+        "Discounts of positions", labels, positions, utility.discounts, bounds, standard
+    )
 
 
-def _picture(
-    title: str, what: tuple[str, str], at: Sequence[int], values: Floats, ends: Floats | None,
-    usual: dict[str, Floats],
+def _drawing(
+    title: str, labels: tuple[str, str], xs: Sequence[int], values: Floats, bounds: Floats | None,
+    standard: dict[str, Floats],
 ) -> str:  # fmt: skip
-    """Learned values with their intervals, the usual ones dashed; the numbers are said as well,
-    for who does not see the picture."""
-    lines = {"learned": values, **usual}
+    """Return learned values with their intervals, and the standard ones dashed.
+
+    The title contains the numbers, for screen readers.
+    """
+    lines = {"learned": values, **standard}
     series = {
-        name: [(float(x), float(y)) for x, y in zip(at, line, strict=True)]
+        name: [(float(x), float(y)) for x, y in zip(xs, line, strict=True)]
         for name, line in lines.items()
     }
-    bars = {} if ends is None else {"learned": [(float(a), float(b)) for a, b in ends]}
-    told = ", ".join(f"{x}: {_number(y, 2)}" for x, y in zip(at, values, strict=True))
-    return curves(series, f"{title}: {told}", *what, bars, tuple(usual), top=TOP)
+    bands = {} if bounds is None else {"learned": [(float(a), float(b)) for a, b in bounds]}
+    numbers = ", ".join(f"{x}: {_number(y, 2)}" for x, y in zip(xs, values, strict=True))
+    return curves(
+        series, f"{title}: {numbers}", *labels, bands, tuple(standard), y_max=MAX_SHOWN
+    )  # fmt: skip
 
 
-BAR = 24  # characters of a bar in text
+BAR_WIDTH = 24  # characters of the longest bar in text
 
 
 def utility_text(utility: Utility) -> str:
-    """For a terminal: a line a grade and a place, with bars and intervals."""
-    parts = [*_facts(utility), ""]
-    for name, names, values in _parts(utility):
-        parts.append(name)
-        lines = _lines(names, values, _ends(utility, name))
-        parts += lines if name == "Gains" else _determined(utility, lines)
-    for name, part in utility.segments.items():
-        gains = ", ".join(_number(g, 2) for g in part.gains)
-        parts.append(f"segment {name}: {part.about.get('pairs', '?')} pairs, gains {gains}")
-    return "\n".join(parts)
+    """Return a report on a measure as plain text.
+
+    Parameters
+    ----------
+    utility : Utility
+        The measure.
+
+    Returns
+    -------
+    str
+        Facts about the fit, then a line per grade and position with bars and intervals.
+    """
+    lines = [*_facts(utility), ""]
+    for heading, names, values in _quantities(utility):
+        lines.append(heading)
+        rows = _value_lines(names, values, _bounds(utility, heading))
+        lines += rows if heading == "Gains" else _discount_lines(utility, rows)
+    for name, segment in utility.segments.items():
+        segment_gains = ", ".join(_number(g, 2) for g in segment.gains)
+        pairs = segment.about.get("pairs", "?")
+        lines.append(f"segment {name}: {pairs} pairs, gains {segment_gains}")
+    return "\n".join(lines)
 
 
-def _determined(utility: Utility, lines: list[str]) -> list[str]:
-    """The lines of places; one at which no pair differs says so instead of a number."""
-    unknown = utility.about.get("undetermined_places", [])
-    found = [line for k, line in enumerate(lines, 1) if k not in unknown]
-    if unknown:
-        found.append(f"  not determined, as no pair differs there: {_listed(unknown)}")
-    if any(f"> {TOP:g}" in line for line in lines):
-        found.append(
-            f"  Discounts are relative to place 1, which is hardly known here: what is above "
-            f"{TOP:g} is not told in full."
+def _discount_lines(utility: Utility, rows: list[str]) -> list[str]:
+    """Return the lines of determined positions, and notes on the others."""
+    undetermined = utility.about.get("undetermined_places", [])
+    lines = [row for k, row in enumerate(rows, 1) if k not in undetermined]
+    if undetermined:
+        lines.append(f"  not determined, because no pair differs there: {_listed(undetermined)}")
+    if any(f"> {MAX_SHOWN:g}" in row for row in rows):
+        lines.append(
+            f"  Discounts are relative to position 1, whose weight is poorly determined here: "
+            f"values above {MAX_SHOWN:g} are shown as > {MAX_SHOWN:g}."
         )
-    return found
+    return lines
 
 
 def utility_page(utility: Utility, title: str) -> str:
-    """The same as a page with pictures."""
-    pictures = drawn(utility, Intervals.held(utility))
+    """Return a report on a measure as an HTML page.
+
+    Parameters
+    ----------
+    utility : Utility
+        The measure.
+    title : str
+        Name of the measure.
+
+    Returns
+    -------
+    str
+        A self-contained HTML page.
+    """
+    figures = utility_figures(utility, Intervals.from_utility(utility))
     facts = [paragraph(fact[0].upper() + fact[1:]) for fact in _facts(utility)]
-    sections = [("Gains and discounts", [pictures]), ("Facts", facts)]
+    sections = [("Gains and discounts", [figures]), ("Facts", facts)]
     if utility.about.get("validated"):
-        sections.append(("The choice of C", [_path(utility.about["validated"])]))
-    sections.append(("Worth of a grade at a place", [_weights(utility).html()]))
-    lead = "What a document of each grade is worth at each place, learned from preferences."
+        sections.append(("Choice of C", [_validation_figure(utility.about["validated"])]))
+    sections.append(("Weights of positions and grades", [_weights_table(utility).html()]))
+    lead = "Value of a document of each grade at each position, learned from preferences."
     return page(f"Measure {title}", lead, sections)
 
 
-def _parts(utility: Utility) -> list[tuple[str, list[str], Floats]]:
-    last = utility.about.get("discounts", "").startswith("relative")
-    places = "Discounts (relative to the last place)" if last else "Discounts"
+def _quantities(utility: Utility) -> list[tuple[str, list[str], Floats]]:
+    """Return heading, names and values of the gains and of the discounts."""
+    relative = utility.about.get("discounts", "").startswith("relative")
+    heading = "Discounts (relative to the last position)" if relative else "Discounts"
+    positions = [f"position {k + 1}" for k in range(utility.places)]
     return [
         ("Gains", [f"grade {g}" for g in utility.grades], utility.gains),
-        (places, [f"place {k + 1}" for k in range(utility.places)], utility.discounts),
+        (heading, positions, utility.discounts),
     ]
 
 
-def _ends(utility: Utility, name: str) -> Floats:
-    """Lower and upper ends; where none are known, the value itself."""
-    key = "gains" if name == "Gains" else "discounts"
-    values, held = getattr(utility, key), Intervals.held(utility)
-    found: Floats = np.column_stack([values, values]) if held is None else getattr(held, key)
-    return found
+def _bounds(utility: Utility, heading: str) -> Floats:
+    """Return lower and upper bounds; without intervals, the values themselves."""
+    field = "gains" if heading == "Gains" else "discounts"
+    values, intervals = getattr(utility, field), Intervals.from_utility(utility)
+    if intervals is None:
+        return np.column_stack([values, values])
+    bounds: Floats = getattr(intervals, field)
+    return bounds
 
 
-def _lines(names: Sequence[str], values: Floats, ends: Floats) -> list[str]:
-    top = max(float(np.abs(values).max()), 1e-12)
-    wide = max(len(name) for name in names)
-    found = []
-    for name, value, (low, high) in zip(names, values, ends, strict=True):
-        bar = "█" * round(BAR * max(float(value), 0.0) / top)
-        sure = f"  [{_number(low, 3)}, {_number(high, 3)}]" if high > low else ""
-        found.append(f"  {name:<{wide}}  {_number(value, 4):>7}{sure}  {bar}".rstrip())
-    return found
+def _value_lines(names: Sequence[str], values: Floats, bounds: Floats) -> list[str]:
+    largest = max(float(np.abs(values).max()), 1e-12)
+    width = max(len(name) for name in names)
+    lines = []
+    for name, value, (low, high) in zip(names, values, bounds, strict=True):
+        bar = "█" * round(BAR_WIDTH * max(float(value), 0.0) / largest)
+        interval = f"  [{_number(low, 3)}, {_number(high, 3)}]" if high > low else ""
+        lines.append(f"  {name:<{width}}  {_number(value, 4):>7}{interval}  {bar}".rstrip())
+    return lines
 
 
 def _number(value: float, digits: int) -> str:
-    """A gain or discount without a negative zero; beyond TOP it is only said to be beyond."""
-    if abs(value) > TOP:
-        return f"{'>' if value > 0 else '<'} {np.sign(value) * TOP:g}"
-    return _plain(value, digits)
+    """Return a rounded gain or discount; beyond MAX_SHOWN only that it is beyond."""
+    if abs(value) > MAX_SHOWN:
+        return f"{'>' if value > 0 else '<'} {np.sign(value) * MAX_SHOWN:g}"
+    return _rounded(value, digits)
 
 
-def _plain(value: float, digits: int) -> str:
-    """A rounded number, without the sign of a zero."""
+def _rounded(value: float, digits: int) -> str:
+    """Return a rounded number; a negative zero loses its sign."""
     return f"{round(float(value), digits) + 0.0:.{digits}f}"
 
 
 def _facts(utility: Utility) -> list[str]:
-    """What the file says of its making, a line each."""
+    """Return the metadata of the fit, a line each."""
     about = utility.about
-    found = []
+    facts = []
     if "pairs" in about and "accuracy" in about:
-        found.append(
-            f"pairs: {about['pairs']}, of them ties: {about['ties']}; C = {about['C']:g}; agrees "
-            f"with {about['accuracy']:.1%} of the preferences, as gains times discounts with "
-            f"{about['accuracy_of_gains']:.1%}"
+        facts.append(
+            f"{about['pairs']} pairs, {about['ties']} of them ties; C = {about['C']:g}; agrees "
+            f"with {about['accuracy']:.1%} of the preferences (gains times discounts: "
+            f"{about['accuracy_of_gains']:.1%})"
         )
-    if held := about.get("validated"):
-        at = int(np.argmax(np.round(held["accuracy"], 12)))
-        gains = held.get("accuracy_of_gains", held["accuracy"])[at]
-        found.append(
-            f"on pairs held out: {held['accuracy'][at]:.1%}, as gains times discounts {gains:.1%} "
-            f"(at the best of {len(held['C'])} values of C)"
+    if validated := about.get("validated"):
+        best = int(np.argmax(np.round(validated["accuracy"], 12)))
+        of_gains = validated.get("accuracy_of_gains", validated["accuracy"])[best]
+        facts.append(
+            f"on held-out pairs: {validated['accuracy'][best]:.1%} (gains times discounts: "
+            f"{of_gains:.1%}), at the best of {len(validated['C'])} values of C"
         )
     if "rank_one_share" in about:
         test = about.get("position_test")
-        p = f"; that gains do not depend on the place: p = {test['p']:.2f}" if test else ""
-        found.append(f"rank-one share {about['rank_one_share']:.4f}{p}")
+        p = (
+            f"; test that gains do not depend on the position: p = {test['p']:.2f}" if test else ""
+        )  # fmt: skip
+        facts.append(f"rank-one fraction {about['rank_one_share']:.4f}{p}")
     if str(about.get("discounts", "")).startswith("relative"):
-        found.append(
-            "every pair orders the same grades, so discounts are known less the last one only"
+        facts.append(
+            "both lists of every pair have the same grades, so discounts are determined only "
+            "relative to the last one"
         )
     if "against_dcg" in about:
-        found.append(about["against_dcg"]["text"])
+        facts.append(about["against_dcg"]["text"])
     if "advice" in about:
-        found.append(about["advice"]["text"])
-    return found
+        facts.append(about["advice"]["text"])
+    return facts
 
 
-def _path(held: dict[str, Any]) -> str:
-    points = [(float(np.log10(c)), a) for c, a in zip(held["C"], held["accuracy"], strict=True)]
+def _validation_figure(validated: dict[str, Any]) -> str:
+    points = [
+        (float(np.log10(c)), a) for c, a in zip(validated["C"], validated["accuracy"], strict=True)
+    ]
     series = {"weights": points}
-    if "accuracy_of_gains" in held:
+    if "accuracy_of_gains" in validated:
         series["gains"] = [
-            (x, a) for (x, _), a in zip(points, held["accuracy_of_gains"], strict=True)
+            (x, a) for (x, _), a in zip(points, validated["accuracy_of_gains"], strict=True)
         ]
-    drawing = curves(series, "Accuracy over C", "log10 C", "accuracy")
-    return figure(drawing, "Accuracy on pairs held out, for each C tried.")
+    drawing = curves(series, "Accuracy by C", "log10 C", "accuracy")
+    return figure(drawing, "Accuracy on held-out pairs for each value of C.")
 
 
-def _weights(utility: Utility) -> Table:
-    head = ["place", *(f"grade {g}" for g in utility.grades)]
-    rows = [[str(k), *(_plain(v, 4) for v in row)] for k, row in enumerate(utility.weights, 1)]
-    return Table(head, rows, note="Weights as learned; a difference of 1 is a margin.")
+def _weights_table(utility: Utility) -> Table:
+    head = ["position", *(f"grade {g}" for g in utility.grades)]
+    rows = [[str(k), *(_rounded(v, 4) for v in row)] for k, row in enumerate(utility.weights, 1)]
+    return Table(head, rows, note="Learned weights; the margin of a preference is 1.")

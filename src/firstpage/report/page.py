@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing but itself: no script, no request, light and dark."""
+"""Self-contained HTML pages: no scripts, no requests, light and dark colors."""
 
 from __future__ import annotations
 
@@ -47,12 +47,27 @@ svg .in { fill: #fff; font-size: 11px; }
 def page(
     title: str, lead: str, sections: Sequence[tuple[str, Sequence[str]]], style: str = ""
 ) -> str:
-    """Title, one sentence, then sections of ready HTML parts (tables, figures).
+    """Return a self-contained HTML page.
 
-    `style`: rules of the page's own, after those of all pages.
+    Parameters
+    ----------
+    title : str
+        Title, in plain text.
+    lead : str
+        One sentence below the title, in plain text.
+    sections : sequence of (str, sequence of str)
+        Heading in plain text, and HTML blocks (tables, figures, paragraphs) of each section.
+    style : str, default=""
+        CSS rules of this page, after the common ones.
+
+    Returns
+    -------
+    str
+        The HTML document.
     """
     body = "".join(
-        f'<h2 id="{anchor(head)}">{escape(head)}</h2>{"".join(parts)}' for head, parts in sections
+        f'<h2 id="{anchor(heading)}">{escape(heading)}</h2>{"".join(blocks)}'
+        for heading, blocks in sections
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -63,15 +78,17 @@ def page(
     )
 
 
-def anchor(head: str) -> str:
-    """What a link to a section names: its head, up to a colon, in plain letters."""
-    name = head.partition(":")[0].strip().lower()
+def anchor(heading: str) -> str:
+    """Return the id of a section: its heading up to a colon, in lower-case ASCII."""
+    name = heading.partition(":")[0].strip().lower()
     return "".join(c if c.isalnum() and c.isascii() else "-" for c in name)
 
 
 def figure(drawing: str, caption: str) -> str:
+    """Return an HTML figure with a drawing and a caption."""
     return f"<figure>{drawing}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def paragraph(text: str) -> str:
+    """Return an HTML paragraph with plain text."""
     return f"<p>{escape(text)}</p>"

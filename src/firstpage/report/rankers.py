@@ -1,4 +1,4 @@
-"""Rankers for people: a model's features, and results over folds with published ones beside."""
+"""Reports on rankers: features of a model, and cross-validation beside published results."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from firstpage.report import draw
 from firstpage.report.page import figure, page
 from firstpage.table import Table
 
-WIDE = 40  # characters of the longest bar
-SHAPES = 8  # step functions drawn, at most
+BAR_WIDTH = 40  # characters of the longest bar
+MAX_EFFECTS = 8  # step functions that are drawn
 
 
-def _lead(found: Explanation) -> str:
-    record: dict[str, Any] = found.model.training
+def _summary(explanation: Explanation) -> str:
+    """Return a line on the ranker, its training data and its validation score."""
+    record: dict[str, Any] = explanation.model.training
     data = record.get("data") or {}
     text = (
-        f"{found.model.ranker}, trained on {data.get('queries', '?')} queries and "
+        f"{explanation.model.ranker}, trained on {data.get('queries', '?')} queries and "
         f"{data.get('documents', '?')} documents"
     )
     if record.get("score") is not None:
@@ -32,197 +33,295 @@ def _lead(found: Explanation) -> str:
     return text
 
 
-def explanation_text(found: Explanation, top: int) -> str:
-    """Bars of blocks, to the right for positive and marked for negative weights."""
-    rows = found.ordered()[:top]
-    most = max((abs(v) for _, v in rows), default=0.0) or 1.0
-    width = max((len(n) for n, _ in rows), default=1)
-    lines = [_lead(found), "", f"{'feature':<{width}}  {found.kind}"]
+def explanation_text(explanation: Explanation, top: int) -> str:
+    """Return the most important features of a model as plain text.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Weights or importances of the features.
+    top : int
+        Number of features to show.
+
+    Returns
+    -------
+    str
+        A line per feature with a bar; light bars are negative values.
+    """
+    rows = explanation.ordered()[:top]
+    largest = max((abs(value) for _, value in rows), default=0.0) or 1.0
+    width = max((len(name) for name, _ in rows), default=1)
+    lines = [_summary(explanation), "", f"{'feature':<{width}}  {explanation.kind}"]
     for name, value in rows:
-        bar = ("█" if value >= 0 else "░") * max(round(WIDE * abs(value) / most), 1 if value else 0)
+        length = max(round(BAR_WIDTH * abs(value) / largest), 1 if value else 0)
+        bar = ("█" if value >= 0 else "░") * length
         lines.append(f"{name:<{width}}  {value:+.4g}".ljust(width + 14) + bar)
-    if len(found.names) > top:
-        lines.append(f"({len(found.names) - top} more; --top shows them)")
-    if any(v < 0 for _, v in rows):
+    if len(explanation.names) > top:
+        lines.append(f"({len(explanation.names) - top} more; --top shows them)")
+    if any(value < 0 for _, value in rows):
         lines.append("░ lowers the score")
     return "\n".join(lines)
 
 
-def explanation_page(found: Explanation, top: int) -> str:
-    rows = found.ordered()
-    kept = [[n, f"{v:+.6g}"] for n, v in rows]
-    curve = [(int(i), m) for i, _, m in found.model.training.get("curve", []) if m is not None]
-    drawn = [figure(draw.bars(rows[:top], found.kind), f"{found.kind}, the {top} greatest")]
+def explanation_page(explanation: Explanation, top: int) -> str:
+    """Return a page on the features of a model.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Weights or importances of the features, and their effects on the score.
+    top : int
+        Number of features to draw.
+
+    Returns
+    -------
+    str
+        A self-contained HTML page.
+    """
+    rows = explanation.ordered()
+    kind, training = explanation.kind, explanation.model.training
+    values = [[name, f"{value:+.6g}"] for name, value in rows]
+    curve = [(int(i), score) for i, _, score in training.get("curve", []) if score is not None]
+    charts = [figure(draw.bars(rows[:top], kind), f"{kind}, the {top} largest")]
     if len(curve) > 1:
-        title = f"{found.model.training['measure']} on validation data, by iteration"
-        drawn.append(figure(draw.line(curve, title), title))
-    shapes = [
-        figure(draw.steps(*found.steps[n], f"what {n} adds to the score"), n)
-        for n, _ in rows[: min(top, SHAPES)]
-        if n in found.steps
+        title = f"{training['measure']} on validation data, by iteration"
+        charts.append(figure(draw.line(curve, title), title))
+    effects = [
+        figure(draw.steps(*explanation.steps[name], f"contribution of {name} to the score"), name)
+        for name, _ in rows[: min(top, MAX_EFFECTS)]
+        if name in explanation.steps
     ]
-    parameters = [[k, str(v)] for k, v in found.model.parameters.items()]
+    parameters = [[name, str(value)] for name, value in explanation.model.parameters.items()]
     sections = [
-        ("What it looks at", drawn),
-        *([("How it reads them", shapes)] if shapes else []),
-        ("All features", [Table(["feature", found.kind], kept).html()]),
+        ("Most important features", charts),
+        *([("Feature effects", effects)] if effects else []),
+        ("All features", [Table(["feature", kind], values).html()]),
         ("Parameters", [Table(["parameter", "value"], parameters, left=2).html()]),
     ]
-    return page(found.model.ranker, _lead(found), sections)
+    return page(explanation.model.ranker, _summary(explanation), sections)
 
 
 ALIASES = {"pre": "p", "map": "ap", "meanndcg": "meanndcg"}
-TRIAL = {"algorithm", "trial", "measure", "value"}  # columns of a table with a line per number
-Results = dict[str, dict[str, str]]
-"""Values by measure by method; measures are written small."""
+TRIAL_COLUMNS = {"algorithm", "trial", "measure", "value"}  # of a table with a value per line
+PublishedResults = dict[str, dict[str, str]]
+"""Values by method and by measure; names of measures are in lower case."""
 
 
-def read_published(path: Path) -> Results:
-    """A file, or all files of a folder.
+def read_published(path: Path) -> PublishedResults:
+    """Read published results from a file, or from all files of a folder.
 
-    LETOR 4.0's text ("Algorithm: .." with a line of averages over folds on the testing set); a CSV
-    table with one method a line; or one with the columns algorithm, table, trial, measure, value.
+    Formats are the text of LETOR 4.0 ("Algorithm: .." with a line of averages over folds on the
+    testing set); a CSV table with a method per line; and one with the columns algorithm, table,
+    trial, measure, value.
+
+    Parameters
+    ----------
+    path : Path
+        File or folder.
+
+    Returns
+    -------
+    dict of str to dict of str to str
+        Values as printed, by method and by measure (in lower case).
+
+    Raises
+    ------
+    DataError
+        If a table has no results, or a line lacks columns.
     """
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-    found: Results = {}
+    results: PublishedResults = {}
     for file in files:
         data = read_all(file)
         if data.startswith(b"Algorithm:"):
-            found |= _letor(data.decode("utf-8", "replace"))
+            results |= _read_letor(data.decode("utf-8", "replace"))
         else:
-            found |= _table(file, data)
-    return found
+            results |= _read_table(file, data)
+    return results
 
 
-def plain(measure: str) -> str:
-    """`Pre@5` and `P@5`, `MAP` and `AP` are the same."""
-    name, at, cut = measure.strip().lower().partition("@")
-    return ALIASES.get(name, name) + at + cut
+def normalized_name(measure: str) -> str:
+    """Return the name of a measure in lower case; `Pre@5` is `p@5`, and `MAP` is `ap`."""
+    name, at, cutoff = measure.strip().lower().partition("@")
+    return ALIASES.get(name, name) + at + cutoff
 
 
-def _letor(text: str) -> Results:
+def _read_letor(text: str) -> PublishedResults:
+    """Return the averages on the testing set of a LETOR 4.0 result file."""
     name = text.splitlines()[0].partition(":")[2].strip()
-    tests = re.split(r"^Performance on ", text, flags=re.M)[1:]
+    blocks = re.split(r"^Performance on ", text, flags=re.M)[1:]
     values: dict[str, str] = {}
-    for part in tests:
-        if not part.lower().startswith("test"):
+    for block in blocks:
+        if not block.lower().startswith("test"):
             continue
         head: list[str] = []
-        for line in part.splitlines():
+        for line in block.splitlines():
             cells = line.split()
             if cells and cells[0].lower() in ("folds", "para"):
                 head = cells
             elif cells and cells[0].lower() in ("average", "avg") and len(cells) == len(head):
-                values |= {plain(m): v for m, v in zip(head[1:], cells[1:], strict=True)}
+                values |= {normalized_name(m): v for m, v in zip(head[1:], cells[1:], strict=True)}
     return {name: values}
 
 
-def _table(file: Path, data: bytes) -> Results:
-    found: Results = {}
+def _read_table(file: Path, data: bytes) -> PublishedResults:
+    """Return the results of a CSV table."""
+    results: PublishedResults = {}
     head = ""
     for where, row in csv_rows(str(file), io.BytesIO(data), NO_LIMITS):
         cells = {name.lower(): cell for name, cell in row.items()}
         if {"trial", "measure"} & cells.keys():
-            if missing := TRIAL - cells.keys():
+            if missing := TRIAL_COLUMNS - cells.keys():
                 raise DataError(f"{where}: lacks {', '.join(sorted(missing))}.")
             if "test" in cells.get("table", "test") and cells["trial"].lower() == "average":
-                found.setdefault(cells["algorithm"], {})[plain(cells["measure"])] = cells["value"]
+                values_of_method = results.setdefault(cells["algorithm"], {})
+                values_of_method[normalized_name(cells["measure"])] = cells["value"]
             continue
         (column, method), *values = row.items()
         head = head or column
         if column != head or not values:
-            raise DataError(f"{where}: a line names a method, then its value of each measure.")
-        found[method] = {plain(measure): value for measure, value in values}
-    if not found:
-        raise DataError(f"{file}: holds no results; the first line names the columns.")
-    return found
+            raise DataError(f"{where}: a line must have a method, then a value per measure.")
+        results[method] = {normalized_name(measure): value for measure, value in values}
+    if not results:
+        raise DataError(f"{file}: contains no results; the first line must name the columns.")
+    return results
 
 
 def folds_table(
-    found: CrossValidation, source: str, published: Path | None = None, baseline: str | None = None
-) -> Table:
-    """One row a ranker: mean ± standard error over queries (and ± between seeds).
+    results: CrossValidation, source: str, published: Path | None = None,
+    baseline: str | None = None,
+) -> Table:  # fmt: skip
+    """Return a table of cross-validation results.
 
-    With a baseline, ▲ and ▼ where the difference to it is significant.
+    Parameters
+    ----------
+    results : CrossValidation
+        Values of each ranker.
+    source : str
+        Name of the data.
+    published : Path, optional
+        Published results to add.
+    baseline : str, optional
+        Ranker against which differences are tested; ▲ and ▼ mark significant ones.
+
+    Returns
+    -------
+    Table
+        A row per ranker: mean ± standard error over queries, and the deviation between seeds.
     """
     rows = []
-    marks = _marks(found, baseline)
-    for name in found.values:
+    marks = _significance_marks(results, baseline)
+    for name in results.values:
         cells = [name]
-        for m in found.measures:
-            cell = f"{found.mean(name, m):.4f} ± {found.over_queries(name, m):.3f}"
+        for m in results.measures:
+            cell = f"{results.mean(name, m):.4f} ± {results.over_queries(name, m):.3f}"
             cell += marks.get((name, m), "")
-            between = found.over_seeds(name, m)
-            cells.append(cell if between is None else f"{cell} (seeds {between:.3f})")
+            seeds = results.over_seeds(name, m)
+            cells.append(cell if seeds is None else f"{cell} (seeds {seeds:.3f})")
         rows.append(cells)
     if published is not None:
         for name, values in read_published(published).items():
-            rows.append([f"published: {name}", *(_short(values, m) for m in found.measures)])
+            rows.append([f"published: {name}", *(_cell(values, m) for m in results.measures)])
     note = (
-        f"{source}: {len(found.queries)} test queries, convention {found.convention}; ± is the "
+        f"{source}: {len(results.queries)} test queries, convention {results.convention}; ± is the "
         "standard error over queries: smaller differences are noise."
     )
     if baseline is not None:
         note += (
-            f" ▲ ▼: other than {baseline} at p < 0.05 (randomization test of the difference of "
-            "the means over queries, Holm's correction over the rankers)."
+            f" ▲ ▼: differs from {baseline} at p < 0.05 (randomization test of the difference of "
+            "means over queries, Holm correction over the rankers)."
         )
-    return Table(["ranker", *found.measures], rows, note=note)
+    return Table(["ranker", *results.measures], rows, note=note)
 
 
 def folds_csv(
-    found: CrossValidation, published: Path | None = None, baseline: str | None = None
+    results: CrossValidation, published: Path | None = None, baseline: str | None = None
 ) -> str:
-    """For programs: a row per ranker and measure, all digits, one number per cell.
+    """Return cross-validation results as CSV: a row per ranker and measure, all digits.
 
-    With a baseline, the difference of the mean to that of the baseline, and its p-value corrected
-    by Holm's rule.
+    Parameters
+    ----------
+    results : CrossValidation
+        Values of each ranker.
+    published : Path, optional
+        Published results to add.
+    baseline : str, optional
+        Ranker against which differences are tested; adds the columns difference and p (corrected
+        by Holm's method).
+
+    Returns
+    -------
+    str
+        The CSV text.
     """
-    against = {} if baseline is None else {m: found.against(baseline, m) for m in found.measures}
+    tests = {} if baseline is None else {m: results.against(baseline, m) for m in results.measures}
     rows = []
-    for name in found.values:
-        for m in found.measures:
-            between = found.over_seeds(name, m)
-            numbers = [found.mean(name, m), found.over_queries(name, m), between]
-            numbers += against.get(m, {}).get(name, (None, None))
+    for name in results.values:
+        for m in results.measures:
+            seeds = results.over_seeds(name, m)
+            numbers = [results.mean(name, m), results.over_queries(name, m), seeds]
+            numbers += tests.get(m, {}).get(name, (None, None))
             rows.append([name, m, *("" if value is None else repr(value) for value in numbers)])
     for name, values in ({} if published is None else read_published(published)).items():
-        means = [(m, values.get(plain(m), "")) for m in found.measures]
+        means = [(m, values.get(normalized_name(m), "")) for m in results.measures]
         rows += [[f"published: {name}", m, mean, *[""] * 4] for m, mean in means]
     head = ["ranker", "measure", "mean", "se_queries", "sd_seeds", "difference", "p"]
     width = len(head) if baseline is not None else len(head) - 2
     return Table(head[:width], [row[:width] for row in rows]).csv()
 
 
-def _marks(found: CrossValidation, baseline: str | None) -> dict[tuple[str, str], str]:
+def _significance_marks(
+    results: CrossValidation, baseline: str | None
+) -> dict[tuple[str, str], str]:
+    """Return the mark of each significant difference from the baseline, by ranker and measure."""
     if baseline is None:
         return {}
     return {
-        (name, m): " ▲" if apart > 0 else " ▼"
-        for m in found.measures
-        for name, (apart, p) in found.against(baseline, m).items()
+        (name, m): " ▲" if difference > 0 else " ▼"
+        for m in results.measures
+        for name, (difference, p) in results.against(baseline, m).items()
         if p < 0.05
     }
 
 
 def folds_page(
-    found: CrossValidation, source: str, published: Path | None = None, baseline: str | None = None
-) -> str:
-    """The table, and a picture a measure: means with their 95 % intervals over queries."""
-    drawn = []
-    for m in found.measures:
+    results: CrossValidation, source: str, published: Path | None = None,
+    baseline: str | None = None,
+) -> str:  # fmt: skip
+    """Return a page on cross-validation results.
+
+    Parameters
+    ----------
+    results : CrossValidation
+        Values of each ranker.
+    source : str
+        Name of the data.
+    published : Path, optional
+        Published results to add.
+    baseline : str, optional
+        Ranker against which differences are tested.
+
+    Returns
+    -------
+    str
+        A self-contained HTML page: the table, and a chart per measure of the means with their
+        95 % intervals over queries.
+    """
+    charts = []
+    for m in results.measures:
         rows = []
-        for name in found.values:
-            mean, reach = found.mean(name, m), 1.96 * found.over_queries(name, m)
-            rows.append((name, mean, mean - reach, mean + reach))
-        drawn.append(figure(draw.intervals(rows, m), f"{m}: mean and 95 % interval"))
-    table = folds_table(found, source, published, baseline)
-    sections = [("Results", [table.html()]), ("Pictures", drawn)]
+        for name in results.values:
+            mean, half_width = results.mean(name, m), 1.96 * results.over_queries(name, m)
+            rows.append((name, mean, mean - half_width, mean + half_width))
+        charts.append(figure(draw.intervals(rows, m), f"{m}: mean and 95 % interval"))
+    table = folds_table(results, source, published, baseline)
+    sections = [("Results", [table.html()]), ("Charts", charts)]
     return page(f"Rankers on {source}", table.note, sections)
 
 
-def _short(values: dict[str, str], measure: str) -> str:
-    text = values.get(plain(measure), "")
+def _cell(values: dict[str, str], measure: str) -> str:
+    """Return a published value with four decimals, or as it is if it is not a number."""
+    text = values.get(normalized_name(measure), "")
     try:
         return f"{float(text):.4f}"
     except ValueError:

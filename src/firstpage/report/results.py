@@ -1,4 +1,4 @@
-"""How evaluations and a comparison are shown."""
+"""Reports on evaluations and comparisons, in all output formats."""
 
 from __future__ import annotations
 
@@ -16,156 +16,219 @@ from firstpage.report.page import figure, page, paragraph
 from firstpage.table import NOTATIONS, Table
 
 FORMATS = ("text", "json", "csv", "markdown", "latex", "html")
-MOST_PAIRS = 6  # comparisons whose most different queries a report lists
+MAX_PAIRS = 6  # comparisons whose most different queries are listed
 BEST = "best mean; says nothing about significance"
 SIGNIFICANT = "corrected p below .05"
-BLANK = ("", "")  # of a mean without an interval
+NO_INTERVAL = ("", "")
 
 
 def render(
-    found: Evaluation | Sequence[Evaluation] | Comparison, format: str, source: str = ""
+    result: Evaluation | Sequence[Evaluation] | Comparison, format: str, source: str = ""
 ) -> str:
-    """The result in one of FORMATS; several evaluations get a row each."""
+    """Return a result in one of the output formats.
+
+    Parameters
+    ----------
+    result : Evaluation, sequence of Evaluation or Comparison
+        The result; several evaluations get a row each.
+    format : {"text", "json", "csv", "markdown", "latex", "html"}
+        Output format.
+    source : str, default=""
+        Name of the data, for titles.
+
+    Returns
+    -------
+    str
+        The rendered result.
+
+    Raises
+    ------
+    FirstpageError
+        If the format is unknown.
+    """
     checked_format(format)
-    if isinstance(found, Comparison):
+    if isinstance(result, Comparison):
         if format == "json":
-            return _json(found.to_dict())
-        return _comparison_page(found, source) if format == "html" else _comparison(found, format)
-    several = [found] if isinstance(found, Evaluation) else list(found)
+            return _json(result.to_dict())
+        if format == "html":
+            return _comparison_page(result, source)
+        return _comparison(result, format)
+    evaluations = [result] if isinstance(result, Evaluation) else list(result)
     if format == "json":
-        rows = [{"system": e.name, **e.to_dict()} for e in several]
-        return _json(rows if len(rows) > 1 else several[0].to_dict())
-    return _evaluations_page(several, source) if format == "html" else _evaluations(several, format)
+        rows = [{"system": e.name, **e.to_dict()} for e in evaluations]
+        return _json(rows if len(rows) > 1 else evaluations[0].to_dict())
+    if format == "html":
+        return _evaluations_page(evaluations, source)
+    return _evaluations(evaluations, format)
 
 
-def _json(held: Any) -> str:
-    return json.dumps(_plain(held), indent=2, ensure_ascii=False, allow_nan=False)
+def _json(value: Any) -> str:
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def checked_format(format: str) -> str:
+    """Return the format if it is known; raise FirstpageError otherwise."""
     if format not in FORMATS:
         raise FirstpageError(f"format must be one of {', '.join(FORMATS)}; got {format!r}.")
     return format
 
 
-def _plain(value: Any) -> Any:
-    """As JSON can hold it: an infinite number, such as an effect without spread, is null."""
+def _finite(value: Any) -> Any:
+    """Return a value that JSON can represent: infinite numbers and NaN become null."""
     if isinstance(value, dict):
-        return {key: _plain(v) for key, v in value.items()}
+        return {key: _finite(v) for key, v in value.items()}
     if isinstance(value, list):
-        return [_plain(v) for v in value]
+        return [_finite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# --- one system, or several side by side
+# --- evaluations
 
 
-def evaluations_table(found: Sequence[Evaluation]) -> Table:
-    """A row per measure of one system; a row per system of several."""
-    if len(found) == 1:
-        head = ["measure", "mean"] + (["95 % interval"] if found[0].intervals else [])
-        rows = [[text, *_shown(found[0], text)] for text in found[0].texts]
+def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
+    """Return a row per measure for one system, or a row per system for several.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+        Evaluations with the same measures.
+
+    Returns
+    -------
+    Table
+        Means, with intervals where there are any.
+    """
+    first = evaluations[0]
+    if len(evaluations) == 1:
+        head = ["measure", "mean"] + (["95 % interval"] if first.intervals else [])
+        rows = [[text, *_mean_cells(first, text)] for text in first.texts]
         return Table(head, rows)
-    counts = [len(e.queries) for e in found]
+    counts = [len(e.queries) for e in evaluations]
     differ = len(set(counts)) > 1
-    head = ["system", *(["queries"] if differ else []), *found[0].texts]
+    head = ["system", *(["queries"] if differ else []), *first.texts]
     rows = []
-    for e, count in zip(found, counts, strict=True):
-        cells = [" ".join(_shown(e, text)) for text in e.texts]
+    for e, count in zip(evaluations, counts, strict=True):
+        cells = [" ".join(_mean_cells(e, text)) for text in e.texts]
         rows.append([e.name, *([f"{count:,}"] if differ else []), *cells])
-    note = "[..]: 95 % bootstrap interval of the mean" if found[0].intervals else ""
+    note = "[..]: 95 % bootstrap interval of the mean" if first.intervals else ""
     return Table(head, rows, note=note)
 
 
-def _shown(e: Evaluation, text: str) -> list[str]:
-    """The mean, and its interval where there is one."""
+def _mean_cells(e: Evaluation, text: str) -> list[str]:
+    """Return the mean, and its interval where there is one."""
     interval = ["[{:.4f}, {:.4f}]".format(*e.intervals[text])] if e.intervals else []
     return [f"{e[text]:.4f}", *interval]
 
 
-def _evaluations_csv(found: Sequence[Evaluation]) -> str:
-    """For programs: a row per system and measure, all digits, one number per cell."""
+def _evaluations_csv(evaluations: Sequence[Evaluation]) -> str:
+    """Return a row per system and measure with all digits, and one number per cell."""
     head = ["system", "measure", "mean", "low", "high"]
     rows = [
-        [e.name, text, repr(e[text]), *map(str, e.intervals.get(text, BLANK))]
-        for e in found
+        [e.name, text, repr(e[text]), *map(str, e.intervals.get(text, NO_INTERVAL))]
+        for e in evaluations
         for text in e.texts
     ]
-    return _rows_by_system(head, rows, found).csv()
+    return _system_table(head, rows, evaluations).csv()
 
 
-def _rows_by_system(
-    head: Sequence[str], rows: Sequence[Sequence[str]], found: Sequence[Evaluation]
+def _system_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], evaluations: Sequence[Evaluation]
 ) -> Table:
-    """A table whose first column names the system, without it where there is one alone."""
-    first = 0 if len(found) > 1 else 1
+    """Return a table whose first column is the system; with one system, without that column."""
+    first = 0 if len(evaluations) > 1 else 1
     return Table(head[first:], [row[first:] for row in rows])
 
 
-def _evaluations(found: Sequence[Evaluation], format: str) -> str:
+def _evaluations(evaluations: Sequence[Evaluation], format: str) -> str:
     if format == "csv":
-        return _evaluations_csv(found)
-    table = NOTATIONS[format](evaluations_table(found))
+        return _evaluations_csv(evaluations)
+    table = NOTATIONS[format](evaluations_table(evaluations))
     if format == "latex":
         return table
-    return f"{_counted(found)}\n\n{table}"
+    return f"{_summary(evaluations)}\n\n{table}"
 
 
-def _counted(found: Sequence[Evaluation]) -> str:
-    counts = sorted({len(e.queries) for e in found})
-    shown = " to ".join(f"{n:,}" for n in (counts if len(counts) < 2 else (counts[0], counts[-1])))
-    return f"{shown} quer{'y' if counts == [1] else 'ies'}, convention {found[0].convention.name}"
+def _summary(evaluations: Sequence[Evaluation]) -> str:
+    """Return the number of queries and the convention."""
+    counts = sorted({len(e.queries) for e in evaluations})
+    ends = counts if len(counts) < 2 else (counts[0], counts[-1])
+    noun = "query" if counts == [1] else "queries"
+    queries = " to ".join(f"{n:,}" for n in ends)
+    return f"{queries} {noun}, convention {evaluations[0].convention.name}"
 
 
-def _evaluations_page(found: Sequence[Evaluation], source: str) -> str:
-    single = found[0] if len(found) == 1 else None
-    means = [evaluations_table(found).html()]
+def _evaluations_page(evaluations: Sequence[Evaluation], source: str) -> str:
+    single = evaluations[0] if len(evaluations) == 1 else None
+    means = [evaluations_table(evaluations).html()]
     if single is not None and single.intervals:
         rows = [(text, single[text], *single.intervals[text]) for text in single.texts]
         means.append(figure(draw.intervals(rows, "means"), "Means with 95 % bootstrap intervals."))
-    for text in found[0].texts if single is None else ():
-        means += _means_figure(found, text)
-    values = [
+    for text in evaluations[0].texts if single is None else ():
+        means += _means_figure(evaluations, text)
+    histograms = [
         figure(
             draw.histogram(e.per_query(text), text),
-            f"{text}{'' if single else f' of {e.name}'}: queries by value.",
+            f"{text}{'' if single else f' of {e.name}'}: number of queries by value.",
         )
-        for e in found
+        for e in evaluations
         for text in e.texts
     ]
-    what = found[0].name or source or "a ranking" if single else f"{len(found)} rankings"
-    sections = [("Means", means), ("Spread over queries", values)]
-    return page(f"Evaluation of {what}", _counted(found), sections)
+    subject = single.name or source or "a ranking" if single else f"{len(evaluations)} rankings"
+    sections = [("Means", means), ("Distribution over queries", histograms)]
+    return page(f"Evaluation of {subject}", _summary(evaluations), sections)
 
 
-def _means_figure(found: Sequence[Evaluation], text: str) -> list[str]:
-    """A drawing of the systems' means, where all have intervals."""
-    if not all(text in e.intervals for e in found):
+def _means_figure(evaluations: Sequence[Evaluation], text: str) -> list[str]:
+    """Return a figure of the means, or nothing where a system has no interval."""
+    if not all(text in e.intervals for e in evaluations):
         return []
-    rows = [(e.name, e[text], *e.intervals[text]) for e in found]
-    return [figure(draw.intervals(rows, text), f"{text}: means, 95 % intervals.")]
+    rows = [(e.name, e[text], *e.intervals[text]) for e in evaluations]
+    return [figure(draw.intervals(rows, text), f"{text}: means with 95 % intervals.")]
 
 
-# --- several systems compared
+# --- comparisons
 
 
-def means_table(found: Comparison) -> Table:
-    """A row per system; the best mean of each measure is bold, all of them where several tie."""
-    rows = [[e.name, *(f"{e[text]:.4f}" for text in found.texts)] for e in found.evaluations]
+def means_table(comparison: Comparison) -> Table:
+    """Return a row per system with its means.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The compared systems.
+
+    Returns
+    -------
+    Table
+        Means; the best of each measure is bold, all of them where several tie.
+    """
+    evaluations = comparison.evaluations
+    rows = [[e.name, *(f"{e[text]:.4f}" for text in comparison.texts)] for e in evaluations]
     bold = set()
-    for column, text in enumerate(found.texts, 1):
-        means = [e[text] for e in found.evaluations]
-        best = means[found.systems.index(found.best(text))]
-        bold |= {
-            (row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE_TOLERANCE
-        }
-    return Table(["system", *found.texts], rows, bold=frozenset(bold), meaning=BEST, mark="◂")
+    for column, text in enumerate(comparison.texts, 1):
+        means = [e[text] for e in evaluations]
+        best = means[comparison.systems.index(comparison.best(text))]
+        bold |= {(row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE}
+    head = ["system", *comparison.texts]
+    return Table(head, rows, bold=frozenset(bold), meaning=BEST, mark="◂")
 
 
-def differences_table(found: Comparison) -> Table:
+def differences_table(comparison: Comparison) -> Table:
+    """Return a row per difference of two systems in a measure.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The compared systems.
+
+    Returns
+    -------
+    Table
+        Differences with intervals, p-values, effect sizes, wins, ties and losses.
+    """
     head = [
-        "measure", "system", "against", "difference", "95 % interval", "p", f"p {found.correction}",
-        "p Tukey", "effect", "wins/ties/losses",
+        "measure", "system", "against", "difference", "95 % interval", "p",
+        f"p {comparison.correction}", "p Tukey", "effect", "wins/ties/losses",
     ]  # fmt: skip
     rows = [
         [
@@ -174,9 +237,9 @@ def differences_table(found: Comparison) -> Table:
             _p(d.p), _p(d.p_corrected), _p(d.p_tukey), f"{d.effect:+.2f}",
             f"{d.wins}/{d.ties}/{d.losses}",
         ]
-        for d in found.differences
+        for d in comparison.differences
     ]  # fmt: skip
-    bold = frozenset((r, 6) for r, d in enumerate(found.differences) if d.p_corrected < 0.05)
+    bold = frozenset((r, 6) for r, d in enumerate(comparison.differences) if d.p_corrected < 0.05)
     return Table(head, rows, left=3, bold=bold, meaning=SIGNIFICANT, mark="†")
 
 
@@ -184,33 +247,37 @@ def _p(value: float) -> str:
     return "<.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def queries_table(found: Comparison, text: str) -> Table:
-    """The queries that differ most on one measure."""
+def queries_table(comparison: Comparison, text: str) -> Table:
+    """Return the queries that differ most in one measure."""
     rows = []
-    every = _of(found, text)
-    for d in every[:MOST_PAIRS]:
-        for query, gap in found.most_different(text, d.system, d.against, 5):
+    differences = _differences_in(comparison, text)
+    for d in differences[:MAX_PAIRS]:
+        for query, gap in comparison.most_different(text, d.system, d.against, 5):
             rows.append([d.system, d.against, query, f"{gap:+.4f}"])
-    shown = f"of the first {MOST_PAIRS} of {len(every)} comparisons"
-    note = f"the queries that differ most, {shown}" if len(every) > MOST_PAIRS else ""
+    note = (
+        f"the most different queries of the first {MAX_PAIRS} of {len(differences)} comparisons"
+        if len(differences) > MAX_PAIRS
+        else ""
+    )
     return Table(["system", "against", "query", f"difference in {text}"], rows, note=note, left=3)
 
 
-def _of(found: Comparison, text: str) -> list[Difference]:
-    return [d for d in found.differences if d.measure == text]
+def _differences_in(comparison: Comparison, text: str) -> list[Difference]:
+    return [d for d in comparison.differences if d.measure == text]
 
 
-def _test_line(found: Comparison) -> str:
-    base = f"against {found.baseline}" if found.baseline else "every pair"
+def _test_line(comparison: Comparison) -> str:
+    """Return a line on the queries, the test and the correction."""
+    base = f"against {comparison.baseline}" if comparison.baseline else "every pair"
     return (
-        f"{_counted(found.evaluations[:1])}; {found.test} test, {found.correction} correction "
-        f"within each measure, {base}."
+        f"{_summary(comparison.evaluations[:1])}; {comparison.test} test, {comparison.correction} "
+        f"correction within each measure, {base}."
     )
 
 
-def _comparison_csv(found: Comparison) -> str:
-    """For programs: a row a comparison, all digits, with the means of both systems."""
-    means = {e.name: e.means for e in found.evaluations}
+def _comparison_csv(comparison: Comparison) -> str:
+    """Return a row per difference with all digits, and the means of both systems."""
+    means = {e.name: e.means for e in comparison.evaluations}
     names = [f.name for f in fields(Difference)]
     head = [*names, "mean", "mean_against"]
     rows = [
@@ -219,62 +286,82 @@ def _comparison_csv(found: Comparison) -> str:
             repr(means[d.system][d.measure]),
             repr(means[d.against][d.measure]),
         ]
-        for d in found.differences
+        for d in comparison.differences
     ]
     return Table(head, rows).csv()
 
 
-def _comparison(found: Comparison, format: str) -> str:
+def _comparison(comparison: Comparison, format: str) -> str:
     if format == "csv":
-        return _comparison_csv(found)
+        return _comparison_csv(comparison)
     notation: Callable[[Table], str] = NOTATIONS[format]
-    tables = [means_table(found), differences_table(found)]
+    tables = [means_table(comparison), differences_table(comparison)]
     if format == "latex":
-        tables[-1] = replace(tables[-1], note=_test_line(found))
+        tables[-1] = replace(tables[-1], note=_test_line(comparison))
         return "\n\n".join(notation(t) for t in tables)
-    tables.append(queries_table(found, found.texts[0]))
-    return "\n\n".join([_test_line(found), *(notation(t) for t in tables if t.rows)])
+    tables.append(queries_table(comparison, comparison.texts[0]))
+    return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
 
 
-def _comparison_page(found: Comparison, source: str) -> str:
-    sections: list[tuple[str, list[str]]] = [("Means", [means_table(found).html()])]
-    for text in found.texts:
-        parts = _means_figure(found.evaluations, text)
-        differences = _of(found, text)
+def _comparison_page(comparison: Comparison, source: str) -> str:
+    sections: list[tuple[str, list[str]]] = [("Means", [means_table(comparison).html()])]
+    for text in comparison.texts:
+        blocks = _means_figure(comparison.evaluations, text)
+        differences = _differences_in(comparison, text)
         gaps = [(f"{d.system} − {d.against}", d.difference, d.low, d.high) for d in differences]
         caption = "Differences with 95 % intervals; blue where the interval excludes 0."
-        parts.append(figure(draw.intervals(gaps, f"differences in {text}", zero=True), caption))
+        blocks.append(figure(draw.intervals(gaps, f"differences in {text}", zero=True), caption))
         wins = [(f"{d.system} − {d.against}", d.wins, d.ties, d.losses) for d in differences]
-        parts.append(figure(draw.outcomes(wins, "wins, ties, losses"), "Queries won, tied, lost."))
-        most = queries_table(found, text)
-        if most.rows:
-            parts.append(most.html())
-        sections.append((text, parts))
+        blocks.append(
+            figure(draw.outcomes(wins, "wins, ties, losses"), "Queries won, tied and lost.")
+        )
+        most_different = queries_table(comparison, text)
+        if most_different.rows:
+            blocks.append(most_different.html())
+        sections.append((text, blocks))
     note = paragraph(
-        "p: chance of a difference this large between equal systems. The corrected p allows for "
-        "the number of comparisons; Tukey's holds for all systems together. Effect: mean "
-        "difference over its standard deviation."
+        "p: probability of a difference at least this large if the systems do not differ. The "
+        "corrected p accounts for the number of comparisons; Tukey's p accounts for all systems "
+        "together. Effect: mean difference divided by its standard deviation."
     )
-    sections.insert(1, ("Differences", [differences_table(found).html(), note]))
+    sections.insert(1, ("Differences", [differences_table(comparison).html(), note]))
     title = "Comparison of " + (f"systems on {source}" if source else "systems")
-    return page(title, _test_line(found), sections)
+    return page(title, _test_line(comparison), sections)
 
 
-# --- per-query values
+# --- values per query
 
 
-def per_query_text(found: list[Evaluation], format: str) -> str:
-    """Values of every query: CSV or TSV with a row a query, or JSON."""
+def per_query_text(evaluations: list[Evaluation], format: str) -> str:
+    """Return the values of every query.
+
+    Parameters
+    ----------
+    evaluations : list of Evaluation
+        Evaluations with the same measures.
+    format : {"csv", "tsv", "json"}
+        CSV and TSV have a row per query.
+
+    Returns
+    -------
+    str
+        The values with all digits.
+    """
     if format == "json":
-        held = {
-            e.name: {q: dict(zip(e.texts, column, strict=True)) for q, column in _columns(e)}
-            for e in found
+        by_system = {
+            e.name: {q: dict(zip(e.texts, values, strict=True)) for q, values in _per_query(e)}
+            for e in evaluations
         }
-        return json.dumps(held if len(found) > 1 else held[found[0].name], indent=1)
-    rows = [[e.name, query, *map(repr, column)] for e in found for query, column in _columns(e)]
+        single = by_system[evaluations[0].name]
+        return json.dumps(by_system if len(evaluations) > 1 else single, indent=1)
+    rows = [
+        [e.name, query, *map(repr, values)] for e in evaluations for query, values in _per_query(e)
+    ]
     separator = "\t" if format == "tsv" else ","
-    return _rows_by_system(["system", "query", *found[0].texts], rows, found).csv(separator)
+    head = ["system", "query", *evaluations[0].texts]
+    return _system_table(head, rows, evaluations).csv(separator)
 
 
-def _columns(e: Evaluation) -> list[tuple[str, list[float]]]:
+def _per_query(e: Evaluation) -> list[tuple[str, list[float]]]:
+    """Return the values of all measures per query."""
     return list(zip(e.queries, e.values.T.tolist(), strict=True))

@@ -70,7 +70,7 @@ def test_the_measure_page(live: Live, tmp_path: Path) -> None:
         judge(live.client("ada"), live.task("books", "ada", number), grades)
     page.reload()
     expect(page.get_by_role("img", name="Gains of grades")).to_be_visible()
-    expect(page.get_by_role("img", name="Discounts of places")).to_be_visible()
+    expect(page.get_by_role("img", name="Discounts of positions")).to_be_visible()
     expect(page.get_by_role("row", name="learned")).to_contain_text("%")
     expect(page.locator("#against-dcg")).to_contain_text("Not shown to be better than DCG.")
     expect(page.locator("svg .band")).to_have_count(2)

@@ -138,7 +138,7 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     """Return the record of a fit: intervals, tests, and advice on whether more would pay."""
     from firstpage.dcglearn.advice import advice, against_dcg
     from firstpage.dcglearn.intervals import intervals, position_test
-    from firstpage.dcglearn.pairs import places_cut, places_unjudged
+    from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 
     about = learner.about()
     notes = list[str]()

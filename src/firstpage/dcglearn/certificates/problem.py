@@ -1,17 +1,17 @@
-"""The question behind a verdict, as numbers: may a difference change its sign?
+"""The optimization problem behind a verdict: can a difference change its sign?
 
-Gains that rise with the grade are sums of steps h_l >= 0 for "at least grade l"; discounts that
-fall with the place are sums of steps c_j >= 0 for "among the first j places".  The difference of
-two systems in DCG is then  sum over j, l of  c_j X[j, l] h_l,  where X[j, l] is how many more
-documents of at least grade l the first system has among its first j places, on average.  In
-NDCG every query is divided by the same sum over its ideal order, and queries with the same
-ideal order are one group.
+Gains that increase with the grade are sums of steps h_l >= 0 for "at least grade l"; discounts that
+decrease with the position are sums of steps c_j >= 0 for "among the first j positions".  The
+difference of two systems in DCG is then  sum over j, l of  c_j X[j, l] h_l,  where X[j, l] is how
+many more documents of at least grade l the first system has among its first j positions, on
+average.  In NDCG every query is divided by the same sum over its ideal order, and queries with the
+same ideal order form a group.
 
-Steps are measured by those of the reference measure: m[j, l] = 1 is the measure itself.
+Steps are relative to those of the reference measure: m[j, l] = 1 is the measure itself.
 
-For DCG the answer is exact.  The least of a bilinear form over two boxes is at corners of both.
-For each corner of the smaller box the best of the other is known, so all corners of one box are
-looked at.
+For DCG the answer is exact.  A bilinear form over two boxes is minimal at corners of both.  For
+each corner of the smaller box the best corner of the other is known, so that all corners of the
+smaller box are enumerated.
 """
 
 from __future__ import annotations
@@ -22,232 +22,279 @@ from typing import Literal
 import numpy as np
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.ranked import Ranked, Scale, ideal, steps_of
-from firstpage.dcglearn.weights import factors
+from firstpage.dcglearn.system_rankings import BoundDCG, SystemRankings, ideal, measure_steps
+from firstpage.dcglearn.weights import rank_one_factors
 from firstpage.errors import MeasureError
 from firstpage.types import Floats
 
 Vary = Literal["gains", "discounts", "both", "weights"]
-ZERO = 1e-12  # mean counts nearer to zero are rounding
+COUNT_TOLERANCE = 1e-12  # smaller mean counts are rounding error
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Sum over groups of (above . m) / (below . m), where m[r, c] = rows[r] * columns[c].
+class SumOfRatios:
+    """Sum over groups of (numerators . m) / (denominators . m), m[r, c] = rows[r] * columns[c].
 
-    above, below   groups x rows x columns; below is None for DCG, which has one group
     With a single row only the columns vary.
+
+    Attributes
+    ----------
+    numerators : ndarray
+        Groups x rows x columns.
+    denominators : ndarray or None
+        Groups x rows x columns; None for DCG, which has one group.
     """
 
-    above: Floats
-    below: Floats | None
+    numerators: Floats
+    denominators: Floats | None
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.above.shape[1], self.above.shape[2]
+        """Number of rows and of columns."""
+        return self.numerators.shape[1], self.numerators.shape[2]
 
     def value(self, rows: Floats, columns: Floats) -> float:
+        """Return the sum at these multipliers."""
         m = np.outer(rows, columns)
-        top = np.einsum("grc,rc->g", self.above, m)
-        if self.below is None:
+        top = np.einsum("grc,rc->g", self.numerators, m)
+        if self.denominators is None:
             return float(top.sum())
-        return float((top / np.einsum("grc,rc->g", self.below, m)).sum())
+        return float((top / np.einsum("grc,rc->g", self.denominators, m)).sum())
 
-    def ratios(self) -> tuple[Floats, Floats]:
-        """Above and below with flat cells; below all ones for DCG, whose sign stays the same."""
-        groups = len(self.above)
-        above = self.above.reshape(groups, -1)
-        return above, np.ones_like(above) if self.below is None else self.below.reshape(groups, -1)
+    def flat(self) -> tuple[Floats, Floats]:
+        """Return numerators and denominators with flattened cells.
+
+        The denominators of DCG are all ones, which preserves the sign.
+        """
+        groups = len(self.numerators)
+        numerators = self.numerators.reshape(groups, -1)
+        if self.denominators is None:
+            return numerators, np.ones_like(numerators)
+        return numerators, self.denominators.reshape(groups, -1)
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """Two systems under one measure: counts, and the measure's own steps."""
+class SystemContrast:
+    """Two systems under one measure: differences of counts, and the steps of the measure.
 
-    scale: Scale
+    Attributes
+    ----------
+    dcg : BoundDCG
+        The measure.
+    vary : {"gains", "discounts", "both", "weights"}
+        What may vary.
+    decreasing : bool
+        Whether discounts must decrease with the position.
+    count_differences : ndarray
+        Groups x positions x steps: counts of the first system minus the second, over queries.
+    ideal_counts : ndarray or None
+        Groups x positions x steps: counts of the ideal order; None for DCG.
+    discount_steps, gain_steps, weight_steps : ndarray
+        Steps of the measure.
+    """
+
+    dcg: BoundDCG
     vary: Vary
-    falling: bool
-    more: Floats  # groups x places x steps: counts of the one minus the other, over all queries
-    best: Floats | None  # groups x places x steps: counts of the ideal order
-    down: Floats
-    up: Floats
-    weights: Floats
+    decreasing: bool
+    count_differences: Floats
+    ideal_counts: Floats | None
+    discount_steps: Floats
+    gain_steps: Floats
+    weight_steps: Floats
 
-    def problem(self, free: bool = False) -> Problem:
-        """Around the measure's steps; `free` around ones, where steps of zero may move too."""
-        below = None if self.best is None else self._reduced(self.best, free)
-        above = self._reduced(self.more, free)
-        size = self._reduced(np.abs(self.more), free)
-        above[np.abs(above) <= ZERO * size] = 0.0  # sums that cancel leave rounding
-        if below is None:
-            return Problem(above, None)
-        kept = below.any(axis=(1, 2)) & above.any(axis=(1, 2))
-        return Problem(above[kept], below[kept])
+    def problem(self, free: bool = False) -> SumOfRatios:
+        """Return the problem relative to the steps of the measure.
 
-    def _reduced(self, counts: Floats, free: bool) -> Floats:
-        down, up, weights = self.steps(free)
+        With `free` it is relative to ones, so that steps of zero may change too.
+        """
+        denominators = None if self.ideal_counts is None else self._reduce(self.ideal_counts, free)
+        numerators = self._reduce(self.count_differences, free)
+        size = self._reduce(np.abs(self.count_differences), free)
+        numerators[np.abs(numerators) <= COUNT_TOLERANCE * size] = (
+            0.0  # rounding after cancellation
+        )
+        if denominators is None:
+            return SumOfRatios(numerators, None)
+        nonzero = denominators.any(axis=(1, 2)) & numerators.any(axis=(1, 2))
+        return SumOfRatios(numerators[nonzero], denominators[nonzero])
+
+    def _reduce(self, counts: Floats, free: bool) -> Floats:
+        """Return the coefficients of the multipliers that may vary."""
+        discount_steps, gain_steps, weight_steps = self.steps(free)
         if self.vary == "both":
-            return counts * np.outer(down, up)
+            return counts * np.outer(discount_steps, gain_steps)
         if self.vary == "gains":
-            summed: Floats = np.einsum("gjl,j->gl", counts, self.down) * up
+            summed: Floats = np.einsum("gjl,j->gl", counts, self.discount_steps) * gain_steps
             return summed[:, None, :]
         if self.vary == "discounts":
-            return ((counts @ self.up) * down)[:, None, :]
-        return (counts * weights).reshape(len(counts), 1, -1)
+            return ((counts @ self.gain_steps) * discount_steps)[:, None, :]
+        return (counts * weight_steps).reshape(len(counts), 1, -1)
 
     def steps(self, free: bool) -> tuple[Floats, Floats, Floats]:
-        """What multipliers multiply."""
+        """Return the steps of discounts, gains and weights that multipliers apply to."""
+        steps = self.discount_steps, self.gain_steps, self.weight_steps
         if not free:
-            return self.down, self.up, self.weights
-        return np.ones_like(self.down), np.ones_like(self.up), np.ones_like(self.weights)
+            return steps
+        return np.ones_like(steps[0]), np.ones_like(steps[1]), np.ones_like(steps[2])
 
     @property
-    def varied(self) -> tuple[Floats, ...]:
-        """The measure's steps that may move."""
-        kinds = {"gains": (self.up,), "discounts": (self.down,), "both": (self.down, self.up)}
-        return kinds.get(self.vary, (self.weights,))
+    def varied_steps(self) -> tuple[Floats, ...]:
+        """The steps of the measure that may vary."""
+        kinds = {
+            "gains": (self.gain_steps,),
+            "discounts": (self.discount_steps,),
+            "both": (self.discount_steps, self.gain_steps),
+        }
+        return kinds.get(self.vary, (self.weight_steps,))
 
     def utility(self, rows: Floats, columns: Floats, free: bool = False) -> Utility:
-        """The measure that these multipliers make."""
-        down, up, weights = self.steps(free)
-        grades = self.scale.utility.grades
+        """Return the measure with these multipliers."""
+        discount_steps, gain_steps, weight_steps = self.steps(free)
+        grades = self.dcg.utility.grades
         if self.vary == "weights":
-            return _weighted(self._summed(weights * columns.reshape(weights.shape)), grades)
+            scaled = weight_steps * columns.reshape(weight_steps.shape)
+            return _utility_from_steps(self._cumulate(scaled), grades)
         if self.vary == "both":
-            down, up = down * rows, up * columns
+            discount_steps, gain_steps = discount_steps * rows, gain_steps * columns
         elif self.vary == "gains":
-            down, up = self.down, up * columns
+            discount_steps, gain_steps = self.discount_steps, gain_steps * columns
         else:
-            down, up = down * columns, self.up
-        gains = np.concatenate([[0.0], np.cumsum(up)])
-        return Utility.of(gains, self._summed(down[:, None])[:, 0], grades)
+            discount_steps, gain_steps = discount_steps * columns, self.gain_steps
+        gains = np.concatenate([[0.0], np.cumsum(gain_steps)])
+        return Utility.of(gains, self._cumulate(discount_steps[:, None])[:, 0], grades)
 
-    def _summed(self, steps: Floats) -> Floats:
-        return np.cumsum(steps[::-1], axis=0)[::-1] if self.falling else steps
+    def _cumulate(self, steps: Floats) -> Floats:
+        return np.cumsum(steps[::-1], axis=0)[::-1] if self.decreasing else steps
 
 
-def _weighted(steps: Floats, grades: tuple[int, ...]) -> Utility:
-    """From steps of every place, with the gains and discounts nearest to them."""
+def _utility_from_steps(steps: Floats, grades: tuple[int, ...]) -> Utility:
+    """Return the measure with these steps of the weights at every position."""
     weights = np.hstack([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)])
-    found = factors(weights)
-    return Utility(grades, weights / weights.max(), found.gains, found.discounts, "weights")
+    nearest = rank_one_factors(weights)
+    return Utility(grades, weights / weights.max(), nearest.gains, nearest.discounts, "weights")
 
 
-def case_of(
-    ranked: Ranked, scale: Scale, a: int, b: int, vary: Vary | None = None, falling: bool = True
-) -> Case:
-    """System a against system b.  `vary` None: all that the measure has."""
-    chosen = _vary(scale, vary)
-    if scale.normalized and not falling:
+def contrast(
+    rankings: SystemRankings, dcg: BoundDCG, a: int, b: int, vary: Vary | None = None,
+    decreasing: bool = True,
+) -> SystemContrast:  # fmt: skip
+    """Return the contrast of system a and system b; `vary` None: everything the measure has."""
+    resolved = _resolve_vary(dcg, vary)
+    if dcg.normalized and not decreasing:
         raise MeasureError(
-            f"{scale.text}: where discounts may be any, the best order that NDCG divides by is not "
-            "that by grade; ask for DCG, or let discounts fall."
+            f"{dcg.text}: with any discounts, the ideal order of NDCG is not that by grade; use "
+            "DCG, or require decreasing discounts."
         )
-    reached = ranked.reached(scale)
-    more = reached[a] - reached[b]
-    best = None
-    if scale.normalized:
-        counts = np.minimum(ranked.counts(scale), scale.places)
-        kinds, group = np.unique(counts, axis=0, return_inverse=True)
-        sums = np.zeros((len(kinds), *more.shape[1:]))
-        np.add.at(sums, group.ravel(), more)
-        best = ideal(kinds, scale.places)
+    reached = rankings.reached(dcg)
+    difference = reached[a] - reached[b]
+    ideal_counts = None
+    if dcg.normalized:
+        counts = np.minimum(rankings.counts(dcg), dcg.positions)
+        distinct, group = np.unique(counts, axis=0, return_inverse=True)
+        sums = np.zeros((len(distinct), *difference.shape[1:]))
+        np.add.at(sums, group.ravel(), difference)
+        ideal_counts = ideal(distinct, dcg.positions)
     else:
-        sums = more.sum(axis=0, keepdims=True)
-    sums = sums / len(ranked.queries)
-    if falling:
+        sums = difference.sum(axis=0, keepdims=True)
+    sums = sums / len(rankings.queries)
+    if decreasing:
         sums = np.cumsum(sums, axis=1)
-        best = None if best is None else np.cumsum(best, axis=1)
-    sums[np.abs(sums) < ZERO] = 0.0
-    return Case(scale, chosen, falling, sums, best, *steps_of(scale, falling))
+        ideal_counts = None if ideal_counts is None else np.cumsum(ideal_counts, axis=1)
+    sums[np.abs(sums) < COUNT_TOLERANCE] = 0.0
+    return SystemContrast(
+        dcg, resolved, decreasing, sums, ideal_counts, *measure_steps(dcg, decreasing)
+    )
 
 
-def _vary(scale: Scale, vary: Vary | None) -> Vary:
-    by_place = scale.utility.form == "weights"
+def _resolve_vary(dcg: BoundDCG, vary: Vary | None) -> Vary:
+    has_weights = dcg.utility.form == "weights"
     if vary is None:
-        return "weights" if by_place else "both"
+        return "weights" if has_weights else "both"
     if vary not in ("gains", "discounts", "both", "weights"):
-        raise MeasureError(f"what varies is gains, discounts, both or weights; got {vary!r}.")
-    if by_place and vary != "weights":
+        raise MeasureError(f"vary must be gains, discounts, both or weights; got {vary!r}.")
+    if has_weights and vary != "weights":
         raise MeasureError(
-            f"{scale.text} has a weight for every place and grade, so its weights vary; give it "
-            "in its form of gains to vary gains or discounts."
+            f"{dcg.text} has a weight per position and grade, so that only weights can vary; use "
+            "form=gains to vary gains or discounts."
         )
     return vary
 
 
-CORNERS = 13  # the smaller box may have so many sides
-FAR = 1e9  # a factor beyond all use
-ROUNDING = 1e-14  # of a sum, relative to its terms
-EXACT = 1e-6  # relative width of the interval in which a factor is said
+MAX_ENUMERATED_SIDES = 13  # of the smaller box, whose corners are enumerated
+MAX_EXACT_FACTOR = 1e9  # beyond it a verdict counts as stable
+ROUNDING_EPS = 1e-14  # of a sum, relative to its terms
+FACTOR_TOLERANCE = 1e-6  # relative width of the interval that contains a factor
 
 
-def is_exact(problem: Problem) -> bool:
+def is_exact(problem: SumOfRatios) -> bool:
+    """Return whether the minimum can be computed by enumeration."""
     rows, columns = problem.shape
-    return problem.below is None and (rows == 1 or min(rows, columns) <= CORNERS)
+    return problem.denominators is None and (
+        rows == 1 or min(rows, columns) <= MAX_ENUMERATED_SIDES
+    )
 
 
-def least_difference(problem: Problem, factor: float) -> tuple[float, Floats, Floats]:
-    """The least difference with all steps within the factor, and the multipliers that give it."""
-    form = problem.above[0]
+def min_difference(problem: SumOfRatios, factor: float) -> tuple[float, Floats, Floats]:
+    """Return the smallest difference with all steps within the factor, and its multipliers."""
+    form = problem.numerators[0]
     rows, columns = problem.shape
     if rows == 1:
-        best = _answers(form[0], factor)
+        best = _best_corner(form[0], factor)
         return float(form[0] @ best), np.ones(1), best
     if rows < columns:
-        value, b, a = _least(form.T, factor)
+        value, b, a = _enumerate_corners(form.T, factor)
         return value, a, b
-    return _least(form, factor)
+    return _enumerate_corners(form, factor)
 
 
-def _least(form: Floats, factor: float) -> tuple[float, Floats, Floats]:
-    """Over all corners of the columns."""
+def _enumerate_corners(form: Floats, factor: float) -> tuple[float, Floats, Floats]:
+    """Return the minimum over all corners of the columns."""
     size = form.shape[1]
     bits = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
     corners = np.where(bits, factor, 1.0 / factor)
-    found = corners @ form.T
-    values = (found * _answers(found, factor)).sum(axis=1)
-    at = int(values.argmin())
-    return float(values[at]), _answers(found[at], factor), corners[at]
+    coefficients = corners @ form.T
+    values = (coefficients * _best_corner(coefficients, factor)).sum(axis=1)
+    best = int(values.argmin())
+    return float(values[best]), _best_corner(coefficients[best], factor), corners[best]
 
 
-def _answers(slopes: Floats, factor: float) -> Floats:
-    """The corner at which a linear form is least."""
-    return np.where(slopes < 0, factor, 1.0 / factor)
+def _best_corner(coefficients: Floats, factor: float) -> Floats:
+    """Return the corner at which a linear form is minimal."""
+    return np.where(coefficients < 0, factor, 1.0 / factor)
 
 
-def exact_radius(problem: Problem) -> tuple[float, float]:
-    """The difference stays above zero up to the first factor, and is below it at the second."""
-    form = problem.above[0]
+def exact_radius(problem: SumOfRatios) -> tuple[float, float]:
+    """Return a factor up to which the difference is positive, and one at which it is negative."""
+    form = problem.numerators[0]
     if not (form < 0).any():
         return np.inf, np.inf
     if problem.shape[0] == 1:
         root = np.sqrt(form[form > 0].sum() / -form[form < 0].sum())
-        return float(root * (1 - EXACT)), float(root * (1 + EXACT))
+        return float(root * (1 - FACTOR_TOLERANCE)), float(root * (1 + FACTOR_TOLERANCE))
     low, high = 1.0, 2.0
-    while least_difference(problem, high)[0] >= 0:
+    while min_difference(problem, high)[0] >= 0:
         low, high = high, high**2
-        if high > FAR:
+        if high > MAX_EXACT_FACTOR:
             return low, np.inf
-    while high > low * (1 + EXACT):
+    while high > low * (1 + FACTOR_TOLERANCE):
         middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if least_difference(problem, middle)[0] > 0 else (low, middle)
-    return low, high * (1 + EXACT)
+        low, high = (middle, high) if min_difference(problem, middle)[0] > 0 else (low, middle)
+    return low, high * (1 + FACTOR_TOLERANCE)
 
 
-def corner(problem: Problem) -> tuple[Floats, Floats] | None:
-    """Multipliers, all above zero, that turn the difference by one entry below zero; or None.
+def flip_by_entry(problem: SumOfRatios) -> tuple[Floats, Floats] | None:
+    """Return positive multipliers that flip the difference by one negative entry; or None.
 
-    They are near the measure that counts documents of one level in the first places, with a
-    little of every other step: as much as leaves the sign.
+    They are near the measure that counts documents of one level in the first positions, with a
+    small amount of every other step that preserves the sign.
     """
-    form = problem.above[0]
+    form = problem.numerators[0]
     rows, columns = problem.shape
     entries = np.argwhere(form < 0)[np.argsort(form[form < 0])][:8]
-    for little in np.geomspace(0.3, 1e-12, 40):
+    for small in np.geomspace(0.3, 1e-12, 40):
         for r, c in entries.tolist():
-            b, a = np.full(rows, little), np.full(columns, little)
+            b, a = np.full(rows, small), np.full(columns, small)
             b[r] = a[c] = 1.0
-            if problem.value(b, a) < 0.5 * form[r, c]:  # well below zero, not by rounding
+            if problem.value(b, a) < 0.5 * form[r, c]:  # negative by more than rounding error
                 return b, a
     return None

@@ -1,11 +1,12 @@
-"""Whether any gains and discounts within a factor turn a difference: proven, flips, undecided.
+"""Whether any gains and discounts within a factor flip a difference: proven, flips, undecided.
 
 A search looks for a flip.  Differences of NDCG are sums of ratios, which may have many local
-minima; the search goes downhill from many starts, in the logarithms of the steps.  What it finds is
-sure, what it does not find is not.
+minima; the search descends from many starting points, in the logarithms of the steps.  A flip that
+it finds is certain; finding none proves nothing.
 
-A proof bounds boxes.  Where the bound of a box does not decide, the box is split in two; the box
-with the lowest bound comes next, until all are decided or the patience ends.
+A proof is by branch and bound over boxes.  Where the bound of a box does not decide, the box is
+split in two; the box with the lowest bound comes next, until all are decided or the limit on boxes
+is reached.
 """
 
 from __future__ import annotations
@@ -19,69 +20,71 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import minimize
 
-from firstpage.dcglearn.certificates.bounds import Bound, Box, lower_bound
+from firstpage.dcglearn.certificates.bounds import Box, LowerBound, lower_bound
 from firstpage.dcglearn.certificates.problem import (
-    ROUNDING,
-    Problem,
-    corner,
+    ROUNDING_EPS,
+    SumOfRatios,
     exact_radius,
+    flip_by_entry,
     is_exact,
-    least_difference,
+    min_difference,
 )
 from firstpage.types import Floats
 
-STARTS = 12  # random corners
-RAYS = 12  # corners near a single step
-ROUNDS = 12  # of bringing a turned point nearer
+RANDOM_STARTS = 12  # random corners
+SINGLE_STEP_STARTS = 12  # corners at which a single step dominates
+NEAREST_ROUNDS = 12  # of moving a flip toward the measure
 MINIMIZE: Any = minimize
-SURE = 1e-10  # a difference must be as far below zero to count as turned
+FLIP_THRESHOLD = 1e-10  # a difference counts as a flip if it is below minus this
 
 
-def slope(problem: Problem, at: Floats) -> tuple[float, Floats]:
-    """The difference and its gradient, at the logarithms of rows and columns."""
-    above, below = problem.ratios()
+def difference_gradient(problem: SumOfRatios, logs: Floats) -> tuple[float, Floats]:
+    """Return the difference and its gradient at the logarithms of rows and columns."""
+    numerators, denominators = problem.flat()
     rows, columns = problem.shape
-    m = np.exp(at[:rows, None] + at[None, rows:]).ravel()
-    top, bottom = above @ m, below @ m
+    m = np.exp(logs[:rows, None] + logs[None, rows:]).ravel()
+    top, bottom = numerators @ m, denominators @ m
     ratio = top / bottom
-    grid = ((above - ratio[:, None] * below) / bottom[:, None]).sum(axis=0) * m
+    grid = ((numerators - ratio[:, None] * denominators) / bottom[:, None]).sum(axis=0) * m
     grid = grid.reshape(rows, columns)
     return float(ratio.sum()), np.concatenate([grid.sum(axis=1), grid.sum(axis=0)])
 
 
-def descend(problem: Problem, factor: float, starts: Iterable[Floats]) -> tuple[float, Floats]:
-    """The least difference found from these starts inside the box; stops where it is turned."""
+def minimize_difference(
+    problem: SumOfRatios, factor: float, starts: Iterable[Floats]
+) -> tuple[float, Floats]:
+    """Return the smallest difference found from these starting points; stops at a flip."""
     reach = float(np.log(factor))
-    free = problem.shape[0] > 1
-    bounds = [(-reach, reach) if free else (0.0, 0.0)] * problem.shape[0]
+    rows_vary = problem.shape[0] > 1
+    bounds = [(-reach, reach) if rows_vary else (0.0, 0.0)] * problem.shape[0]
     bounds += [(-reach, reach)] * problem.shape[1]
     lows, highs = np.array(bounds).T
-    best, where = np.inf, np.zeros(len(bounds))
+    best, point = np.inf, np.zeros(len(bounds))
     for start in starts:
-        found = MINIMIZE(
-            lambda x: slope(problem, x), np.clip(start, lows, highs), jac=True, method="L-BFGS-B",
-            bounds=bounds, options={"maxiter": 200},
+        result = MINIMIZE(
+            lambda x: difference_gradient(problem, x), np.clip(start, lows, highs), jac=True,
+            method="L-BFGS-B", bounds=bounds, options={"maxiter": 200},
         )  # fmt: skip
-        if found.fun < best:
-            best, where = float(found.fun), np.clip(found.x, lows, highs)
-        if best < -SURE:
+        if result.fun < best:
+            best, point = float(result.fun), np.clip(result.x, lows, highs)
+        if best < -FLIP_THRESHOLD:
             break
-    return best, where
+    return best, point
 
 
-def starts(problem: Problem, factor: float) -> list[Floats]:
-    """The measure itself, the corner straight downhill, single steps, random corners."""
+def starting_points(problem: SumOfRatios, factor: float) -> list[Floats]:
+    """Return the corner of steepest descent, the measure itself, single steps, random corners."""
     rng = np.random.default_rng(0)
     reach = float(np.log(factor))
     size = sum(problem.shape)
-    here = np.zeros(size)
-    down = -reach * np.sign(slope(problem, here)[1])
-    corners = rng.choice([-reach, reach], (STARTS, size))
-    return [down, here, *_rays(problem, reach), *corners]
+    origin = np.zeros(size)
+    descent = -reach * np.sign(difference_gradient(problem, origin)[1])
+    corners = rng.choice([-reach, reach], (RANDOM_STARTS, size))
+    return [descent, origin, *_single_steps(problem, reach), *corners]
 
 
-def _rays(problem: Problem, reach: float) -> list[Floats]:
-    """Points at which one step counts far more than all others, the lowest first."""
+def _single_steps(problem: SumOfRatios, reach: float) -> list[Floats]:
+    """Return points at which one step dominates all others, the smallest difference first."""
     rows, columns = problem.shape
     points = []
     for r in range(rows):
@@ -89,177 +92,204 @@ def _rays(problem: Problem, reach: float) -> list[Floats]:
             point = np.full(rows + columns, -reach)
             point[[r, rows + c]] = reach
             points.append(point)
-    values = [slope(problem, point)[0] for point in points]
-    return [points[i] for i in np.argsort(values)[:RAYS]]
+    values = [difference_gradient(problem, point)[0] for point in points]
+    return [points[i] for i in np.argsort(values)[:SINGLE_STEP_STARTS]]
 
 
-def turned(problem: Problem, factor: float, more: Iterable[Floats] = ()) -> Floats | None:
-    """A point inside the box with a difference below zero, or None if none was found."""
-    value, where = descend(problem, factor, [*more, *starts(problem, factor)])
-    return where if value < -SURE else None
+def find_flip(
+    problem: SumOfRatios, factor: float, starts: Iterable[Floats] = ()
+) -> Floats | None:  # fmt: skip
+    """Return a point in the box with a negative difference, or None if none was found."""
+    value, point = minimize_difference(
+        problem, factor, [*starts, *starting_points(problem, factor)]
+    )
+    return point if value < -FLIP_THRESHOLD else None
 
 
-def extent(where: Floats) -> float:
-    """The factor within which a point's steps lie of the measure's."""
-    return float(np.exp(np.abs(where).max(initial=0.0)))
+def extent(logs: Floats) -> float:
+    """Return the factor within which the steps of a point lie."""
+    return float(np.exp(np.abs(logs).max(initial=0.0)))
 
 
-def nearest(problem: Problem, where: Floats) -> Floats:
-    """A turned point with steps as near to the measure's as the search can bring it."""
-    low, best = 1.0, where
-    for _ in range(ROUNDS):
+def nearest_flip(problem: SumOfRatios, flip: Floats) -> Floats:
+    """Return a flip with steps as near to those of the measure as the search finds."""
+    low, best = 1.0, flip
+    for _ in range(NEAREST_ROUNDS):
         high = extent(best)
         middle = float(np.sqrt(low * high))
         if high < low * 1.002:
             break
         scaled = best * np.log(middle) / np.log(high)
-        found = turned(problem, middle, [scaled])
-        if found is None:
+        nearer = find_flip(problem, middle, [scaled])
+        if nearer is None:
             low = middle
         else:
-            best = found
+            best = nearer
     return best
 
 
 State = Literal["proven", "flips", "undecided"]
-BOXES = 100  # that a proof may ask
-PROOF = 1e-10  # a bound must be as far above zero to be a proof
-FARTHEST = 1e4  # factor up to which NDCG is searched
-CLOSE = 1.01  # a factor is found when it is known this well
-TINY = 1e-9  # steps of a witness are above zero
+MAX_BOXES = 100  # per proof
+PROOF_THRESHOLD = 1e-10  # a bound must exceed it to be a proof
+MAX_FACTOR = 1e4  # up to which NDCG is searched
+FACTOR_PRECISION = 1.01  # ratio of the bounds of a factor at which the search ends
+MIN_STEP = 1e-9  # steps of a witness are positive
 Point = tuple[Floats, Floats]  # multipliers of rows and columns
 
 
 @dataclass(frozen=True, eq=False)
 class Radius:
-    """The verdict stands up to `proven` for sure, and flips at `flips` at `point`."""
+    """How far steps may change before a verdict flips.
 
-    proven: float
-    flips: float
+    Attributes
+    ----------
+    proven_factor : float
+        The verdict is proven to stand for all steps within this factor.
+    flip_factor : float
+        Factor at which it flips; infinite if no flip is known.
+    point : tuple of ndarray or None
+        Multipliers at which it flips.
+    """
+
+    proven_factor: float
+    flip_factor: float
     point: Point | None
 
 
-def decide(problem: Problem, factor: float, boxes: int = BOXES) -> tuple[State, Point | None]:
-    """With all steps within the factor of the measure's; with a point where it flips."""
+def decide(
+    problem: SumOfRatios, factor: float, max_boxes: int = MAX_BOXES
+) -> tuple[State, Point | None]:
+    """Decide for all steps within the factor; with a point where the difference flips."""
     if factor == np.inf:
-        return anyhow(problem, boxes)
+        return decide_unrestricted(problem, max_boxes)
     if is_exact(problem):
-        return _exactly(problem, factor)
+        return _decide_exactly(problem, factor)
     if dominates(problem):
         return "proven", None
-    if (found := turned(problem, factor)) is not None:
-        return "flips", _point(problem, found)
-    return branch(problem, factor, boxes)
+    if (flip := find_flip(problem, factor)) is not None:
+        return "flips", _point(problem, flip)
+    return prove_within(problem, factor, max_boxes)
 
 
-def _exactly(problem: Problem, factor: float) -> tuple[State, Point | None]:
-    """By the least value there is; one that is zero but for rounding decides nothing."""
-    value, rows, columns = least_difference(problem, factor)
-    rounding = ROUNDING * float(np.abs(problem.above).sum()) * factor**2
+def _decide_exactly(problem: SumOfRatios, factor: float) -> tuple[State, Point | None]:
+    """Decide by the exact minimum; a minimum within rounding error of zero decides nothing."""
+    value, rows, columns = min_difference(problem, factor)
+    rounding = ROUNDING_EPS * float(np.abs(problem.numerators).sum()) * factor**2
     if value > rounding:
         return "proven", None
     return ("flips", (rows, columns)) if value < -rounding else ("undecided", None)
 
 
-def anyhow(problem: Problem, boxes: int = BOXES) -> tuple[State, Point | None]:
-    """With any steps at all."""
+def decide_unrestricted(
+    problem: SumOfRatios, max_boxes: int = MAX_BOXES
+) -> tuple[State, Point | None]:
+    """Decide for any nonnegative steps."""
     if dominates(problem):
         return "proven", None
-    if problem.below is None:
-        return "flips", corner(problem)
-    found = turned(problem, FARTHEST)
-    return everywhere(problem, boxes) if found is None else ("flips", _point(problem, found))
+    if problem.denominators is None:
+        return "flips", flip_by_entry(problem)
+    flip = find_flip(problem, MAX_FACTOR)
+    if flip is None:
+        return prove_unrestricted(problem, max_boxes)
+    return "flips", _point(problem, flip)
 
 
-def everywhere(problem: Problem, boxes: int) -> tuple[State, Point | None]:
-    """A proof for steps of any size: some step is the greatest, and the others are from 0 to it."""
+def prove_unrestricted(problem: SumOfRatios, max_boxes: int) -> tuple[State, Point | None]:
+    """Prove a verdict for steps of any size.
+
+    Some step is the largest, and the others lie between 0 and it: there is a box per choice of the
+    largest step.
+    """
     rows, columns = problem.shape
-    above, below = problem.ratios()
-    used = below.max(axis=0).reshape(rows, columns) > 0
+    numerators, denominators = problem.flat()
+    used = denominators.max(axis=0).reshape(rows, columns) > 0
     used_rows, used_columns = np.flatnonzero(used.max(axis=1)), np.flatnonzero(used.max(axis=0))
-    if not used[np.ix_(used_rows, used_columns)].all() or above[below == 0].any():
-        return "undecided", None  # a ratio without bounds
+    if not used[np.ix_(used_rows, used_columns)].all() or numerators[denominators == 0].any():
+        return "undecided", None  # some ratio is unbounded
     for r, c in product(used_rows.tolist(), used_columns.tolist()):
         face = Box((np.eye(rows)[r], np.ones(rows)), (np.eye(columns)[c], np.ones(columns)))
-        state, point = _branched(problem, face, boxes)
+        state, point = _branch_and_bound(problem, face, max_boxes)
         if state != "proven":
             return state, point
     return "proven", None
 
 
-def dominates(problem: Problem) -> bool:
-    """No entry speaks against the verdict, in any group: then no steps can turn it."""
-    return not (problem.above < 0).any()
+def dominates(problem: SumOfRatios) -> bool:
+    """Return whether no entry of any group is negative, so that no steps can flip the verdict."""
+    return not (problem.numerators < 0).any()
 
 
-def branch(problem: Problem, factor: float, boxes: int) -> tuple[State, Point | None]:
-    """Bound the box, and split it until all is decided."""
+def prove_within(problem: SumOfRatios, factor: float, max_boxes: int) -> tuple[State, Point | None]:
+    """Decide by branch and bound for all steps within the factor."""
     rows, columns = problem.shape
-    reach = factor if rows > 1 else 1.0
-    whole = Box(
-        (np.full(rows, 1 / reach), np.full(rows, reach)),
+    row_factor = factor if rows > 1 else 1.0
+    box = Box(
+        (np.full(rows, 1 / row_factor), np.full(rows, row_factor)),
         (np.full(columns, 1 / factor), np.full(columns, factor)),
     )
-    return _branched(problem, whole, boxes)
+    return _branch_and_bound(problem, box, max_boxes)
 
 
-def _branched(problem: Problem, whole: Box, boxes: int) -> tuple[State, Point | None]:
-    waiting: list[tuple[float, int, Box, Bound]] = []
-    asked, new = 0, [whole]
-    while asked < boxes:
+def _branch_and_bound(
+    problem: SumOfRatios, root: Box, max_boxes: int
+) -> tuple[State, Point | None]:
+    queue: list[tuple[float, int, Box, LowerBound]] = []
+    bounded, new = 0, [root]
+    while bounded < max_boxes:
         for box in new:
             bound = lower_bound(problem, box)
-            asked += 1
-            point = np.maximum(bound.rows, TINY), np.maximum(bound.columns, TINY)
-            if problem.value(*point) < -SURE:
+            bounded += 1
+            point = np.maximum(bound.rows, MIN_STEP), np.maximum(bound.columns, MIN_STEP)
+            if problem.value(*point) < -FLIP_THRESHOLD:
                 return "flips", point
-            if bound.value <= PROOF:
-                heappush(waiting, (bound.value, asked, box, bound))
-        if not waiting:
+            if bound.value <= PROOF_THRESHOLD:
+                heappush(queue, (bound.value, bounded, box, bound))
+        if not queue:
             return "proven", None
-        _, _, box, bound = heappop(waiting)
-        new = list(box.halves(*bound.split))
+        _, _, box, bound = heappop(queue)
+        new = list(box.split(*bound.split))
     return "undecided", None
 
 
-def radius(problem: Problem, boxes: int = BOXES) -> Radius:
-    """How far steps may move before the verdict flips."""
+def radius(problem: SumOfRatios, max_boxes: int = MAX_BOXES) -> Radius:
+    """Return how far steps may change before the verdict flips."""
     if is_exact(problem):
         proven, flips = exact_radius(problem)
-        point = None if flips == np.inf else least_difference(problem, flips)[1:]
+        point = None if flips == np.inf else min_difference(problem, flips)[1:]
         return Radius(proven, flips, point)
     if dominates(problem):
         return Radius(np.inf, np.inf, None)
-    found = turned(problem, FARTHEST)
-    if found is None and everywhere(problem, boxes)[0] == "proven":
+    flip = find_flip(problem, MAX_FACTOR)
+    if flip is None and prove_unrestricted(problem, max_boxes)[0] == "proven":
         return Radius(np.inf, np.inf, None)
-    near = None if found is None else nearest(problem, found)
-    return _proven(problem, near, boxes)
+    nearest = None if flip is None else nearest_flip(problem, flip)
+    return _bisect_radius(problem, nearest, max_boxes)
 
 
-def _proven(problem: Problem, near: Floats | None, boxes: int) -> Radius:
-    """Prove as far as possible below the flip that the search found."""
-    low, high = 1.0, FARTHEST if near is None else extent(near)
-    flips = near is not None
-    point = None if near is None else _point(problem, near)
-    guess = high / CLOSE if flips else 2.0
-    while high > low * CLOSE:
-        state, turn = branch(problem, guess, boxes)
+def _bisect_radius(problem: SumOfRatios, flip: Floats | None, max_boxes: int) -> Radius:
+    """Return the radius with the largest proven factor below the flip that the search found."""
+    low, high = 1.0, MAX_FACTOR if flip is None else extent(flip)
+    flips = flip is not None
+    point = None if flip is None else _point(problem, flip)
+    guess = high / FACTOR_PRECISION if flips else 2.0
+    while high > low * FACTOR_PRECISION:
+        state, flip_point = prove_within(problem, guess, max_boxes)
         if state == "proven":
             low = guess
-        elif state == "flips" and turn is not None:
-            point, high, flips = turn, guess, True
+        elif state == "flips" and flip_point is not None:
+            point, high, flips = flip_point, guess, True
         else:
             high = guess
         guess = float(np.sqrt(low * high))
-    at = np.inf if not flips or point is None else _reach(point)
-    return Radius(low, at, point)
+    flip_factor = np.inf if not flips or point is None else _point_extent(point)
+    return Radius(low, flip_factor, point)
 
 
-def _reach(point: Point) -> float:
+def _point_extent(point: Point) -> float:
     return extent(np.log(np.concatenate(point)))
 
 
-def _point(problem: Problem, where: Floats) -> Point:
+def _point(problem: SumOfRatios, logs: Floats) -> Point:
+    """Return the multipliers of rows and columns from their logarithms."""
     rows = problem.shape[0]
-    return np.exp(where[:rows]), np.exp(where[rows:])
+    return np.exp(logs[:rows]), np.exp(logs[rows:])

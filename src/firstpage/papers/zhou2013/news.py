@@ -20,7 +20,7 @@ from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.active import Strategy, choose
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.simulation import world
+from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.papers.study.study import Row
 from firstpage.papers.zhou2013 import worlds
 from firstpage.types import Array, Bools, Floats, Ints
@@ -224,7 +224,7 @@ def simulated(
     rng: np.random.Generator, data: int, strategy: Strategy, sizes: list[int], batch: int
 ) -> list[Row]:
     """Figures 21, 22."""
-    right = world(data)
+    right = zhou_simulator(data)
     pool, test = right.pairs(POOL, rng), right.pairs(TEST, rng)
     found = curve(right.truth, pool, test, strategy, sizes, batch, CLEAN)
     return [{"strategy": strategy, "pairs": m, "value": value} for m, value in found.items()]
@@ -237,7 +237,7 @@ def real_lists(
     """Figure 23 (a), (b): queries of four folds to choose from, those of the fifth to test on."""
     train, test = next(worlds.folds(worlds.read_lists(folder, name), rng))
     pool, held = train.pairs(POOL, rng), test.pairs(TEST, rng)
-    found = curve(world(2).truth, pool, held, strategy, sizes, batch, CLEAN)
+    found = curve(zhou_simulator(2).truth, pool, held, strategy, sizes, batch, CLEAN)
     return [
         {"data": name, "strategy": strategy, "pairs": m, "value": value}
         for m, value in found.items()

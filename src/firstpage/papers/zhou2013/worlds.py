@@ -24,17 +24,17 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import encode
 from firstpage.dcglearn.simulation import (
+    DIFFERENCE_TOLERANCE,
     GRADES,
-    NOTHING,
     OTHER_LIST,
-    TEST,
-    VALID,
-    World,
-    accuracy_of,
-    learn,
-    regraded,
-    reversed_pairs,
-    world,
+    TEST_PAIRS,
+    VALID_PAIRS,
+    PreferenceSimulator,
+    fit_learner,
+    randomize_grades,
+    reverse_pairs,
+    utility_accuracy,
+    zhou_simulator,
 )
 from firstpage.dcglearn.validation import differences
 from firstpage.dcglearn.weights import similarity
@@ -49,16 +49,16 @@ DIFFERENCE = "DCG difference"
 
 def fitted(truth: Utility, train: Preferences, valid: Preferences) -> DCGLearn:
     """DCGLearn in one thread: runs are spread over processes."""
-    return learn(truth, train, valid, threads=1)
+    return fit_learner(truth, train, valid, threads=1)
 
 
 def coherence(rng: np.random.Generator, edges: list[float]) -> list[Row]:
     """Figure 1: how often the two measures agree, by their difference in either unit."""
-    exp, linear = world(2), world(1)
+    exp, linear = zhou_simulator(2), zhou_simulator(1)
     left, right = exp.rankings(MANY, rng), exp.rankings(MANY, rng)
-    apart = exp.worth(left) - exp.worth(right)
-    same = right_way(np.sign(apart) * (linear.worth(left) - linear.worth(right)))
-    clear = np.abs(apart) > NOTHING
+    apart = exp.values(left) - exp.values(right)
+    same = right_way(np.sign(apart) * (linear.values(left) - linear.values(right)))
+    clear = np.abs(apart) > DIFFERENCE_TOLERANCE
     rows: list[Row] = []
     for unit, scale in (("natural logarithm", TO_NATURAL), ("logarithm to base 2", 1.0)):
         for middle, value in binned(np.abs(apart[clear]) * scale, same[clear], edges):
@@ -68,9 +68,9 @@ def coherence(rng: np.random.Generator, edges: list[float]) -> list[Row]:
 
 def learning(rng: np.random.Generator, data: int, sizes: list[int]) -> list[Row]:
     """Figures 2, 3, 6: accuracy and similarity by the number of pairs."""
-    right, wrong = world(data), world(3 - data)
-    pool, valid, test = (right.pairs(n, rng) for n in (max(sizes), VALID, TEST))
-    other = accuracy_of(wrong.truth, test)
+    right, wrong = zhou_simulator(data), zhou_simulator(3 - data)
+    pool, valid, test = (right.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
+    other = utility_accuracy(wrong.truth, test)
     rows: list[Row] = []
     for m in sizes:
         learner = fitted(right.truth, pool[:m], valid)
@@ -90,8 +90,8 @@ def _row(method: str, data: int, pairs: int, measure: str, value: float) -> Row:
 
 def by_difference(rng: np.random.Generator, data: int, pairs: int, edges: list[float]) -> list[Row]:
     """Figures 4, 5: accuracy by how far the rankings of a test pair are apart."""
-    right, wrong = world(data), world(3 - data)
-    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID, MANY))
+    right, wrong = zhou_simulator(data), zhou_simulator(3 - data)
+    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID_PAIRS, MANY))
     learner = fitted(right.truth, train, valid)
     return bins_of(
         right.truth, {"DCGLearn": learner.weights_, "Other": wrong.truth.weights}, test, edges
@@ -113,7 +113,7 @@ def bins_of(
 
 def right_way(apart: Floats) -> Floats:
     """1 for a difference above zero, 0 below, and half for none."""
-    found: Floats = (np.sign(np.where(np.abs(apart) > NOTHING, apart, 0.0)) + 1) / 2
+    found: Floats = (np.sign(np.where(np.abs(apart) > DIFFERENCE_TOLERANCE, apart, 0.0)) + 1) / 2
     return found
 
 
@@ -129,13 +129,13 @@ def binned(size: Floats, values: Floats, edges: list[float]) -> list[tuple[float
 
 def reversed_some(rng: np.random.Generator, data: int, pairs: int, counts: list[int]) -> list[Row]:
     """Figure 7: so many of the training pairs turned round."""
-    right = world(data)
-    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID, TEST))
+    right = zhou_simulator(data)
+    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
     rows: list[Row] = []
     for count in counts:
         share = count / pairs
         learner = fitted(
-            right.truth, reversed_pairs(train, share, rng), reversed_pairs(valid, share, rng)
+            right.truth, reverse_pairs(train, share, rng), reverse_pairs(valid, share, rng)
         )
         rows.append({"method": f"Data {data}", "reversed": count, "value": learner.score(test)})
     return rows
@@ -145,21 +145,23 @@ def regraded_some(
     rng: np.random.Generator, data: int, pairs: int, shares: list[float]
 ) -> list[Row]:
     """Figure 8: a share of the documents in training lists with a random grade."""
-    right = world(data)
-    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID, TEST))
+    right = zhou_simulator(data)
+    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
     rows: list[Row] = []
     for share in shares:
-        learner = fitted(right.truth, regraded(train, share, rng), regraded(valid, share, rng))
+        learner = fitted(
+            right.truth, randomize_grades(train, share, rng), randomize_grades(valid, share, rng)
+        )
         rows.append({"method": f"Data {data}", "regraded": share, "value": learner.score(test)})
     return rows
 
 
 def optimal(rng: np.random.Generator, data: int, sizes: list[int], other_list: bool) -> list[Row]:
     """Figures 9, 10: one side of every training pair is the best order."""
-    right = world(data)
+    right = zhou_simulator(data)
     grades = OTHER_LIST if other_list else None
-    train, valid = (right.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID))
-    test = right.pairs(TEST, rng)
+    train, valid = (right.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID_PAIRS))
+    test = right.pairs(TEST_PAIRS, rng)
     name = f"optimal rankings, Data {data}"
     found = {m: fitted(right.truth, train[:m], valid).score(test) for m in sizes}
     return [{"method": name, "pairs": m, "value": value} for m, value in found.items()]
@@ -167,8 +169,8 @@ def optimal(rng: np.random.Generator, data: int, sizes: list[int], other_list: b
 
 def random_orders(rng: np.random.Generator, data: int, sizes: list[int]) -> list[Row]:
     """Figure 10's other line: pairs of random orders."""
-    right: World = world(data)
-    train, valid, test = (right.pairs(n, rng) for n in (max(sizes), VALID, TEST))
+    right: PreferenceSimulator = zhou_simulator(data)
+    train, valid, test = (right.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
     name = f"random rankings, Data {data}"
     found = {m: fitted(right.truth, train[:m], valid).score(test) for m in sizes}
     return [{"method": name, "pairs": m, "value": value} for m, value in found.items()]
@@ -212,8 +214,10 @@ class Lists:
                 top = rng.permuted(order, axis=1)[:, :PLACES]
                 true[side].append(grades[top])
                 seen[side].append(judged[top])
-        apart = world(2).worth(np.concatenate(true[0])) - world(2).worth(np.concatenate(true[1]))
-        kept = rng.permutation(np.flatnonzero(np.abs(apart) > NOTHING))
+        apart = zhou_simulator(2).values(np.concatenate(true[0])) - zhou_simulator(2).values(
+            np.concatenate(true[1])
+        )
+        kept = rng.permutation(np.flatnonzero(np.abs(apart) > DIFFERENCE_TOLERANCE))
         left, right = (np.concatenate(side)[kept] for side in seen)
         return Preferences.of(left, right, np.sign(apart[kept]), grades=GRADES)
 
@@ -246,11 +250,11 @@ def folds(lists: Lists, rng: np.random.Generator) -> Iterator[tuple[Lists, Lists
 def web_learning(rng: np.random.Generator, name: str, sizes: list[int], folder: str) -> list[Row]:
     """Figure 11: accuracy by the number of pairs; and the similarity with the true weights."""
     found: dict[tuple[str, int, str], list[float]] = {}
-    truth = world(2).truth
+    truth = zhou_simulator(2).truth
     for train, test in folds(read_lists(folder, name), rng):
-        pool, valid = train.pairs(max(sizes), rng), train.pairs(VALID, rng)
+        pool, valid = train.pairs(max(sizes), rng), train.pairs(VALID_PAIRS, rng)
         held = test.pairs(WEB_TEST, rng)
-        other = accuracy_of(world(1).truth, held)
+        other = utility_accuracy(zhou_simulator(1).truth, held)
         for m in sizes:
             learner = fitted(truth, pool[:m], valid)
             alike = similarity(truth.weights, learner.weights_)
@@ -272,9 +276,11 @@ def web_by_difference(
     """Figures 12, 13: accuracy by how far the rankings of a test pair are apart."""
     found: dict[tuple[str, float], list[float]] = {}
     for train, test in folds(read_lists(folder, name), rng):
-        learner = fitted(world(2).truth, train.pairs(pairs, rng), train.pairs(VALID, rng))
-        tables = {"DCGLearn": learner.weights_, "Other": world(1).truth.weights}
-        for row in bins_of(world(2).truth, tables, test.pairs(MANY // FOLDS, rng), edges):
+        learner = fitted(
+            zhou_simulator(2).truth, train.pairs(pairs, rng), train.pairs(VALID_PAIRS, rng)
+        )
+        tables = {"DCGLearn": learner.weights_, "Other": zhou_simulator(1).truth.weights}
+        for row in bins_of(zhou_simulator(2).truth, tables, test.pairs(MANY // FOLDS, rng), edges):
             value = row.pop("value")
             found.setdefault(tuple(row.values()), []).append(value)
     return [
@@ -292,12 +298,14 @@ def noisy(
         held = test.pairs(WEB_TEST, rng)
         for share in shares:
             bad = train.misjudged(share, rng)
-            pool, valid = bad.pairs(max(sizes), rng), bad.pairs(VALID, rng)
+            pool, valid = bad.pairs(max(sizes), rng), bad.pairs(VALID_PAIRS, rng)
             for m in sizes:
-                learner = fitted(world(2).truth, pool[:m], valid)
+                learner = fitted(zhou_simulator(2).truth, pool[:m], valid)
                 found.setdefault((f"{m} pairs", share), []).append(learner.score(held))
-            turned = [reversed_pairs(train.pairs(n, rng), share, rng) for n in (max(sizes), VALID)]
-            learner = fitted(world(2).truth, *turned)
+            turned = [
+                reverse_pairs(train.pairs(n, rng), share, rng) for n in (max(sizes), VALID_PAIRS)
+            ]
+            learner = fitted(zhou_simulator(2).truth, *turned)
             label = f"{max(sizes)} pairs, pairs reversed"
             found.setdefault((label, share), []).append(learner.score(held))
     return [

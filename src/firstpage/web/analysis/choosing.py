@@ -13,7 +13,7 @@ from typing import Any
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import choose
-from firstpage.dcglearn.advice import FEWEST
+from firstpage.dcglearn.advice import MIN_ADAPTIVE_PAIRS
 from firstpage.web.analysis.measure import Grades, Learned, learned, lists_of
 from firstpage.web.store import projects
 from firstpage.web.store.connect import Tx
@@ -59,8 +59,11 @@ def held_up(project: Project, found: Learned) -> str | None:
         return None
     if found.learner is None:
         return found.why
-    if found.pairs < FEWEST:
-        return f"{found.pairs} judgments teach something so far; choosing begins with {FEWEST}."
+    if found.pairs < MIN_ADAPTIVE_PAIRS:
+        return (
+            f"{found.pairs} judgments teach something so far; choosing begins with "
+            f"{MIN_ADAPTIVE_PAIRS}."
+        )
     return None
 
 
@@ -99,6 +102,6 @@ def _most_teaching(found: Learned, pairs: Sequence[Pair], how: Any) -> int | Non
     if not pairs or found.learner is None:
         return None
     left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-    pool = Preferences.of(left, right, grades=found.learner.given_.grades)
+    pool = Preferences.of(left, right, grades=found.learner.preferences_.grades)
     rows = choose(found.learner, pool, 1, how)
     return rows[0] if rows else None

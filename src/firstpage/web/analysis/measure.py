@@ -16,10 +16,16 @@ from sqlalchemy import RowMapping, and_, func, select
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.advice import FEWEST, Advice, DCGComparison, advice, against_dcg
+from firstpage.dcglearn.advice import (
+    MIN_ADAPTIVE_PAIRS,
+    Advice,
+    DCGComparison,
+    advice,
+    compare_with_dcg,
+)
 from firstpage.dcglearn.intervals import Intervals, intervals
-from firstpage.dcglearn.learn import FALLBACK, DCGLearn
-from firstpage.dcglearn.pairs import places_cut, places_unjudged
+from firstpage.dcglearn.learn import DEFAULT_C, DCGLearn
+from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 from firstpage.errors import DataError
 from firstpage.web.analysis.records import standing
 from firstpage.web.store import texts
@@ -164,7 +170,7 @@ NO_GRADES = (
 class Learner(DCGLearn):
     """Keeps what it has to say for the page: warnings would be printed beside the server."""
 
-    def _say(self, note: str, above: int = 4) -> None:
+    def _warn(self, note: str, stacklevel: int = 4) -> None:
         self.notes_.append(note)
 
     @cached_property
@@ -200,7 +206,7 @@ class Learned:
     @cached_property
     def comparison(self) -> DCGComparison | None:
         """How it and DCG agree with judgments that neither learned from."""
-        return None if self.learner is None else against_dcg(self.learner)
+        return None if self.learner is None else compare_with_dcg(self.learner)
 
     @cached_property
     def advice(self) -> Advice | None:
@@ -249,11 +255,11 @@ def learn(found: list[Compared], lists: Lists) -> Learned:
         grades = Preferences.of(every, every, source=SOURCE).grades
         given = preferences(found, grades)
         places = min(PLACES, given.places)
-        enough = len(found) >= FEWEST
-        learner = Learner(places, C="cv" if enough else FALLBACK, threads=1, decreasing=True)
+        enough = len(found) >= MIN_ADAPTIVE_PAIRS
+        learner = Learner(places, C="cv" if enough else DEFAULT_C, threads=1, decreasing=True)
         learner.fit(given)
-        learner.notes_.extend(places_cut(given, places))
-        learner.notes_.extend(places_unjudged(given, places, learner.unjudged))
+        learner.notes_.extend(truncation_notes(given, places))
+        learner.notes_.extend(unjudged_notes(given, places, learner.unjudged))
     except DataError as error:
         return Learned(len(found), str(error))
     return Learned(len(found), None, learner)

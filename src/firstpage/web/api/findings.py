@@ -77,7 +77,8 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
         assert found.comparison is not None
         told |= {
             "measure": found.utility.to_dict(), "notes": found.learner.notes_,
-            "against_dcg": found.comparison.to_dict(), "rank_one_share": found.learner.share_,
+            "against_dcg": found.comparison.to_dict(),
+            "rank_one_share": found.learner.rank_one_fraction_,
             "advice": found.advice.to_dict(),
         }  # fmt: skip
     if intervals and found.intervals is not None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from firstpage.report import draw
-from firstpage.report.measure import drawn
+from firstpage.report.measure import utility_figures
 from firstpage.web.analysis import figures, truth
 from firstpage.web.analysis.choosing import told
 from firstpage.web.analysis.measure import learned
@@ -195,5 +195,5 @@ def measure_page(request: Request, member: Lead) -> Response:
         words={name: words for name, _, words in CHOICES}, advice_words=ADVICE,
         advice=sentence(found.advice) if found.advice else None,
         comparison=sentence(found.comparison) if found.comparison else None,
-        pictures=Markup(drawn(found.utility, found.intervals)) if found.utility else None,
+        pictures=Markup(utility_figures(found.utility, found.intervals)) if found.utility else None,
     )  # fmt: skip
