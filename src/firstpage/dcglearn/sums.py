@@ -132,14 +132,14 @@ class InMemoryPairSums:
             p.left[s], p.right[s], self._table, levels, self.z[s]))  # fmt: skip
         self._direction_lanes = lanes(lambda b, s: kernel.differences.bind(
             p.left[s], p.right[s], self._table, levels, self.step[s]))  # fmt: skip
-        self._cost_lanes = lanes(lambda b, s: kernel.gaps.bind(
+        self._cost_lanes = lanes(lambda b, s: kernel.residuals.bind(
             self.z[s], *data(s), self.costs, self._force[s], self._sums[b]))  # fmt: skip
-        self._gradient_lanes = lanes(lambda b, s: kernel.pull.bind(
+        self._gradient_lanes = lanes(lambda b, s: kernel.vjp.bind(
             p.left[s], p.right[s], self._force[s], levels, self._gradients[b]))  # fmt: skip
-        self._active_lanes = lanes(lambda b, s: kernel.regroup.bind(
+        self._active_lanes = lanes(lambda b, s: kernel.update_normal_equations.bind(
             p.left[s], p.right[s], self.z[s], *data(s), levels, self._state[s],
             self._square[b], self._targets[b], self._changed[b]))  # fmt: skip
-        self._line_lanes = lanes(lambda b, s: kernel.slope_along.bind(
+        self._line_lanes = lanes(lambda b, s: kernel.directional_derivatives.bind(
             self.z[s], self.step[s], *data(s), self.costs, self._step_size,
             self._sums[b]))  # fmt: skip
 

@@ -22,9 +22,9 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.sorting import number_ties
 from firstpage.measures.graded import DCG, NDCG, discounts
-from firstpage.measures.inputs import DEPTH, make_lists
+from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
-from firstpage.measures.measure import Convention, Lists
+from firstpage.measures.measure import Convention, RankedLists
 from firstpage.measures.registry import measure
 from firstpage.types import Floats, Ints
 
@@ -86,7 +86,7 @@ class DCGSpec:
     @property
     def depth(self) -> int:
         """Number of documents of a list that the measure depends on."""
-        positions = DEPTH if self.utility is None else self.utility.places
+        positions = DEFAULT_DEPTH if self.utility is None else self.utility.places
         return self.measure.cutoff or positions
 
     def bind(self, grades: Sequence[int], longest: int, convention: Convention) -> BoundDCG:
@@ -225,14 +225,14 @@ class SystemRankings:
 
     names: tuple[str, ...]
     queries: Ids
-    lists: tuple[Lists, ...]
+    lists: tuple[RankedLists, ...]
     rows: tuple[Ints, ...]
     convention: Convention
 
     @classmethod
     def from_systems(
         cls, systems: Mapping[str, Any], truth: Any, convention: Convention, qid: Any = None,
-        docid: Any = None, depth: int = DEPTH,
+        docid: Any = None, depth: int = DEFAULT_DEPTH,
     ) -> SystemRankings:  # fmt: skip
         """Rank every system against one truth; takes what `evaluate` takes.
 
@@ -264,7 +264,7 @@ class SystemRankings:
         """Length of the longest list."""
         return max(int(lists.lengths[rows].max()) for lists, rows in self._per_system())
 
-    def _per_system(self) -> Iterable[tuple[Lists, Ints]]:
+    def _per_system(self) -> Iterable[tuple[RankedLists, Ints]]:
         return zip(self.lists, self.rows, strict=True)
 
     def bind(self, spec: DCGSpec) -> BoundDCG:
@@ -342,7 +342,7 @@ def _levels(labels: Floats, grades: Sequence[int]) -> Ints:
     return np.maximum(np.searchsorted(grades, known, side="right") - 1, 0)
 
 
-def _reached(lists: Lists, grades: Sequence[int], positions: int, strict: bool) -> Floats:
+def _reached(lists: RankedLists, grades: Sequence[int], positions: int, strict: bool) -> Floats:
     """Return the fractions of one system by query, position and step of the grades."""
     steps = np.arange(1, len(grades))
     fractions = (_levels(lists.labels, grades)[:, None] >= steps).astype(np.float64)
@@ -359,7 +359,7 @@ def _reached(lists: Lists, grades: Sequence[int], positions: int, strict: bool) 
     return out
 
 
-def _average_ties(fractions: Floats, lists: Lists) -> Floats:
+def _average_ties(fractions: Floats, lists: RankedLists) -> Floats:
     """Return the fractions with those of tied documents averaged."""
     tie = np.empty(len(fractions), np.int64)
     number_ties(lists.block, lists.offsets, tie)
@@ -370,7 +370,7 @@ def _average_ties(fractions: Floats, lists: Lists) -> Floats:
     return averaged
 
 
-def _shared_queries(all_lists: Sequence[Lists]) -> list[str]:
+def _shared_queries(all_lists: Sequence[RankedLists]) -> list[str]:
     """Return the queries that all systems have, in the order of the first system."""
     common = set.intersection(*(set(lists.queries) for lists in all_lists))
     answered = [
@@ -382,6 +382,6 @@ def _shared_queries(all_lists: Sequence[Lists]) -> list[str]:
     return [q for q in all_lists[0].queries if q in common]
 
 
-def _rows(lists: Lists, queries: Sequence[str]) -> Ints:
+def _rows(lists: RankedLists, queries: Sequence[str]) -> Ints:
     row = {query: number for number, query in enumerate(lists.queries)}
     return np.array([row[query] for query in queries], np.int64)

@@ -96,8 +96,8 @@ def _read(files: list[Path], settings: dict[str, Any]) -> tuple[dict[str, Any], 
 
 def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[str, Any]) -> Any:
     """Return the coherence of the two measures, and the verdicts of the first."""
-    from firstpage.dcglearn.certificates.verdicts import verdicts_of
-    from firstpage.dcglearn.coherence import coherence_of
+    from firstpage.dcglearn.certificates.verdicts import verdicts_of_rankings
+    from firstpage.dcglearn.coherence import coherence_of_rankings
     from firstpage.dcglearn.ranked import Ranked
     from firstpage.measures.measure import resolve_convention
 
@@ -106,11 +106,11 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
     ranked = Ranked.of(systems, truth, convention(settings["convention"], **overrides), depth=depth)
     first, second = (ranked.scale(measure) for measure in measures)
     with shared.progress_bar("certificates") as progress:
-        verdicts = verdicts_of(
+        verdicts = verdicts_of_rankings(
             ranked, first, shared.baseline_name(settings["baseline"], systems), settings["vary"],
             settings["within"], not settings["any_discounts"], settings["effort"], progress,
         )  # fmt: skip
-    return coherence_of(ranked, first, second, settings["bins"]), verdicts
+    return coherence_of_rankings(ranked, first, second, settings["bins"]), verdicts
 
 
 def _render(coherence: Any, verdicts: Any, kind: str) -> str:

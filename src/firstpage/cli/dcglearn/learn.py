@@ -136,7 +136,7 @@ def _parse_cost(text: str) -> Any:
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
     """Return the record of a fit: intervals, tests, and advice on whether more would pay."""
-    from firstpage.dcglearn.advice import advice, against_dcg
+    from firstpage.dcglearn.advice import advice, compare_with_dcg
     from firstpage.dcglearn.intervals import intervals, position_test
     from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 
@@ -159,7 +159,7 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     if tests:
         with shared.progress_bar("test of gains") as progress:
             about["position_test"] = vars(position_test(learner, tests, learner.seed, progress))
-    about["against_dcg"] = against_dcg(learner, form).to_dict()
+    about["against_dcg"] = compare_with_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about
 
