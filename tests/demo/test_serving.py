@@ -11,7 +11,7 @@ import pytest
 
 from firstpage.demo import loop
 from firstpage.demo.output import KIND
-from firstpage.labeling.assessors import Verdict
+from firstpage.labeling.assessors import AssessorAnswer
 from firstpage.web import serve as served
 from firstpage.web.app import LOCAL
 from firstpage.web.machines import judge
@@ -28,11 +28,11 @@ class Reader:
     def __init__(self, answers: int) -> None:
         self.left = answers
 
-    def judge(self, query: str, left: Any, right: Any) -> Verdict:
+    def judge(self, query: str, left: Any, right: Any) -> AssessorAnswer:
         if self.left == 0:
             raise KeyboardInterrupt
         self.left -= 1
-        return Verdict(1 if left.key < right.key else -1)
+        return AssessorAnswer(1 if left.key < right.key else -1)
 
 
 def sit_down(answers: int):

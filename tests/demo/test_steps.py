@@ -19,7 +19,7 @@ from firstpage.demo.project import (
     worth_of,
 )
 from firstpage.demo.rankings import folds, learned, together
-from firstpage.labeling.assessors import Text
+from firstpage.labeling.assessors import DocumentText
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_assessors_err_as_much_as_said() -> None:
     person = SimulatedAssessor(1, "pairs", worth)
     errors = []
     for i in range(0, 4000, 2):
-        said = person.judge("q", Text(f"d{i}", ""), Text(f"d{i + 1}", ""))
+        said = person.judge("q", DocumentText(f"d{i}", ""), DocumentText(f"d{i + 1}", ""))
         assert (
             said.outcome
             == (-1 if person.seems["q", f"d{i}"] < person.seems["q", f"d{i + 1}"] else 1)
@@ -47,12 +47,12 @@ def test_assessors_err_as_much_as_said() -> None:
 def test_assessors_do_not_change_their_minds() -> None:
     worth = {("q", key): 1.0 for key in "abc"}
     one, two = (SimulatedAssessor(7, "pairs", worth) for _ in range(2))
-    one.judge("q", Text("a", ""), Text("b", ""))
-    two.judge("q", Text("c", ""), Text("a", ""))  # another order of questions
-    two.judge("q", Text("b", ""), Text("a", ""))
+    one.judge("q", DocumentText("a", ""), DocumentText("b", ""))
+    two.judge("q", DocumentText("c", ""), DocumentText("a", ""))  # another order of questions
+    two.judge("q", DocumentText("b", ""), DocumentText("a", ""))
     assert one.seems["q", "a"] == two.seems["q", "a"]
     other = SimulatedAssessor(8, "pairs", worth)
-    other.judge("q", Text("a", ""), Text("b", ""))
+    other.judge("q", DocumentText("a", ""), DocumentText("b", ""))
     assert other.seems["q", "a"] != one.seems["q", "a"]
 
 
@@ -64,9 +64,15 @@ def test_answers_take_as_long_as_published() -> None:
 def test_editors_have_a_taste() -> None:
     grades = {("q", "good"): [3, 0, 0, 0, 0], ("q", "poor"): [0, 0, 0, 0, 1]}
     editor = SimulatedEditor(1, "lists", grades)
-    said = [editor.judge("q", Text("good", ""), Text("poor", "")).outcome for _ in range(50)]
+    said = [
+        editor.judge("q", DocumentText("good", ""), DocumentText("poor", "")).outcome
+        for _ in range(50)
+    ]
     assert set(said) == {1}
-    same = [editor.judge("q", Text("good", ""), Text("good", "")).outcome for _ in range(200)]
+    same = [
+        editor.judge("q", DocumentText("good", ""), DocumentText("good", "")).outcome
+        for _ in range(200)
+    ]
     assert set(same) == {-1, 0, 1}
     assert worth_of([3, 0, 0, 0, 0]) == 1.0
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from firstpage.labeling.strategies.strategy import Answer, Compare, Question, Strategy, Task, TopK
+from firstpage.labeling.strategies.strategy import (
+    Answer,
+    Compare,
+    Question,
+    Strategy,
+    TopK,
+    TopKTask,
+)
 
 Less = Callable[[int, int], bool]
 
@@ -45,7 +52,7 @@ def heap_label(perm: list[int], k: int, less: Less) -> tuple[list[int], list[int
 
 
 def play(
-    how: Strategy, task: Task, respond: Callable[[Question], Answer]
+    how: Strategy, task: TopKTask, respond: Callable[[Question], Answer]
 ) -> tuple[TopK, list[Question]]:
     """Run a strategy to its end: what it found, and what it asked."""
     steps = how.questions(task)

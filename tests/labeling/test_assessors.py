@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.assessors import Chat, Function, Text, label
+from firstpage.labeling.assessors import Chat, DocumentText, Function, label
 from firstpage.labeling.session.events import Setting, from_dict
 from firstpage.labeling.session.session import Session
 from tests.labeling.endpoint import Stub, served
 
-A, B = Text("a", "pears", "first"), Text("b", "pears and apples", "second")
+A, B = DocumentText("a", "pears", "first"), DocumentText("b", "pears and apples", "second")
 
 
 @pytest.fixture
@@ -98,17 +98,17 @@ def test_nobody_there() -> None:
 
 def test_long_texts_are_cut(stub: Stub) -> None:
     stub.reply = '{"better": "tie"}'
-    Chat(stub.url, "m", longest=10).judge("q", Text("a", "x" * 99), B)
+    Chat(stub.url, "m", longest=10).judge("q", DocumentText("a", "x" * 99), B)
     assert "x" * 10 in stub.asked[0]["messages"][1]["content"]
     assert "x" * 11 not in stub.asked[0]["messages"][1]["content"]
-    cost = Chat(stub.url, "m", longest=10).judge("q", Text("a", "x" * 99), A).cost
+    cost = Chat(stub.url, "m", longest=10).judge("q", DocumentText("a", "x" * 99), A).cost
     assert cost["truncated"] == ["a"], "and the log says which"
 
 
 def test_a_model_labels_a_whole_query(stub: Stub) -> None:
     """The log has every answer with its cost, and replays to the same order."""
     stub.reply = longer
-    texts = {f"d{i}": Text(f"d{i}", "word " * (i + 1)) for i in range(6)}
+    texts = {f"d{i}": DocumentText(f"d{i}", "word " * (i + 1)) for i in range(6)}
     setting = Setting("tournament", k=3)
     session = Session(list(texts), setting)
     chat = Chat(stub.url, "m")
@@ -127,7 +127,7 @@ def test_functions() -> None:
     assert session.order == ("xxx", "xx")
     assert Function(lambda q, a, b: 4).judge("q", A, None).outcome == 4
     session = Session(["x", "xxx", "xx"], Setting("heap", k=2))
-    assert len(list(label(session, best, "q", lambda key: Text(key, key), most=1))) == 1
+    assert len(list(label(session, best, "q", lambda key: DocumentText(key, key), most=1))) == 1
 
 
 def test_a_model_that_contradicts_itself(stub: Stub) -> None:
@@ -158,7 +158,9 @@ def test_a_skipped_question_is_in_the_log(stub: Stub) -> None:
     assert judged.skipped
     cannot = Function(lambda q, a, b: "skip")
     assert cannot.judge("q", A, B).skipped
-    assert Function(lambda q, a, b: 2).judge("q", Text("a", "", kind="list"), B).outcome == 2
+    assert (
+        Function(lambda q, a, b: 2).judge("q", DocumentText("a", "", kind="list"), B).outcome == 2
+    )
 
 
 @pytest.mark.parametrize("said", ["neither", 5, -2, 2, True, False, 0.7, None])

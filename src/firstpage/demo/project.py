@@ -14,8 +14,8 @@ from sqlalchemy import event
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.engine.threads import quiet_blas
-from firstpage.labeling.assessors import Assessor, Text, Verdict
-from firstpage.labeling.statistics.effort import SECONDS
+from firstpage.labeling.assessors import Assessor, AssessorAnswer, DocumentText
+from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
 from firstpage.types import Progress
 from firstpage.web.app import LOCAL
 from firstpage.web.imports import bundle, texts
@@ -51,7 +51,7 @@ class _Person:
     def seconds(self) -> float:
         """Lognormal, with the published mean."""
         normal = float(self.rng.standard_normal())
-        return SECONDS[self.tool] * float(np.exp(HASTE * normal - HASTE * HASTE / 2))
+        return SECONDS_PER_JUDGMENT[self.tool] * float(np.exp(HASTE * normal - HASTE * HASTE / 2))
 
 
 @dataclass
@@ -61,13 +61,13 @@ class SimulatedAssessor(_Person):
     worth: Worth
     seems: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def judge(self, query: str, left: Text, right: Text | None) -> Verdict:
+    def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
         """Which of the two; documents that seem worth nothing are called bad."""
         assert right is not None
         one, two = (self._of(query, text.key) for text in (left, right))
         bad = tuple(t.key for t, v in ((left, one), (right, two)) if v < BAD)
         outcome = 0 if len(bad) == 2 else 1 if one > two else -1
-        return Verdict(outcome, bad, {"seconds": self.seconds()})
+        return AssessorAnswer(outcome, bad, {"seconds": self.seconds()})
 
     def _of(self, query: str, key: str) -> float:
         if (query, key) not in self.seems:
@@ -83,13 +83,13 @@ class SimulatedEditor(_Person):
 
     grades: Mapping[tuple[str, str], Sequence[int]]  # of (question, page), from the top
 
-    def judge(self, query: str, left: Text, right: Text | None) -> Verdict:
+    def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
         """Which page; 0 where they seem about as good."""
         assert right is not None
         apart = worth_of(self.grades[query, left.key]) - worth_of(self.grades[query, right.key])
         seems = apart + BLUR * float(self.rng.standard_normal())
         outcome = 0 if abs(seems) < ALIKE else 1 if seems > 0 else -1
-        return Verdict(outcome, cost={"seconds": self.seconds()})
+        return AssessorAnswer(outcome, cost={"seconds": self.seconds()})
 
 
 def worth_of(grades: Sequence[int]) -> float:

@@ -25,7 +25,7 @@ CONFLICTS: tuple[Conflicts, ...] = get_args(Conflicts)
 
 
 @dataclass(frozen=True)
-class Text:
+class DocumentText:
     """What a program reads of a document.
 
     key     the document's id
@@ -61,7 +61,7 @@ class QueryText(str):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AssessorAnswer:
     """An outcome as of the left document (or a grade), and what it cost.
 
     `cost` is kept in the log beside the judgment: seconds, tokens, money, what was answered.
@@ -74,7 +74,7 @@ class Verdict:
     skipped: str | None = None
 
 
-class Unreadable(DataError):
+class InvalidReplyError(DataError):
     """An answer that is none of those asked for; `cost` is what it cost."""
 
     def __init__(self, words: str, cost: Mapping[str, Any] | None = None) -> None:
@@ -85,7 +85,7 @@ class Unreadable(DataError):
 class Assessor(Protocol):
     """Who can say which of two documents is better for a query; `right` None: grade the left."""
 
-    def judge(self, query: str, left: Text, right: Text | None) -> Verdict:
+    def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
         """Answer one question."""
         ...
 
@@ -101,23 +101,23 @@ class Function:
     tell.
     """
 
-    call: Callable[[str, Text, Text | None], int | str]
+    call: Callable[[str, DocumentText, DocumentText | None], int | str]
 
-    def judge(self, query: str, left: Text, right: Text | None) -> Verdict:
+    def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
         """Call the function, and check what comes back."""
         began = time.perf_counter()
         answer = self.call(query, left, right)
         cost = {"seconds": time.perf_counter() - began}
         word = answer.strip().lower() if isinstance(answer, str) else None
         if word == SKIP:
-            return Verdict(0, cost=cost, skipped="the function skipped this question")
+            return AssessorAnswer(0, cost=cost, skipped="the function skipped this question")
         strongest = 2 if left.kind == "list" else 1
         fits = range(len(GRADES)) if right is None else range(-strongest, strongest + 1)
         outcome = _whole(answer) if word is None else WORDS.get(word) if right is not None else None
         if outcome is None or outcome not in fits:
             words = "a grade from 0 to 4" if right is None else "left, right, tie, 1, 0 or -1"
             raise DataError(f"the assessor must answer {words}, or skip; it answered {answer!r}.")
-        return Verdict(outcome, cost=cost)
+        return AssessorAnswer(outcome, cost=cost)
 
 
 def _whole(answer: object) -> int | None:
@@ -168,23 +168,25 @@ class Chat:
         if self.conflicts not in CONFLICTS:
             raise DataError(f"conflicts is one of {', '.join(CONFLICTS)}; got {self.conflicts!r}.")
 
-    def judge(self, query: str, left: Text, right: Text | None) -> Verdict:
+    def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
         """Ask once for a grade, twice for a pair."""
         if right is None:
             said = self._ask(GRADE_PROMPT, query, {"Document": left})
             cost = self._cost([said], left)
-            return Verdict(_grade(said.text, cost), cost=cost)
+            return AssessorAnswer(_grade(said.text, cost), cost=cost)
         task = PAIR_PROMPT + (TIES if self.ties else NO_TIES)
         first = self._ask(task, query, {"A": left, "B": right})
         second = self._ask(task, query, {"A": right, "B": left})
         cost = self._cost([first, second], left, right)
         straight, swapped = _better(first.text, cost), -_better(second.text, cost)
         if straight == swapped or self.conflicts == "first":
-            return Verdict(straight, cost=cost)
+            return AssessorAnswer(straight, cost=cost)
         contradiction = "the model contradicted itself when the order was swapped"
-        return Verdict(0, cost=cost, skipped=contradiction if self.conflicts == "skip" else None)
+        return AssessorAnswer(
+            0, cost=cost, skipped=contradiction if self.conflicts == "skip" else None
+        )
 
-    def _ask(self, task: str, query: str, documents: Mapping[str, Text]) -> Said:
+    def _ask(self, task: str, query: str, documents: Mapping[str, DocumentText]) -> Said:
         parts = [f"Query: {query}"]
         parts += [
             f"Document {name}:\n<<<\n{document.title}\n{document.body[: self.longest]}\n>>>"
@@ -227,7 +229,7 @@ class Chat:
             time.sleep(self.pause * 2**attempt)
         raise AssertionError("the last try returns or raises")
 
-    def _cost(self, said: list[Said], *documents: Text) -> dict[str, Any]:
+    def _cost(self, said: list[Said], *documents: DocumentText) -> dict[str, Any]:
         tokens_in, tokens_out = sum(s.tokens_in for s in said), sum(s.tokens_out for s in said)
         money = (tokens_in * self.prices[0] + tokens_out * self.prices[1]) / 1e6
         cut = [document.key for document in documents if len(document.body) > self.longest]
@@ -267,20 +269,22 @@ def _better(text: str, cost: Mapping[str, Any]) -> int:
     match = re.search(r'"better"\s*:\s*"?(A|B|tie)\b', text, re.IGNORECASE)
     match = match or re.fullmatch(r"\W*(A|B|tie)\W*", text, re.IGNORECASE)
     if match is None:
-        raise Unreadable(f"the model must answer A, B or tie; it answered {text[:200]!r}.", cost)
+        raise InvalidReplyError(
+            f"the model must answer A, B or tie; it answered {text[:200]!r}.", cost
+        )
     return WORDS[match[1].lower()]
 
 
 def _grade(text: str, cost: Mapping[str, Any]) -> int:
     match = re.search(r'"grade"\s*:\s*"?([0-4])\b', text) or re.fullmatch(r"\W*([0-4])\W*", text)
     if match is None:
-        raise Unreadable(
+        raise InvalidReplyError(
             f"the model must answer a grade from 0 to 4; it answered {text[:200]!r}.", cost
         )
     return int(match[1])
 
 
-Fetch = Callable[[str], Text]  # a document by its key
+Fetch = Callable[[str], DocumentText]  # a document by its key
 
 
 def label(
@@ -305,4 +309,4 @@ def label(
 
 
 def _of(texts: Mapping[str, str]) -> Fetch:
-    return lambda key: Text(key, texts[key])
+    return lambda key: DocumentText(key, texts[key])

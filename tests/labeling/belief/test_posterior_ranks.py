@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from firstpage.labeling.belief.posterior_ranks import consensus
-from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Grade
+from firstpage.labeling.strategies.strategy import Answer, AnsweredQuestion, Compare, Grade
 
 
 def opinion(
     merit: list[float], noise: float = 0.0, seed: int = 0, pairs: int | None = None
-) -> list[Asked]:
+) -> list[AnsweredQuestion]:
     """Answers about all pairs, or so many random ones, of one who sees merit with an error."""
     rng = np.random.default_rng(seed)
     every = list(combinations(range(len(merit)), 2))
     picked = every if pairs is None else [every[i] for i in rng.choice(len(every), pairs)]
-    found: list[Asked] = []
+    found: list[AnsweredQuestion] = []
     for a, b in picked:
         apart = merit[a] - merit[b] + noise * rng.normal()
         found.append((Compare(a, b), Answer(int(np.sign(apart)))))
@@ -64,7 +64,7 @@ def test_more_people_find_more() -> None:
 
 def test_bad_needs_a_majority() -> None:
     merit = [2.0, 1.0, 0.0]
-    flagged: list[Asked] = [(Compare(0, 1), Answer(-1, frozenset({0})))]
+    flagged: list[AnsweredQuestion] = [(Compare(0, 1), Answer(-1, frozenset({0})))]
     assert consensus(3, 2, [opinion(merit), opinion(merit), flagged]).bad == frozenset()
     found = consensus(3, 3, [flagged, flagged, opinion(merit)])
     assert found.bad == {0}
@@ -72,13 +72,13 @@ def test_bad_needs_a_majority() -> None:
 
 
 def test_grades_and_comparisons_together() -> None:
-    grades: list[Asked] = [(Grade(d), Answer(g)) for d, g in enumerate([0, 4, 2, 2])]
+    grades: list[AnsweredQuestion] = [(Grade(d), Answer(g)) for d, g in enumerate([0, 4, 2, 2])]
     assert consensus(4, 1, [grades]).order == (1,)
     both = consensus(4, 4, [grades, opinion([0.0, 3.0, 1.0, 2.0])])
     assert both.order == (1, 3, 2, 0)
 
 
 def test_skipped_and_nothing() -> None:
-    skipped: list[Asked] = [(Compare(0, 1), Answer(1, skipped=True))]
+    skipped: list[AnsweredQuestion] = [(Compare(0, 1), Answer(1, skipped=True))]
     assert consensus(2, 1, [skipped]).set_confidence == pytest.approx(0.5, abs=0.05)
     assert len(consensus(3, 2, []).order) == 2

@@ -16,7 +16,7 @@ from firstpage.errors import DataError
 from firstpage.labeling.belief.posterior_ranks import standing, surer_than
 from firstpage.labeling.belief.utilities import (
     SPREADS,
-    Rivals,
+    BeliefEnsemble,
     Utilities,
     bradley_terry,
     fit,
@@ -187,7 +187,7 @@ def test_documents_with_like_features_learn_from_each_other() -> None:
 
 def test_the_spread_follows_how_clear_the_answers_are() -> None:
     rng = np.random.default_rng(3)
-    clear, coins = Rivals.of(12), Rivals.of(12)
+    clear, coins = BeliefEnsemble.from_prior(12), BeliefEnsemble.from_prior(12)
     for _ in range(150):
         a, b = rng.choice(12, 2, replace=False)
         clear = clear.after(a, b, 1 if a < b else -1)

@@ -15,11 +15,11 @@ from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
-    leveled,
     make_assignment,
     problems,
+    rebalance,
 )
-from firstpage.labeling.planning.tasks import listed
+from firstpage.labeling.planning.tasks import format_names
 
 
 def names(letter, count):
@@ -42,8 +42,8 @@ def keeps_requirements(a: Assignment) -> bool:
 
 def join(a: Assignment, who: str, done=()) -> Assignment:
     """Somebody comes, or comes back; `done` names what stays."""
-    gone = tuple(name for name in a.gone if name != who)
-    return leveled(replace(a, assessors=(*a.assessors, who), gone=gone), frozenset(done))
+    departed = tuple(name for name in a.departed if name != who)
+    return rebalance(replace(a, assessors=(*a.assessors, who), departed=departed), frozenset(done))
 
 
 def leave(a: Assignment, who: str, done=(), begun=()) -> Assignment:
@@ -51,9 +51,9 @@ def leave(a: Assignment, who: str, done=(), begun=()) -> Assignment:
     mine = [t for t in a.tasks if t.assessor == who and t.key not in done]
     abandoned = tuple(t for t in mine if t.query in begun)
     fewer = tuple(name for name in a.assessors if name != who)
-    return leveled(
+    return rebalance(
         replace(
-            a, assessors=fewer, gone=(*a.gone, who), abandoned=(*a.abandoned, *abandoned),
+            a, assessors=fewer, departed=(*a.departed, who), abandoned=(*a.abandoned, *abandoned),
             tasks=tuple(t for t in a.tasks if t not in mine),
         ),
         frozenset(done),
@@ -222,7 +222,7 @@ def test_a_tool_without_anyone_takes_from_one_that_has_several():
 def test_come_and_go():
     a = make_assignment(names("q", 4), names("u", 2))
     back = join(leave(a, "u1"), "u1")
-    assert back.gone == ()
+    assert back.departed == ()
     assert problems(back) == []
     assert leave(leave(a, "u0"), "u1").tasks == ()
 
@@ -240,7 +240,7 @@ def test_begun_work_of_a_leaver_is_dealt_again():
 
 def test_nobody_gets_a_query_again_that_they_abandoned():
     a = Assignment(("q",), ("u",), ("pairs",), 1, (), (), (Task("q", "u", "pairs"),))
-    b = leveled(a)
+    b = rebalance(a)
     assert b.tasks == ()
     assert problems(b) == ["query q has 0 of 1 assessors under pairs"]
     assert [t.assessor for t in join(b, "v").tasks] == ["v"]
@@ -276,7 +276,7 @@ def test_coming_and_going_keeps_what_is_done_and_the_requirements(history):
         held = {t.key: t for t in a.tasks}
         assert len(held) == len(a.tasks)  # nobody sees a query twice
         assert all(held[key] == task for key, task in done.items())  # nothing done is touched
-        assert all(t.key in done for t in a.tasks if t.assessor in a.gone)
+        assert all(t.key in done for t in a.tasks if t.assessor in a.departed)
         # covered wherever there are people enough
         for query, rows in a.by_query().items():
             able = {t.assessor for t in rows} | set(a.assessors)
@@ -316,4 +316,4 @@ def test_with_nothing_done_a_joiner_or_leaver_leaves_a_fresh_design(
 
 
 def test_long_lists_are_cut():
-    assert listed(range(14)).endswith("11 and 2 more")
+    assert format_names(range(14)).endswith("11 and 2 more")

@@ -15,24 +15,24 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import (
+    InconsistentEventError,
     Judged,
-    OutOfStep,
     Revised,
     Setting,
     Switched,
     Undone,
     from_dict,
     replay,
-    setting_from,
+    setting_from_dict,
     to_dict,
 )
-from firstpage.labeling.session.session import APART, Gold, Session, Shown
+from firstpage.labeling.session.session import APART, Gold, Session, ShownQuestion
 
 NAMES = [f"d{i}" for i in range(20)]
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort", "pairs"]
 
 
-def better(shown: Shown) -> int:
+def better(shown: ShownQuestion) -> int:
     """Who knows: the greater number is better; a grade is the number's size."""
     if shown.right is None:
         return int(shown.left[1:]) // 4
@@ -56,8 +56,8 @@ def test_a_whole_query(name: str) -> None:
     session = finish(Session(NAMES, Setting(name, k=5)))
     assert session.order == ("d19", "d18", "d17", "d16", "d15")
     assert session.done
-    assert session.left == (0, 0)
-    assert session.found is not None
+    assert session.remaining == (0, 0)
+    assert session.top_k is not None
 
 
 def test_grades_and_lists() -> None:
@@ -113,7 +113,7 @@ class Sessions(RuleBasedStateMachine):
         assert again.question == self.session.question
         assert again.judgments == self.session.judgments
         assert again.order == self.session.order
-        assert again.left == self.session.left
+        assert again.remaining == self.session.remaining
         standing = replay((event, n) for n, event in enumerate(self.session.events))
         assert tuple(judged for judged, _ in standing) == self.session.judgments
 
@@ -187,7 +187,7 @@ def test_revising_changes_the_result_without_asking_all_again() -> None:
 
 def test_a_document_keeps_its_side() -> None:
     session = Session(NAMES, Setting("heap", k=5, seed=3))
-    before: Shown | None = None
+    before: ShownQuestion | None = None
     kept = lefts = new = 0
     while shown := session.question:
         if before is not None:
@@ -227,9 +227,9 @@ def test_an_audit_finds_what_does_not_fit() -> None:
         assert isinstance(events[4], Judged)
         events[4] = replace(events[4], left="d0", right="d1")
         forged = Session(NAMES, Setting(name, k=5), events)
-        with pytest.raises(OutOfStep, match="event 4 does not fit"):
+        with pytest.raises(InconsistentEventError, match="event 4 does not fit"):
             forged.audit()
-    with pytest.raises(OutOfStep, match="was not asked"):
+    with pytest.raises(InconsistentEventError, match="was not asked"):
         Session(NAMES, Setting("heap", k=5), [Judged("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
@@ -243,7 +243,7 @@ def test_the_range_of_questions_left_is_honest(name: str) -> None:
         session = Session(NAMES + [f"d{i}" for i in range(20, 30)], Setting(name, k=8, seed=seed))
         ranges = []
         while shown := session.question:
-            ranges.append(session.left)
+            ranges.append(session.remaining)
             a = order[int(shown.left[1:])]
             b = order[int(shown.right[1:])] if shown.right else 0
             session.answer(int(np.sign(a - b)) if shown.right else 1)
@@ -258,7 +258,7 @@ def test_extras_are_mixed_in_and_change_nothing() -> None:
     golds = [Gold("d1", "d2", -1), Gold("x", "y", 1)]
     plain = finish(Session(NAMES, Setting("heap", k=5)))
     mixed = Session(NAMES, Setting("heap", k=5, repeats=0.3, golds=0.2), golds=golds)
-    log: list[Shown] = []
+    log: list[ShownQuestion] = []
     while shown := mixed.question:
         log.append(shown)
         mixed.answer(better(shown) if shown.kind != "gold" else 1)
@@ -321,7 +321,7 @@ def test_judgments_that_stand_know_where_they_came_from() -> None:
 
 def test_done_is_done() -> None:
     session = finish(Session(["a1", "a2"], Setting("heap")))
-    with pytest.raises(OutOfStep, match="nothing to answer"):
+    with pytest.raises(InconsistentEventError, match="nothing to answer"):
         session.answer(1)
     assert session.peek(1) is None
 
@@ -343,7 +343,7 @@ def test_done_is_done() -> None:
         (lambda: from_dict({"event": "judged", "left": "a", "outcome": "1"}), "whole number"),
         (lambda: from_dict({"event": "judged", "left": "a", "outcome": 1, "kind": "x"}), "kind"),
         (lambda: from_dict({"event": "revised", "outcome": 1}), "needs 'at'"),
-        (lambda: setting_from({"stragety": "heap"}), "no 'stragety'"),
+        (lambda: setting_from_dict({"stragety": "heap"}), "no 'stragety'"),
         (lambda: Session(NAMES, prior=[1.0]), "1 scores for 20"),
     ],
 )
@@ -373,7 +373,7 @@ def test_refinement_asks_so_many_more() -> None:
     session = Session(NAMES, Setting("tournament", k=5, refine=12))
     left = []
     while shown := session.question:
-        left.append(session.left)
+        left.append(session.remaining)
         session.answer(better(shown))
     assert len(session.judgments) == len(plain.judgments) + 12
     assert left[-12:] == [(i, i) for i in range(12, 0, -1)]
@@ -387,8 +387,8 @@ def test_a_result_has_its_confidence_and_there_is_always_a_guess() -> None:
         session.answer(better(session.question))  # type: ignore[arg-type]
     early = session.result
     late = finish(session).result
-    assert session.found is not None
-    assert late.order == session.found.order
+    assert session.top_k is not None
+    assert late.order == session.top_k.order
     assert late.confidence is not None
     assert early.confidence is not None
     assert late.set_confidence is not None

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.simulation.simulate import World, drive, simulate
+from firstpage.labeling.simulation.simulate import SimulatedQueries, run_strategy, simulate
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.strategies.registry import strategy
-from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Task
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopKTask
 
 VOTES = """topic,arg1,arg2,vote,worker
 t,a,b,a1,w1
@@ -42,22 +42,24 @@ def test_plain_heap_asks_as_often_as_the_spec_says() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("world", "mean"), [(World(ties=0.6), 136.3), (World(grades=5), 120.5)])
-def test_ties_lower_the_count(world: World, mean: float) -> None:
+@pytest.mark.parametrize(
+    ("queries", "mean"), [(SimulatedQueries(ties=0.6), 136.3), (SimulatedQueries(grades=5), 120.5)]
+)
+def test_ties_lower_the_count(queries: SimulatedQueries, mean: float) -> None:
     """SPEC 2.3: 60 % of documents mutually tied; five equally likely grades."""
-    [found] = simulate("heap", world=world, runs=500)
-    assert found.asked.mean() == pytest.approx(mean, abs=2.5)
+    [found] = simulate("heap", queries=queries, runs=500)
+    assert found.question_counts.mean() == pytest.approx(mean, abs=2.5)
     assert found.recall.mean() == 1, "documents as good as the k-th belong there"
 
 
 @pytest.mark.slow
 def test_noise_costs_recall() -> None:
     [clean] = simulate("heap", runs=100)
-    [noisy] = simulate("heap", world=World(noise=0.1), runs=300)
+    [noisy] = simulate("heap", queries=SimulatedQueries(noise=0.1), runs=300)
     assert clean.recall.mean() == 1
     assert 0.6 < noisy.recall.mean() < 0.9
-    [grades] = simulate("five-grade", world=World(noise=0.1), runs=100)
-    assert grades.asked.tolist() == [50.0] * 100
+    [grades] = simulate("five-grade", queries=SimulatedQueries(noise=0.1), runs=100)
+    assert grades.question_counts.tolist() == [50.0] * 100
     assert 0.5 < grades.recall.mean() <= 1
 
 
@@ -65,33 +67,34 @@ def test_noise_costs_recall() -> None:
 def test_a_prior_has_the_tau_that_was_asked_for() -> None:
     from scipy.stats import kendalltau
 
-    world = World(n=200, prior_tau=0.6)
+    queries = SimulatedQueries(n=200, prior_tau=0.6)
     taus = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        merit = world.merit(rng)
-        taus.append(kendalltau(merit, world.prior(merit, rng)).statistic)
+        merit = queries.merit(rng)
+        taus.append(kendalltau(merit, queries.prior(merit, rng)).statistic)
     assert np.mean(taus) == pytest.approx(0.6, abs=0.03)
     [without], [good] = (
-        simulate("insertion", world=World(prior_tau=tau), runs=100) for tau in (None, 0.9)
+        simulate("insertion", queries=SimulatedQueries(prior_tau=tau), runs=100)
+        for tau in (None, 0.9)
     )
-    assert good.asked.mean() < without.asked.mean() - 15
+    assert good.question_counts.mean() < without.question_counts.mean() - 15
 
 
 @pytest.mark.slow
 def test_budgets_cut_a_run_and_leave_a_guess() -> None:
     few, more, whole = simulate("insertion", runs=60, budgets=[30, 80, None])
-    assert few.asked.tolist() == [30.0] * 60
-    assert whole.asked.mean() > 100
+    assert few.question_counts.tolist() == [30.0] * 60
+    assert whole.question_counts.mean() > 100
     assert few.recall.mean() < more.recall.mean() < whole.recall.mean() == 1
     assert few.recall.mean() > 0.25, "better than ten of fifty by chance"
 
 
 def test_a_run_does_not_depend_on_the_others() -> None:
     [short], [long] = (simulate("heap", runs=runs, seed=3) for runs in (5, 20))
-    assert short.asked.tolist() == long.asked[:5].tolist()
+    assert short.question_counts.tolist() == long.question_counts[:5].tolist()
     [other] = simulate("heap", runs=5, seed=4)
-    assert short.asked.tolist() != other.asked.tolist()
+    assert short.question_counts.tolist() != other.question_counts.tolist()
 
 
 def test_watching() -> None:
@@ -107,14 +110,14 @@ def test_votes_by_hand(votes: list[Votes]) -> None:
     assert t.merit.tolist() == [2, 1, 0]
     assert u.merit.tolist() == [0, 1]
     rng = np.random.default_rng(0)
-    said = [t.judge(rng)(Compare(1, 0)).outcome for _ in range(300)]
+    said = [t.responder(rng)(Compare(1, 0)).outcome for _ in range(300)]
     assert set(said) == {-1, 0}
     assert np.mean(np.array(said) == 0) == pytest.approx(1 / 3, abs=0.1)
-    flipped = [t.judge(rng, "coin")(Compare(1, 0)).outcome for _ in range(300)]
+    flipped = [t.responder(rng, "coin")(Compare(1, 0)).outcome for _ in range(300)]
     assert np.mean(flipped) == pytest.approx(-2 / 3, abs=0.15)
-    assert t.judge(rng)(Compare(0, 2)) == Answer(1)
+    assert t.responder(rng)(Compare(0, 2)) == Answer(1)
     with pytest.raises(DataError, match="cannot answer for grades"):
-        t.judge(rng)(Grade(0))
+        t.responder(rng)(Grade(0))
 
 
 def test_simulation_on_votes(votes: list[Votes]) -> None:
@@ -126,8 +129,8 @@ def test_simulation_on_votes(votes: list[Votes]) -> None:
 
 
 def test_drive_tells_each_budget() -> None:
-    ends = drive(strategy("select-best"), Task(5, 2), lambda q: Answer(1), [2, 4, 99])
-    assert [end.asked for end in ends] == [2, 4, 7]
+    ends = run_strategy(strategy("select-best"), TopKTask(5, 2), lambda q: Answer(1), [2, 4, 99])
+    assert [end.questions for end in ends] == [2, 4, 7]
 
 
 def test_real_votes(real_data: Path) -> None:
@@ -173,6 +176,6 @@ def test_broken_votes(tmp_path: Path, text: str, says: str) -> None:
 )
 def test_bad_worlds(bad: dict[str, float]) -> None:
     with pytest.raises(DataError):
-        World(**bad)  # type: ignore[arg-type]
+        SimulatedQueries(**bad)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="runs"):
         simulate("heap", runs=0)

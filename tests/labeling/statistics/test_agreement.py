@@ -74,7 +74,7 @@ def test_bad_tops_and_labels_are_refused():
 def test_a_small_table_by_hand():
     first = {"a": 2, "b": 1, "c": 0}  # ab +, ac +, bc +
     second = {"a": 1, "b": 1, "c": 2}  # ab 0, ac -, bc -
-    found = Agreement.of(first, second)
+    found = Agreement.from_labels(first, second)
     assert found.counts.tolist() == [[0, 1, 2], [0, 0, 0], [0, 0, 0]]
     assert (found.total, found.overall, found.without_ties) == (3, 0, 0)
     assert found.ties == (0, 1 / 3)
@@ -84,7 +84,7 @@ def test_a_small_table_by_hand():
     assert np.isnan(found.table[1:]).all()
     assert found.rows()[1] == ["A∼B", "–", "–", "–"]
     # the other order of documents turns every preference
-    assert Agreement.of(first, second, ["c", "b", "a"]).counts[2].tolist() == [2, 1, 0]
+    assert Agreement.from_labels(first, second, ["c", "b", "a"]).counts[2].tolist() == [2, 1, 0]
 
 
 def test_kappa_by_hand():
@@ -104,7 +104,7 @@ def test_the_paper_s_table_2():
 
 def test_the_forced_ties_of_a_top_ten_of_fifty():
     docs = [f"d{i:02}" for i in range(50)]
-    same = Agreement.of(*[top_labels(docs[:10], docs)] * 2)
+    same = Agreement.from_labels(*[top_labels(docs[:10], docs)] * 2)
     assert same.ties[0] == pytest.approx(0.6367, abs=5e-5)
     assert same.overall == 1 == same.kappa
     # two who agree by chance only, in random order of documents: about .47
@@ -147,7 +147,7 @@ def test_chi_squared_of_nothing():
 @given(labeled)
 def test_kappas_as_scikit_learn(values):
     first, second = two(values)
-    found = Agreement.of(first, second)
+    found = Agreement.from_labels(first, second, list(first))
     a, b = relations(first, list(first)), relations(second, list(first))
     if not len(a) or (len(set(a)) == 1 and set(a) == set(b)):
         assert math.isnan(found.kappa)
@@ -161,19 +161,21 @@ def test_kappas_as_scikit_learn(values):
 @given(labeled, st.randoms())
 def test_what_must_not_change(values, random):
     first, second = two(values)
-    found = Agreement.of(first, second)
+    found = Agreement.from_labels(first, second)
     assert found.total == len(values) * (len(values) - 1) / 2
-    turned = Agreement.of(second, first)
+    turned = Agreement.from_labels(second, first)
     assert (turned.counts == found.counts.T).all()
     docs = list(first)
     random.shuffle(docs)
     figures = ("total", "overall", "without_ties")
     want = [getattr(found, name) for name in figures]
-    for other in (turned, found.symmetrized(), Agreement.of(first, second, docs)):
+    for other in (turned, found.symmetrized(), Agreement.from_labels(first, second, docs)):
         assert [getattr(other, name) for name in figures] == pytest.approx(want, nan_ok=True)
     # relabeled documents are another order of the same ones
     renamed = [{f"x{docs.index(d)}": v for d, v in one.items()} for one in (first, second)]
-    assert Agreement.of(*renamed).symmetrized().counts == pytest.approx(found.symmetrized().counts)
+    assert Agreement.from_labels(*renamed).symmetrized().counts == pytest.approx(
+        found.symmetrized().counts
+    )
 
 
 def test_the_symmetrized_table_by_hand():
@@ -183,7 +185,7 @@ def test_the_symmetrized_table_by_hand():
 
 @pytest.mark.parametrize("labels", [{}, {"a": 1}, {"a": 1, "b": 1, "c": 1}])
 def test_extremes_are_defined(labels):
-    found = Agreement.of(labels, labels)
+    found = Agreement.from_labels(labels, labels)
     assert math.isnan(found.kappa)
     assert math.isnan(found.without_ties)
     assert math.isnan(found.overall) == (len(labels) < 2)

@@ -202,7 +202,7 @@ def test_queries_least_agreed_first():
     assert r.disputed[0].opposed == 2
     assert r.worth_discussing
     assert [(d.first, d.second) for d in q.disputed] == [("a", "b")]
-    assert len(query_profiles([], RESULTS, most=1)[0].disputed) == 1
+    assert len(query_profiles([], RESULTS, max_pairs=1)[0].disputed) == 1
     assert not query_profiles([], RESULTS, below=-1.0)[0].worth_discussing
     assert json.dumps([p.to_dict() for p in (r, q)], allow_nan=False)
 

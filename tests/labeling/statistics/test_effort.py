@@ -10,7 +10,7 @@ import pytest
 from firstpage.errors import DataError
 from firstpage.labeling.statistics.effort import (
     Effort,
-    Spread,
+    SampleSummary,
     effort_by,
     learning_curve,
     outliers,
@@ -66,11 +66,11 @@ def test_the_paper_s_table_1():
 
 
 def test_nothing_and_one():
-    nothing = Effort.of([])
+    nothing = Effort.from_records([])
     assert nothing.judgments == 0
     assert math.isnan(nothing.seconds.mean)
     assert nothing.to_dict()["seconds_per_judgment"]["mean"] is None
-    assert math.isnan(Spread.of([3.0]).sd)
+    assert math.isnan(SampleSummary.from_values([3.0]).sd)
     assert effort_by([]) == {}
     assert outliers([]) == []
     assert learning_curve([], "pairs") == []
@@ -81,7 +81,7 @@ def test_adjusted_times_are_in_no_mean():
         took(10, "q1"), took(20, "q1"), took(6, "q2"),
         took(86_400, "q2", adjusted=True, paused=7, away=7),
     ]  # fmt: skip
-    found = Effort.of(rows)
+    found = Effort.from_records(rows)
     assert (found.judgments, found.sittings, found.adjusted) == (4, 2, 1)
     assert found.seconds.mean == 12
     assert found.minutes.mean == 0.5, "a sitting with such a judgment has no whole time"

@@ -16,7 +16,7 @@ from firstpage.errors import DataError
 from firstpage.labeling.statistics.agreement import by_assessor, pair_answers, pair_overlaps
 from firstpage.labeling.statistics.agreement import total as all_of
 from firstpage.labeling.statistics.consistency import Triads, position_bias, triads
-from firstpage.labeling.statistics.intervals import Share
+from firstpage.labeling.statistics.intervals import Proportion
 from firstpage.labeling.statistics.kappa import (
     Ratings,
     fleiss_kappa,
@@ -46,7 +46,7 @@ FLEISS = [
 
 
 def spelled(counts):
-    return Ratings.of_units(
+    return Ratings.from_units(
         (str(i), [v for v, c in enumerate(row) for _ in range(c)]) for i, row in enumerate(counts)
     )
 
@@ -54,7 +54,9 @@ def spelled(counts):
 def pair_ratings(records):
     """Raw answers: a unit is a pair of documents, a value their relation, seen both ways."""
     answers = pair_answers(records).items()
-    return Ratings.of_units((query, given.values()) for (query, _, _), given in answers).both_ways()
+    return Ratings.from_units(
+        (query, given.values()) for (query, _, _), given in answers
+    ).both_ways()
 
 
 def plain_alpha(units, metric):
@@ -95,7 +97,7 @@ def plain_fleiss(units):
     ("metric", "want"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
 )
 def test_krippendorff_s_example(metric, want):
-    found = krippendorff_alpha(Ratings.of_matrix(KRIPPENDORFF), metric)
+    found = krippendorff_alpha(Ratings.from_matrix(KRIPPENDORFF), metric)
     assert found.value == pytest.approx(want, abs=5e-4)
     assert found.value == pytest.approx(plain_alpha(KRIPPENDORFF.tolist(), metric))
     assert found.low < found.value < found.high
@@ -121,7 +123,7 @@ units_of = st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=6)
 
 @given(units_of)
 def test_as_the_plain_references(units):
-    ratings = Ratings.of_units((str(i), unit) for i, unit in enumerate(units))
+    ratings = Ratings.from_units((str(i), unit) for i, unit in enumerate(units))
     found = fleiss_kappa(ratings, rounds=5)
     assert found.value == pytest.approx(plain_fleiss(units), nan_ok=True)
     for metric in ("nominal", "ordinal", "interval"):
@@ -136,35 +138,35 @@ def test_people_and_units_may_be_permuted(people, units, random):
     moved = table[random.sample(range(units), units)][:, random.sample(range(people), people)]
     for one in ("nominal", "ordinal", "interval"):
         a, b = (
-            krippendorff_alpha(Ratings.of_matrix(t), one, rounds=2).value for t in (table, moved)
+            krippendorff_alpha(Ratings.from_matrix(t), one, rounds=2).value for t in (table, moved)
         )
         assert a == pytest.approx(b, nan_ok=True)
 
 
 def test_extremes_are_defined():
-    nobody = Ratings.of_matrix(np.full((3, 2), _))
-    alone = Ratings.of_matrix([[1.0], [2.0]])
-    same = Ratings.of_matrix([[1.0, 1.0], [1.0, 1.0]])
-    for ratings in (nobody, alone, same, Ratings.of_units([]), relation_ratings({}, "pairs")):
+    nobody = Ratings.from_matrix(np.full((3, 2), _))
+    alone = Ratings.from_matrix([[1.0], [2.0]])
+    same = Ratings.from_matrix([[1.0, 1.0], [1.0, 1.0]])
+    for ratings in (nobody, alone, same, Ratings.from_units([]), relation_ratings({}, "pairs")):
         for found in (fleiss_kappa(ratings), krippendorff_alpha(ratings)):
             assert math.isnan(found.value)
             assert math.isnan(found.low)
             assert found.to_dict()["value"] is None
             assert str(found) == "– [–, –]"
-    perfect = Ratings.of_matrix([[1.0, 1.0], [2.0, 2.0]])
+    perfect = Ratings.from_matrix([[1.0, 1.0], [2.0, 2.0]])
     assert krippendorff_alpha(perfect).value == 1
     assert fleiss_kappa(perfect).value == 1
 
 
 def test_what_is_refused():
     with pytest.raises(DataError, match="units x assessors"):
-        Ratings.of_matrix([1.0])
+        Ratings.from_matrix([1.0])
     with pytest.raises(DataError, match="one of each of 1 units"):
-        Ratings.of_matrix([[1.0]], ["a", "b"])
+        Ratings.from_matrix([[1.0]], ["a", "b"])
     with pytest.raises(DataError, match="metric must be"):
-        krippendorff_alpha(Ratings.of_matrix([[1.0]]), "ratio")
+        krippendorff_alpha(Ratings.from_matrix([[1.0]]), "ratio")
     with pytest.raises(DataError, match="at most 200"):
-        krippendorff_alpha(Ratings.of_matrix(np.arange(402.0).reshape(201, 2)))
+        krippendorff_alpha(Ratings.from_matrix(np.arange(402.0).reshape(201, 2)))
 
 
 def test_the_interval_draws_whole_queries_by_its_seed():
@@ -179,7 +181,7 @@ def test_the_interval_draws_whole_queries_by_its_seed():
     assert wide.low < a.low
     assert wide.high > a.high
     # one query, drawn again and again, has no interval
-    one = Ratings.of_matrix([[1.0, 2.0], [2.0, 2.0]], groups=["q", "q"])
+    one = Ratings.from_matrix([[1.0, 2.0], [2.0, 2.0]], groups=["q", "q"])
     assert math.isnan(krippendorff_alpha(one).low)
     assert not math.isnan(krippendorff_alpha(one).value)
 
@@ -216,13 +218,13 @@ def test_names_of_documents_do_not_matter():
 
 
 def test_wilson_s_interval():
-    low, high = Share(8, 10).interval  # Wilson 1927: .4902 and .9433
+    low, high = Proportion(8, 10).interval  # Wilson 1927: .4902 and .9433
     assert (low, high) == pytest.approx((0.4902, 0.9433), abs=5e-5)
-    assert Share(0, 0).interval == (0.0, 1.0)
-    assert math.isnan(Share(0, 0).value)
-    assert Share(0, 5).interval[0] == 0.0
-    assert Share(5, 5).interval[1] == 1.0
-    assert Share(0, 0).to_dict()["value"] is None
+    assert Proportion(0, 0).interval == (0.0, 1.0)
+    assert math.isnan(Proportion(0, 0).value)
+    assert Proportion(0, 5).interval[0] == 0.0
+    assert Proportion(5, 5).interval[1] == 1.0
+    assert Proportion(0, 0).to_dict()["value"] is None
 
 
 @pytest.mark.data

@@ -151,7 +151,7 @@ def test_where_nobody_shares_a_pair_a_line_says_so():
 def test_the_tables_by_hand():
     table = Table(["", "x"], [["row", "1.5"]], "T", "note")
     assert table.text() == "T\n       x\n───  ───\nrow  1.5\nnote"
-    assert Agreement.none().rows()[0] == ["A≻B", "–", "–", "–"]
+    assert Agreement.empty().rows()[0] == ["A≻B", "–", "–", "–"]
 
 
 def test_a_difference_by_hand():
@@ -160,7 +160,7 @@ def test_a_difference_by_hand():
     other = {"q": Agreement(wrong), "s": Agreement(wrong)}
     assert contrast(one, other).value == pytest.approx(7 / 10 - 2 / 8)
     assert contrast(one, other, "without_ties").value == pytest.approx(5 / 8 - 0)
-    kappas = [sum(m.values(), Agreement.none()).symmetrized().kappa for m in (one, other)]
+    kappas = [sum(m.values(), Agreement.empty()).symmetrized().kappa for m in (one, other)]
     assert contrast(one, other, "kappa").value == pytest.approx(kappas[0] - kappas[1])
     assert math.isnan(contrast(one, {}).value)
     assert math.isnan(contrast({}, {}).value)

@@ -14,18 +14,25 @@ import pytest
 import firstpage as fp
 from firstpage.errors import DataError
 from firstpage.labeling.belief.utilities import bradley_terry
-from firstpage.labeling.strategies.adaptive import Adaptive, Refined, State
+from firstpage.labeling.strategies.adaptive import Adaptive, BeliefState, Refined
 from firstpage.labeling.strategies.sorting import Heap, HeapClosure
-from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Strategy, Task, TopK
+from firstpage.labeling.strategies.strategy import (
+    Answer,
+    AnsweredQuestion,
+    Compare,
+    Strategy,
+    TopK,
+    TopKTask,
+)
 
 Says = Callable[[int, int], int]
 
 
-def drive(
-    strategy: Strategy, task: Task, says: Says, bad: frozenset[int] = frozenset()
-) -> tuple[TopK, list[Asked]]:
+def run_strategy(
+    strategy: Strategy, task: TopKTask, says: Says, bad: frozenset[int] = frozenset()
+) -> tuple[TopK, list[AnsweredQuestion]]:
     steps = strategy.questions(task)
-    log: list[Asked] = []
+    log: list[AnsweredQuestion] = []
     try:
         question = next(steps)
         while True:
@@ -54,44 +61,50 @@ def recall(found: TopK, k: int) -> float:
 
 @pytest.mark.slow
 def test_answers_that_never_err_give_the_exact_top_with_about_a_knock_outs_questions() -> None:
-    found = [drive(Adaptive(110), Task(50, 10, seed), smaller_is_better) for seed in range(8)]
+    found = [
+        run_strategy(Adaptive(110), TopKTask(50, 10, seed), smaller_is_better) for seed in range(8)
+    ]
     assert all(len(log) <= 110 for _, log in found)
     assert np.mean([recall(top, 10) for top, _ in found]) > 0.97
     assert sum(top.order[:3] == (0, 1, 2) for top, _ in found) >= 6
 
 
 def test_it_stops_when_it_is_sure() -> None:
-    top, log = drive(Adaptive(2000, confidence=0.9), Task(20, 3, 1), smaller_is_better)
+    top, log = run_strategy(Adaptive(2000, confidence=0.9), TopKTask(20, 3, 1), smaller_is_better)
     assert len(log) < 150
     assert top.set_confidence is not None
     assert top.set_confidence > 0.85  # the stop is decided on fewer samples
     assert set(top.order) == {0, 1, 2}
-    surer = drive(Adaptive(2000, confidence=0.99), Task(20, 3, 1), smaller_is_better)[1]
+    surer = run_strategy(Adaptive(2000, confidence=0.99), TopKTask(20, 3, 1), smaller_is_better)[1]
     assert len(surer) > len(log)
 
 
 def test_it_stops_at_its_budget() -> None:
     for budget in (0, 1, 17):
-        top, log = drive(Adaptive(budget, confidence=None), Task(9, 4), smaller_is_better)
+        top, log = run_strategy(
+            Adaptive(budget, confidence=None), TopKTask(9, 4), smaller_is_better
+        )
         assert len(log) == budget
         assert sorted(top.order + top.rest) == list(range(9))
         assert len(top.order) == 4
     default = Adaptive(confidence=None)
-    assert len(drive(default, Task(12, 3), smaller_is_better)[1]) == default.most(12, 3)
-    assert default.left(12, 3, asked=5) == (default.most(12, 3) - 5,) * 2
-    assert Adaptive(80).left(12, 3, asked=5) == (1, 75)
-    assert Adaptive(80).left(12, 3, asked=99) == (0, 0)
+    assert len(
+        run_strategy(default, TopKTask(12, 3), smaller_is_better)[1]
+    ) == default.max_questions(12, 3)
+    assert default.remaining(12, 3, asked=5) == (default.max_questions(12, 3) - 5,) * 2
+    assert Adaptive(80).remaining(12, 3, asked=5) == (1, 75)
+    assert Adaptive(80).remaining(12, 3, asked=99) == (0, 0)
 
 
 def test_the_default_budget_is_half_as_many_again_as_a_knock_out() -> None:
-    assert Adaptive().most(50, 10) == pytest.approx(1.5 * (49 + 9 * np.log2(50)), abs=1)
-    assert Adaptive().most(1, 10) == 0
-    assert Adaptive().most(2, 10) == 3
+    assert Adaptive().max_questions(50, 10) == pytest.approx(1.5 * (49 + 9 * np.log2(50)), abs=1)
+    assert Adaptive().max_questions(1, 10) == 0
+    assert Adaptive().max_questions(2, 10) == 3
 
 
 def test_never_the_same_pair_twice_running() -> None:
     for n in (3, 4, 12):
-        _, log = drive(Adaptive(60, confidence=None), Task(n, 2), lambda a, b: 0)
+        _, log = run_strategy(Adaptive(60, confidence=None), TopKTask(n, 2), lambda a, b: 0)
         pairs = [q.pair for q, _ in log if isinstance(q, Compare)]
         assert len(pairs) == 60
         assert all(one != other for one, other in pairwise(pairs))
@@ -102,35 +115,37 @@ def test_extremes_end_and_say_something_finite() -> None:
     tie: Says = lambda a, b: 0  # noqa: E731
     for n, k in [(1, 1), (1, 10), (2, 1), (2, 2), (3, 9), (10, 10)]:
         for says in (tie, smaller_is_better):
-            top, _ = drive(Adaptive(), Task(n, k), says)
+            top, _ = run_strategy(Adaptive(), TopKTask(n, k), says)
             assert len(top.order) == min(n, k)
             assert top.confidence is not None
             assert top.membership is not None
             assert np.isfinite([*top.confidence, *top.membership]).all()
-    always = drive(Adaptive(500, confidence=None), Task(4, 1), lambda a, b: 1 if a == 2 else -1)
+    always = run_strategy(
+        Adaptive(500, confidence=None), TopKTask(4, 1), lambda a, b: 1 if a == 2 else -1
+    )
     assert always[0].order == (2,)
 
 
 def test_bad_documents_come_last_and_are_not_asked_about_again() -> None:
     bad = frozenset({0, 3, 4})
-    top, log = drive(Adaptive(80, confidence=None), Task(12, 4), smaller_is_better, bad)
+    top, log = run_strategy(Adaptive(80, confidence=None), TopKTask(12, 4), smaller_is_better, bad)
     assert top.bad == bad
     assert top.order == (1, 2, 5, 6)
     about = [set(q.documents) & bad for q, _ in log]
     assert all(sum(d in shown for shown in about) == 1 for d in bad)
-    few, _ = drive(Adaptive(80), Task(5, 4), smaller_is_better, bad)
+    few, _ = run_strategy(Adaptive(80), TopKTask(5, 4), smaller_is_better, bad)
     assert few.order[:2] == (1, 2)
     assert {*few.order[2:]} < bad
     assert few.membership is not None
     assert sum(few.membership) == pytest.approx(4)
-    none, log = drive(Adaptive(80), Task(5, 3), smaller_is_better, frozenset(range(5)))
+    none, log = run_strategy(Adaptive(80), TopKTask(5, 3), smaller_is_better, frozenset(range(5)))
     assert len(none.order) == 3
     assert len(log) <= 4
     assert none.bad > {*none.order} - {*range(5)}
 
 
 def test_a_skipped_question_tells_nothing_and_is_not_asked_at_once() -> None:
-    state = State.of(Task(5, 2))
+    state = BeliefState.from_task(TopKTask(5, 2))
     question = state.next(2)
     assert question is not None
     before = state.belief
@@ -143,16 +158,18 @@ def test_a_skipped_question_tells_nothing_and_is_not_asked_at_once() -> None:
 
 @pytest.mark.slow
 def test_the_same_answers_lead_to_the_same_questions() -> None:
-    one, other = (drive(Adaptive(60), Task(20, 5, seed=4), erring(0.2, 0)) for _ in range(2))
+    one, other = (
+        run_strategy(Adaptive(60), TopKTask(20, 5, seed=4), erring(0.2, 0)) for _ in range(2)
+    )
     assert one == other
-    assert drive(Adaptive(60), Task(20, 5, seed=5), erring(0.2, 0))[1] != one[1]
+    assert run_strategy(Adaptive(60), TopKTask(20, 5, seed=5), erring(0.2, 0))[1] != one[1]
 
 
 def test_what_was_answered_before_counts() -> None:
     """Going on from the past is the same as never having stopped."""
-    task = Task(15, 4, seed=2)
-    whole, log = drive(Adaptive(50, confidence=None), task, smaller_is_better)
-    later, rest = drive(
+    task = TopKTask(15, 4, seed=2)
+    whole, log = run_strategy(Adaptive(50, confidence=None), task, smaller_is_better)
+    later, rest = run_strategy(
         Adaptive(50, confidence=None), replace(task, past=tuple(log[:30])), smaller_is_better
     )
     assert rest == log[30:]
@@ -163,7 +180,8 @@ def test_what_was_answered_before_counts() -> None:
 def test_a_prior_order_saves_questions() -> None:
     def found(prior: tuple[float, ...] | None) -> float:
         runs = [
-            drive(Adaptive(25), Task(30, 5, s, prior=prior), erring(0.1, s))[0] for s in range(6)
+            run_strategy(Adaptive(25), TopKTask(30, 5, s, prior=prior), erring(0.1, s))[0]
+            for s in range(6)
         ]
         return float(np.mean([recall(top, 5) for top in runs]))
 
@@ -178,7 +196,9 @@ def test_features_save_questions() -> None:
     plain, warm = (
         np.mean(
             [
-                recall(drive(Adaptive(30), Task(30, 5, s, features=f), erring(0.1, s))[0], 5)
+                recall(
+                    run_strategy(Adaptive(30), TopKTask(30, 5, s, features=f), erring(0.1, s))[0], 5
+                )
                 for s in range(6)
             ]
         )
@@ -198,12 +218,12 @@ def test_refinement_beats_the_plain_heap_at_its_own_budget() -> None:
     """One answer in ten is wrong; 10 of 50."""
     plain, refined = [], []
     for seed in range(14):
-        task = Task(50, 10, seed)
-        top, log = drive(Heap(), task, erring(0.1, seed))
+        task = TopKTask(50, 10, seed)
+        top, log = run_strategy(Heap(), task, erring(0.1, seed))
         plain.append(recall(top, 10))
-        first = drive(HeapClosure(), task, erring(0.1, seed))[1]
+        first = run_strategy(HeapClosure(), task, erring(0.1, seed))[1]
         whole = Refined(HeapClosure(), max(len(log) - len(first), 0))
-        top, asked = drive(whole, task, erring(0.1, seed))
+        top, asked = run_strategy(whole, task, erring(0.1, seed))
         assert len(asked) == max(len(log), len(first))
         refined.append(recall(top, 10))
     assert np.mean(refined) > np.mean(plain) + 0.05
@@ -221,7 +241,7 @@ def test_confidence_is_honest_where_answers_follow_the_model() -> None:
             d = u[a] - u[b] + rng.standard_normal()
             return 0 if abs(d) < 0.4 else int(np.sign(d))
 
-        top, _ = drive(Adaptive(60, confidence=None), Task(20, 6, seed), says)
+        top, _ = run_strategy(Adaptive(60, confidence=None), TopKTask(20, 6, seed), says)
         assert top.membership is not None
         said += top.membership
         so += [d in set(np.argsort(-u)[:6]) for d in range(20)]
@@ -259,7 +279,7 @@ def kndcg(order: tuple[int, ...], truth: list[int]) -> float:
     """firstpage's own kNDCG@10."""
     grades = {f"d{d}": max(10 - place, 0) for place, d in enumerate(truth)}
     scores = {f"d{d}": -float(place) for place, d in enumerate(order)}
-    qrels, run = fp.Qrels.from_dict({"q": grades}), fp.Run.from_dict({"q": scores})
+    qrels, run = fp.Qrels.from_dict({"q": grades}), fp.StrategyRun.from_dict({"q": scores})
     return float(fp.evaluate(run, qrels, measures=["kNDCG@10"])["kNDCG@10"])
 
 
@@ -278,8 +298,8 @@ def test_real_votes(real_data: Path) -> None:
         truth = [int(d) for d in np.argsort(-utilities)]
         for repeat in range(3):
             rng = np.random.default_rng([number, repeat])
-            task = Task(n, 10, repeat)
-            state = State.of(task)
+            task = TopKTask(n, 10, repeat)
+            state = BeliefState.from_task(task)
             for asked in range(1, 141):
                 question = state.next(10)
                 assert question is not None

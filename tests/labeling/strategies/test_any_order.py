@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firstpage.labeling.session.events import Judged, OutOfStep, Setting
+from firstpage.labeling.session.events import InconsistentEventError, Judged, Setting
 from firstpage.labeling.session.session import Session
-from firstpage.labeling.strategies.exhaustive import AnyOrder, EveryPair
-from firstpage.labeling.strategies.strategy import Answer, Compare, Steps, Task, begin
+from firstpage.labeling.strategies.exhaustive import EveryPair, EveryPairRun
+from firstpage.labeling.strategies.strategy import Answer, Compare, GeneratorRun, TopKTask, start
 
 DOCS = ["a", "b", "c", "d", "e"]
 EVERY = Setting("pairs", k=3, seed=4)
@@ -22,7 +22,7 @@ def answered(session: Session, rng: np.random.Generator | None = None) -> Sessio
     """To the end; in an order of its own, or in any."""
     while session.question is not None:
         if rng is not None:
-            session.turn(*session.choices[int(rng.integers(len(session.choices)))])
+            session.select_pair(*session.choices[int(rng.integers(len(session.choices)))])
         shown = session.question
         session.answer(by_name(shown.left, shown.right))
     return session
@@ -53,65 +53,65 @@ def test_it_is_replayed_and_audited() -> None:
 
 def test_own_order_without_a_wish() -> None:
     """Just as the plain generator asks."""
-    session, steps = Session(DOCS, EVERY), Steps(EveryPair(), Task(5, 3, 4))
+    session, steps = Session(DOCS, EVERY), GeneratorRun(EveryPair(), TopKTask(5, 3, 4))
     for _ in range(10):
-        assert isinstance(steps.open, Compare)
-        assert session.choices[0] == (DOCS[steps.open.first], DOCS[steps.open.second])
+        assert isinstance(steps.question, Compare)
+        assert session.choices[0] == (DOCS[steps.question.first], DOCS[steps.question.second])
         shown = session.question
         assert shown is not None
         assert {shown.left, shown.right} == set(session.choices[0])
-        first = shown.left == DOCS[steps.open.first]
+        first = shown.left == DOCS[steps.question.first]
         session.answer(1 if first else -1)
         steps.answer(Answer(1))
-    assert session.found == steps.found
+    assert session.top_k == steps.result
 
 
 def test_an_answer_that_does_not_fit_changes_nothing() -> None:
     session = Session(DOCS, EVERY)
     before = session.question
     other = Session(DOCS, EVERY)
-    other.turn(*other.choices[-1])
+    other.select_pair(*other.choices[-1])
     shown = other.question
     assert shown is not None
     assert shown.right is not None
-    with pytest.raises(OutOfStep):
+    with pytest.raises(InconsistentEventError):
         session.apply(Judged(shown.right, shown.left, 1))
     assert session.question == before
     session.apply(Judged(shown.left, shown.right, 1))
     assert len(session.judgments) == 1
-    with pytest.raises(OutOfStep):
+    with pytest.raises(InconsistentEventError):
         session.apply(Judged(shown.left, shown.right, 1))
 
 
 def test_wishes_that_are_not_open_are_not_heard() -> None:
     session = Session(DOCS, EVERY)
     before = session.question
-    session.turn("a", "nobody")
-    session.turn("a", "a")
+    session.select_pair("a", "nobody")
+    session.select_pair("a", "a")
     assert session.question == before
     heap = Session(DOCS, Setting("heap", k=2))
     shown = heap.question
-    heap.turn("d", "e")
+    heap.select_pair("d", "e")
     assert (heap.choices, heap.question) == ([], shown)
 
 
 def test_bad_ones_are_never_asked_again() -> None:
-    run = begin(EveryPair(), Task(4, 2, 0))
-    assert isinstance(run, AnyOrder)
-    run.turn((2, 1))
-    assert isinstance(run.open, Compare)
-    assert run.open.pair == (1, 2)
-    bad = Answer(-1 if run.open.first == 1 else 1, frozenset({1}))
-    ahead = run.ahead(bad)
+    run = start(EveryPair(), TopKTask(4, 2, 0))
+    assert isinstance(run, EveryPairRun)
+    run.select((2, 1))
+    assert isinstance(run.question, Compare)
+    assert run.question.pair == (1, 2)
+    bad = Answer(-1 if run.question.first == 1 else 1, frozenset({1}))
+    ahead = run.peek(bad)
     assert isinstance(ahead, Compare)
     assert 1 not in ahead.documents
     run.answer(bad)
-    assert run.open == ahead
+    assert run.question == ahead
     assert all(1 not in q.documents for q in run.choices)
-    while run.open is not None:
-        run.answer(Answer(1 if run.open.first < run.open.second else -1))
-    assert run.found is not None
-    assert run.found.order == (0, 2)
+    while run.question is not None:
+        run.answer(Answer(1 if run.question.first < run.question.second else -1))
+    assert run.result is not None
+    assert run.result.order == (0, 2)
 
 
 def test_repeats_come_as_ever() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
-from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Task, TopK, tied_runs
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopK, TopKTask, tied_runs
 from tests.labeling.reference import by_merit, heap_label, play
 
 SORTING = [
@@ -26,14 +26,17 @@ MEMORIES = ["tournament(memory=none)", "insertion(memory=pairs)", "quick-sort(me
 def counts(name: str, n: int, k: int, runs: int) -> np.ndarray:
     merit = [float(i) for i in range(n)]
     return np.array(
-        [len(play(strategy(name), Task(n, k, seed), by_merit(merit))[1]) for seed in range(runs)]
+        [
+            len(play(strategy(name), TopKTask(n, k, seed), by_merit(merit))[1])
+            for seed in range(runs)
+        ]
     )
 
 
 @pytest.mark.parametrize("name", SORTING + MEMORIES)
 @given(merit=st.permutations(range(9)), k=st.integers(1, 12), seed=st.integers(0, 5))
 def test_finds_the_true_top(name: str, merit: list[int], k: int, seed: int) -> None:
-    found, _ = play(strategy(name), Task(9, k, seed), by_merit([float(m) for m in merit]))
+    found, _ = play(strategy(name), TopKTask(9, k, seed), by_merit([float(m) for m in merit]))
     best = sorted(range(9), key=lambda d: -merit[d])
     assert list(found.order) == best[:k]
     assert sorted(found.order + found.rest) == list(range(9))
@@ -50,7 +53,7 @@ def test_any_answers_end_in_a_valid_top(name: str, data: st.DataObject, n: int, 
         bad = data.draw(st.sets(st.sampled_from(question.documents)))
         return Answer(outcome, frozenset(bad), skipped=data.draw(st.booleans()))
 
-    found, asked = play(strategy(name), Task(n, k), respond)
+    found, asked = play(strategy(name), TopKTask(n, k), respond)
     assert len(found.order) == min(n, k)
     assert sorted(found.order + found.rest) == list(range(n))
     assert len(asked) <= 2 * n * n
@@ -65,7 +68,7 @@ def test_any_answers_end_in_a_valid_top(name: str, data: st.DataObject, n: int, 
 )
 def test_heap_is_the_papers(merit: list[int], k: int, seed: int) -> None:
     """The same questions in the same order as the algorithm of SPEC 2.1, ties included."""
-    task = Task(len(merit), k, seed)
+    task = TopKTask(len(merit), k, seed)
     calls: list[tuple[int, int]] = []
 
     def less(a: int, b: int) -> bool:
@@ -122,7 +125,9 @@ def test_select_best_and_every_pair_by_arithmetic() -> None:
 )
 def test_no_pair_twice(name: str) -> None:
     for seed in range(20):
-        asked = play(strategy(name), Task(30, 8, seed), by_merit([float(i) for i in range(30)]))[1]
+        asked = play(
+            strategy(name), TopKTask(30, 8, seed), by_merit([float(i) for i in range(30)])
+        )[1]
         assert max(Counter(q.pair for q in asked if isinstance(q, Compare)).values()) == 1
 
 
@@ -130,7 +135,7 @@ def test_closure_asks_nothing_that_follows() -> None:
     """Against a plain search for paths among the answers given before."""
     for seed in range(10):
         asked = play(
-            strategy("heap-closure"), Task(25, 6, seed), by_merit([float(i) for i in range(25)])
+            strategy("heap-closure"), TopKTask(25, 6, seed), by_merit([float(i) for i in range(25)])
         )[1]
         above: dict[int, set[int]] = {d: set() for d in range(25)}
         for question in asked:
@@ -146,13 +151,13 @@ def test_closure_asks_nothing_that_follows() -> None:
 
 def test_ties_are_not_transitive() -> None:
     """a ~ b and b ~ c say nothing of a and c: the pair is asked."""
-    asked = play(strategy("pairs(memory=closure)"), Task(5, 5), lambda q: Answer(0))[1]
+    asked = play(strategy("pairs(memory=closure)"), TopKTask(5, 5), lambda q: Answer(0))[1]
     assert {q.pair for q in asked if isinstance(q, Compare)} == set(combinations(range(5), 2))
 
 
 def test_a_good_prior_saves_questions() -> None:
     n, merit = 50, [float(-i) for i in range(50)]
-    with_prior = Task(n, 10, prior=tuple(merit))
+    with_prior = TopKTask(n, 10, prior=tuple(merit))
     asked = play(strategy("insertion"), with_prior, by_merit(merit))[1]
     assert len(asked) == n - 1  # each document loses to the one before it, and that is all
     assert len(asked) < counts("insertion", n, 10, 5).min()
@@ -168,7 +173,7 @@ def test_bad_documents_are_not_asked_about() -> None:
         return Answer(by_merit(merit)(question).outcome, bad)
 
     for name in SORTING:
-        found, asked = play(strategy(name), Task(12, 6), respond)
+        found, asked = play(strategy(name), TopKTask(12, 6), respond)
         assert list(found.order[:4]) == [0, 1, 2, 3], name
         assert set(found.order[4:]) <= found.bad, name
         twice = [q for q in asked if not set(q.documents) & good]
@@ -177,7 +182,9 @@ def test_bad_documents_are_not_asked_about() -> None:
 
 def test_five_grades() -> None:
     grades = [4, 0, 2, 2, 3, 0]
-    found, asked = play(strategy("five-grade"), Task(6, 4, 3), by_merit([float(g) for g in grades]))
+    found, asked = play(
+        strategy("five-grade"), TopKTask(6, 4, 3), by_merit([float(g) for g in grades])
+    )
     assert sorted(q.document for q in asked if isinstance(q, Grade)) == list(range(6))
     assert [grades[d] for d in found.order] == [4, 3, 2, 2]
     assert found.tied == (tuple(d for d in found.order if grades[d] == 2),)
@@ -186,7 +193,7 @@ def test_five_grades() -> None:
 
 def test_skipped_grades_come_last() -> None:
     found, _ = play(
-        strategy("five-grade"), Task(3, 3), lambda q: Answer(0, skipped=q.documents == (1,))
+        strategy("five-grade"), TopKTask(3, 3), lambda q: Answer(0, skipped=q.documents == (1,))
     )
     assert found.order[-1] == 1
 
@@ -197,25 +204,25 @@ def test_tied_runs_by_hand() -> None:
 
 
 def test_labels() -> None:
-    assert TopK.of([2, 0], 4).labels(10) == [9, 0, 10, 0]
+    assert TopK.from_order([2, 0], 4).labels(10) == [9, 0, 10, 0]
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_one_and_two_documents(name: str) -> None:
-    found, asked = play(strategy(name), Task(1, 10), lambda q: Answer(0))
+    found, asked = play(strategy(name), TopKTask(1, 10), lambda q: Answer(0))
     assert found.order == (0,)
     assert len(asked) == (1 if name == "five-grade" else 0)
-    found, _ = play(strategy(name), Task(2, 1), by_merit([0.0, 1.0]))
+    found, _ = play(strategy(name), TopKTask(2, 1), by_merit([0.0, 1.0]))
     assert found.order == (1,)
 
 
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        (lambda: Task(0, 3), "nothing to label"),
-        (lambda: Task(3, 0), "from 1 on"),
-        (lambda: Task(3, 1, prior=(1.0,)), "1 scores for 3"),
-        (lambda: Task(2, 1, prior=(1.0, float("nan"))), "missing or infinite"),
+        (lambda: TopKTask(0, 3), "nothing to label"),
+        (lambda: TopKTask(3, 0), "from 1 on"),
+        (lambda: TopKTask(3, 1, prior=(1.0,)), "1 scores for 3"),
+        (lambda: TopKTask(2, 1, prior=(1.0, float("nan"))), "missing or infinite"),
         (lambda: strategy("heep"), "Did you mean 'heap'"),
         (lambda: strategy("heap(memory=much)"), "none, pairs or closure"),
         (lambda: strategy("heap(size=3)"), "no parameter 'size'"),

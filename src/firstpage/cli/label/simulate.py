@@ -99,14 +99,16 @@ def _simulated(
     name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], given: dict[str, Any],
     progress: Progress | None,
 ) -> list[Simulation]:  # fmt: skip
-    from firstpage.labeling.simulation.simulate import World, simulate
+    from firstpage.labeling.simulation.simulate import SimulatedQueries, simulate
     from firstpage.labeling.strategies.adaptive import Refined
     from firstpage.labeling.strategies.registry import strategy
 
     how = Refined(strategy(name), given["refine"]) if given["refine"] else strategy(name)
-    world = World(given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"])
+    queries = SimulatedQueries(
+        given["n"], given["noise"], given["ties"], given["grades"], given["prior_tau"]
+    )
     return simulate(
-        how, given["k"], world=world, votes=votes, runs=runs, budgets=budgets,
+        how, given["k"], queries=queries, votes=votes, runs=runs, budgets=budgets,
         equal=given["equal"], seed=given["seed"], progress=progress, name=name,
     )  # fmt: skip
 
@@ -131,6 +133,6 @@ def _table(found: list[tuple[int | None, Simulation]], votes: list[Votes] | None
             f"{values['recall']:.3f}", f"{values['recall_se']:.3f}",
             *(f"{values[key]:.3f}" if key in values else "-" for key in (f"kNDCG@{k}", "kndcg_se")),
         ])  # fmt: skip
-    runs = len(found[0][1].asked)
+    runs = len(found[0][1].question_counts)
     what = "made-up queries" if votes is None else f"runs over {len(votes)} queries with votes"
     return Table(head, rows, note=f"{runs} {what}; se: standard error of the mean")

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from firstpage.labeling.belief.utilities import Utilities, fit, prior
-from firstpage.labeling.strategies.strategy import Asked, Compare, Grade, TopK, tied_runs
+from firstpage.labeling.strategies.strategy import AnsweredQuestion, Compare, Grade, TopK, tied_runs
 from firstpage.types import Floats, Ints
 
 SAMPLES = 2000  # a chance is then known to about .01
@@ -20,7 +20,7 @@ SEED = 20120812
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class RankPosterior:
     """The top k as believed, best first.
 
     `places[d, r]`: the chance that document d has place r (from 0); `membership`: that it is among
@@ -41,7 +41,7 @@ def standing(
     among: Ints | None = None,
     samples: int = SAMPLES,
     order: Ints | None = None,
-) -> Standing:
+) -> RankPosterior:
     """From samples of the utilities of documents `among` (all); the others have no chance.
 
     The order is that of the means, unless another one is given to be judged.
@@ -57,7 +57,7 @@ def standing(
         places[:, place] = np.bincount(tops[:, place], minlength=n)
     places /= len(tops)
     same = (np.sort(tops, axis=1) == np.sort(order)).all(axis=1)
-    return Standing(
+    return RankPosterior(
         order, places, places.sum(axis=1), places[order, np.arange(k)], float(same.mean())
     )
 
@@ -100,7 +100,7 @@ def sampled_tops(belief: Utilities, k: int, among: Ints, samples: int) -> Ints:
 Row = tuple[int, int, int, float]  # first, second, outcome, weight
 
 
-def consensus(n: int, k: int, opinions: Sequence[Sequence[Asked]]) -> TopK:
+def consensus(n: int, k: int, opinions: Sequence[Sequence[AnsweredQuestion]]) -> TopK:
     """The top k of n documents from everybody's answers, with its confidence.
 
     A document is bad, and comes last, if more than half of those who judged called it so.  m
@@ -117,7 +117,7 @@ def consensus(n: int, k: int, opinions: Sequence[Sequence[Asked]]) -> TopK:
     membership = found.membership.copy()
     membership[last] = 1.0
     order = [*(int(d) for d in found.order), *last]
-    return TopK.of(
+    return TopK.from_order(
         order,
         n,
         bad=bad,
@@ -128,7 +128,7 @@ def consensus(n: int, k: int, opinions: Sequence[Sequence[Asked]]) -> TopK:
     )
 
 
-def _rows(answers: Sequence[Asked]) -> list[Row]:
+def _rows(answers: Sequence[AnsweredQuestion]) -> list[Row]:
     """Comparisons of one person, grades turned into such."""
     rows: list[Row] = []
     graded: list[tuple[int, int]] = []
@@ -152,7 +152,7 @@ def _mostly_ties(rows: Sequence[Row]) -> set[tuple[int, int]]:
     return {pair for pair, count in balance.items() if count > 0}
 
 
-def _called_bad(answers: Sequence[Asked]) -> set[int]:
+def _called_bad(answers: Sequence[AnsweredQuestion]) -> set[int]:
     """By the button, or by the lowest grade."""
     found = {document for _, answer in answers for document in answer.bad}
     return found | {

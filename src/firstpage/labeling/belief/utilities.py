@@ -250,7 +250,7 @@ def _again(
 
 
 @dataclass(frozen=True)
-class Rivals:
+class BeliefEnsemble:
     """The same answers under several spreads of the utilities: how clear-cut is this assessor?
 
     Noisy answers and documents of one quality favor small spreads, an assessor who never errs
@@ -260,16 +260,18 @@ class Rivals:
     beliefs: tuple[Utilities, ...]
 
     @classmethod
-    def of(
+    def from_prior(
         cls, n: int, scores: Sequence[float] | None = None, features: Array | None = None,
         trust: float = TRUST,
-    ) -> Rivals:  # fmt: skip
+    ) -> BeliefEnsemble:  # fmt: skip
         """Before any answer."""
         return cls(tuple(prior(n, spread, scores, features, trust) for spread in SPREADS))
 
-    def after(self, first: int, second: int, outcome: int) -> Rivals:
+    def after(self, first: int, second: int, outcome: int) -> BeliefEnsemble:
         """Every belief after an answer."""
-        return Rivals(tuple(belief.after(first, second, outcome) for belief in self.beliefs))
+        return BeliefEnsemble(
+            tuple(belief.after(first, second, outcome) for belief in self.beliefs)
+        )
 
     @property
     def best(self) -> Utilities:

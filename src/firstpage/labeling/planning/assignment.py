@@ -1,4 +1,4 @@
-"""Deal queries out to assessors; `leveled` deals again when somebody comes or goes.
+"""Deal queries out to assessors; `rebalance` deals again when somebody comes or goes.
 
 The design is that of Niu et al. 2012, section 4.1.1: queries in folds, everyone a fold with
 each tool, nobody the same query twice.
@@ -14,7 +14,7 @@ from random import Random
 from typing import TypeVar
 
 from firstpage.errors import DataError
-from firstpage.labeling.planning.tasks import Assignment, Task, listed, problems
+from firstpage.labeling.planning.tasks import Assignment, Task, format_names, problems
 
 Key = tuple[str, str]  # (query, assessor)
 Step = TypeVar("Step")
@@ -70,7 +70,7 @@ class Board:
         a = self.assignment
         tool = {name: i for i, name in enumerate(a.tools)}
         query = {name: i for i, name in enumerate(a.queries)}
-        who = {name: i for i, name in enumerate((*a.assessors, *a.gone))}
+        who = {name: i for i, name in enumerate((*a.assessors, *a.departed))}
         found = [task for held in self.people.values() for task in held.values()]
         return tuple(
             sorted(
@@ -88,7 +88,7 @@ class Board:
 # each tool, but for one (equitable coloring; de Werra 1971).
 
 
-def leveled(assignment: Assignment, fixed: Collection[Key] = frozenset()) -> Assignment:
+def rebalance(assignment: Assignment, fixed: Collection[Key] = frozenset()) -> Assignment:
     """Return the same demand, with missing tasks given to somebody and open work dealt evenly.
 
     `fixed` names (query, assessor) of tasks that stay as they are.  What cannot be covered
@@ -268,7 +268,7 @@ def _chain(
     return []
 
 
-__all__ = ["Assignment", "Task", "leveled", "make_assignment", "problems"]
+__all__ = ["Assignment", "Task", "rebalance", "make_assignment", "problems"]
 
 
 def make_assignment(
@@ -297,9 +297,9 @@ def make_assignment(
     Random(seed).shuffle(shuffled)
     pattern = _pattern(parts, people, kinds, replicates)
     if folds is not None:
-        pattern = leveled(pattern)
+        pattern = rebalance(pattern)
     laid = _laid_out(pattern, _cut(shuffled, parts), tuple(shuffled))
-    return leveled(laid) if folds is None else laid
+    return rebalance(laid) if folds is None else laid
 
 
 def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
@@ -308,7 +308,9 @@ def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
         raise DataError(f"an assignment needs at least one {what}; got none.")
     if len(set(found)) < len(found):
         twice = sorted({name for name in found if found.count(name) > 1})
-        raise DataError(f"each {what} must be named once; twice or more came: {listed(twice)}.")
+        raise DataError(
+            f"each {what} must be named once; twice or more came: {format_names(twice)}."
+        )
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from firstpage.errors import DataError
 
-MANY = 12  # names listed in one message at most
+MANY = 12  # names format_names in one message at most
 
 
 @dataclass(frozen=True, order=True)
@@ -32,7 +32,7 @@ class Assignment:
     """What was asked for (queries, assessors, tools, replicates) and the tasks that give it.
 
     Queries stand in the order in which they are worked on; each wants `replicates` assessors
-    under each tool.  `gone` are those who left: their finished tasks stay, and no requirement
+    under each tool.  `departed` are those who left: their finished tasks stay, and no requirement
     is held against them.  `abandoned` are tasks that were handed back, or begun by somebody who
     then left: they cover nothing, but nobody gets a query again that they have abandoned.
     """
@@ -42,7 +42,7 @@ class Assignment:
     tools: tuple[str, ...]
     replicates: int
     tasks: tuple[Task, ...]
-    gone: tuple[str, ...] = ()
+    departed: tuple[str, ...] = ()
     abandoned: tuple[Task, ...] = ()
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Assignment:
 
     def by_assessor(self) -> dict[str, tuple[Task, ...]]:
         """The tasks of everyone, in the order of work; those without work too."""
-        return _grouped(self.tasks, (*self.assessors, *self.gone), "assessor")
+        return _grouped(self.tasks, (*self.assessors, *self.departed), "assessor")
 
     def by_query(self) -> dict[str, tuple[Task, ...]]:
         """The tasks of every query; a query that nobody judges has none."""
@@ -86,7 +86,7 @@ class Assignment:
                 tuple(map(str, given["tools"])),
                 int(given["replicates"]),
                 tuple(Task(**row) for row in given["tasks"]),
-                tuple(map(str, given.get("gone", ()))),
+                tuple(map(str, given.get("departed", ()))),
                 tuple(Task(**row) for row in given.get("abandoned", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -110,7 +110,7 @@ def problems(assignment: Assignment) -> list[str]:
     ]
 
 
-def listed(names: Iterable[object]) -> str:
+def format_names(names: Iterable[object]) -> str:
     """Names with commas between; the rest of many is only counted."""
     given = [str(name) for name in names]
     more = f" and {len(given) - MANY} more" if len(given) > MANY else ""
@@ -119,13 +119,13 @@ def listed(names: Iterable[object]) -> str:
 
 def _strangers(a: Assignment) -> list[str]:
     known = {
-        "query": set(a.queries), "assessor": {*a.assessors, *a.gone}, "tool": set(a.tools),
+        "query": set(a.queries), "assessor": {*a.assessors, *a.departed}, "tool": set(a.tools),
     }  # fmt: skip
     found = []
     for what, names in known.items():
         odd = sorted({getattr(t, what) for t in a.tasks} - names)
         if odd:
-            found.append(f"tasks name what is not in the assignment: {what} {listed(odd)}")
+            found.append(f"tasks name what is not in the assignment: {what} {format_names(odd)}")
     return found
 
 

@@ -10,16 +10,16 @@ from statistics import fmean
 import numpy as np
 
 from firstpage.labeling.belief.posterior_ranks import standing
-from firstpage.labeling.strategies.adaptive import Adaptive, State
+from firstpage.labeling.strategies.adaptive import Adaptive, BeliefState
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Grade,
     Strategy,
-    Task,
     TopK,
+    TopKTask,
 )
 
 REHEARSED = 20_000  # questions in all rehearsals together, about a tenth of a second
@@ -28,7 +28,7 @@ OUTSIDE = 0.05  # of them, on either side of the range
 
 
 @dataclass(frozen=True)
-class Moment:
+class SessionProgress:
     """Where a session stands: documents seen so far, questions since the last new one, and all."""
 
     seen: int
@@ -43,7 +43,7 @@ class Rehearsal:
     seen_at: tuple[int, ...]
     length: int
 
-    def left(self, moment: Moment) -> int:
+    def left(self, moment: SessionProgress) -> int:
         """What was left of this run at such a moment."""
         if moment.seen == 0:
             return self.length
@@ -51,14 +51,14 @@ class Rehearsal:
         return self.length - at - moment.since
 
 
-def questions_left(name: str, n: int, k: int, moment: Moment) -> tuple[int, int]:
+def remaining_questions(name: str, n: int, k: int, moment: SessionProgress) -> tuple[int, int]:
     """The middle nine tenths of what was left in rehearsals that had come as far.
 
     A strategy with a budget knows by itself: at least, at most.
     """
     chosen = strategy(name)
     if isinstance(chosen, Adaptive):
-        return chosen.left(n, k, moment.asked)
+        return chosen.remaining(n, k, moment.asked)
     left = [run.left(moment) for run in _rehearsals(name, n, min(k, n))]
     low, high = np.quantile([max(1, x) for x in left], (OUTSIDE, 1 - OUTSIDE))
     return int(np.floor(low)), int(np.ceil(high))
@@ -68,11 +68,11 @@ def expected_questions(name: str, n: int, k: int) -> float:
     """How many questions a strategy asks of one query, on average; all of a budget."""
     chosen = strategy(name)
     if isinstance(chosen, Adaptive):
-        return float(chosen.most(n, k))
+        return float(chosen.max_questions(n, k))
     return fmean(run.length for run in _rehearsals(name, n, min(k, n)))
 
 
-def moment_of(shown: Iterable[tuple[str, ...]]) -> Moment:
+def progress_after(shown: Iterable[tuple[str, ...]]) -> SessionProgress:
     """The moment after these questions, each given by its documents."""
     seen: set[str] = set()
     number = last_new = 0
@@ -80,10 +80,10 @@ def moment_of(shown: Iterable[tuple[str, ...]]) -> Moment:
         if not seen.issuperset(documents):
             seen.update(documents)
             last_new = number
-    return Moment(len(seen), number - last_new, number)
+    return SessionProgress(len(seen), number - last_new, number)
 
 
-def needed(how: Strategy, task: Task, answers: Sequence[Asked]) -> int | None:
+def needed(how: Strategy, task: TopKTask, answers: Sequence[AnsweredQuestion]) -> int | None:
     """After how many of these answers a strategy was done; None if it is not."""
     steps = how.questions(task)
     used = 0
@@ -110,7 +110,7 @@ def _rehearsals(name: str, n: int, k: int) -> tuple[Rehearsal, ...]:
 
 def _rehearse(name: str, n: int, k: int, seed: int) -> Rehearsal:
     """Answer by an order of the documents; strategies shuffle them, so any order will do."""
-    steps = strategy(name).questions(Task(n, k, seed))
+    steps = strategy(name).questions(TopKTask(n, k, seed))
     seen: set[int] = set()
     seen_at: list[int] = []
     number = 0
@@ -127,14 +127,14 @@ def _rehearse(name: str, n: int, k: int, seed: int) -> Rehearsal:
         return Rehearsal(tuple(seen_at), number)
 
 
-def guess(task: Task, asked: Sequence[Asked]) -> TopK:
+def guess(task: TopKTask, asked: Sequence[AnsweredQuestion]) -> TopK:
     """The best guess from these answers and those before them; nothing more is asked."""
     if any(isinstance(question, Grade) for question, _ in asked):
         return _by_grade(task, asked)
     return _state(task, asked).top_k(task)
 
 
-def with_confidence(task: Task, asked: Sequence[Asked], found: TopK) -> TopK:
+def with_confidence(task: TopKTask, asked: Sequence[AnsweredQuestion], found: TopK) -> TopK:
     """A strategy's own top k, with the chances that all answers together give it.
 
     Grades say nothing about errors, so a top k of grades stays as it is.
@@ -155,13 +155,13 @@ def with_confidence(task: Task, asked: Sequence[Asked], found: TopK) -> TopK:
     )
 
 
-def _state(task: Task, asked: Sequence[Asked]) -> State:
-    return State.of(replace(task, past=(*task.past, *asked)))
+def _state(task: TopKTask, asked: Sequence[AnsweredQuestion]) -> BeliefState:
+    return BeliefState.from_task(replace(task, past=(*task.past, *asked)))
 
 
-def _by_grade(task: Task, asked: Sequence[Asked]) -> TopK:
+def _by_grade(task: TopKTask, asked: Sequence[AnsweredQuestion]) -> TopK:
     """Documents by grade; one without a grade lies in the middle of them."""
     grades = {q.document: a.outcome for q, a in asked if isinstance(q, Grade) and not a.skipped}
     middle = float(np.median(list(grades.values()))) if grades else 0.0
     order = sorted(task.shuffled(), key=lambda d: -grades.get(d, middle))
-    return TopK.of(order[: task.top], task.n)
+    return TopK.from_order(order[: task.top], task.n)

@@ -90,7 +90,7 @@ STRONGEST = 2  # outcome of a comparison: much better
 Source = TypeVar("Source")
 
 
-class OutOfStep(DataError):
+class InconsistentEventError(DataError):
     """An event that does not fit the log before it."""
 
 
@@ -100,11 +100,11 @@ def apply_event(standing: list[Judged], event: Event) -> None:
         standing.append(event)
     elif isinstance(event, Undone):
         if not standing:
-            raise OutOfStep("there is nothing to undo.")
+            raise InconsistentEventError("there is nothing to undo.")
         standing.pop()
     elif isinstance(event, Revised):
         if not 0 <= event.at < len(standing):
-            raise OutOfStep(f"there is no judgment {event.at}; {len(standing)} stand.")
+            raise InconsistentEventError(f"there is no judgment {event.at}; {len(standing)} stand.")
         old = standing[event.at]
         changed = replace(old, outcome=event.outcome, bad=event.bad, skipped=False)
         check_outcome(changed)
@@ -144,7 +144,7 @@ def from_dict(record: Mapping[str, Any]) -> Event:
     if cls is None:
         raise DataError(f"an event is one of {', '.join(WORDS)}; got {record.get('event')!r}.")
     if cls is Switched:
-        return Switched(setting_from(record.get("setting") or {}))
+        return Switched(setting_from_dict(record.get("setting") or {}))
     given = {f.name: record[f.name] for f in fields(cls) if f.name in record}
     if cls is Judged:
         _check_judgment(given)
@@ -155,7 +155,7 @@ def from_dict(record: Mapping[str, Any]) -> Event:
     return cls(**given)  # type: ignore[no-any-return]
 
 
-def setting_from(record: Mapping[str, Any]) -> Setting:
+def setting_from_dict(record: Mapping[str, Any]) -> Setting:
     """A setting of a mapping; keys that a setting does not have are refused."""
     allowed = [f.name for f in fields(Setting)]
     for key in record:

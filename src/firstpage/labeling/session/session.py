@@ -15,16 +15,16 @@ import numpy as np
 from firstpage.errors import DataError
 from firstpage.labeling.session.estimate import (
     guess,
-    moment_of,
     needed,
-    questions_left,
+    progress_after,
+    remaining_questions,
     with_confidence,
 )
 from firstpage.labeling.session.events import (
     Event,
+    InconsistentEventError,
     Judged,
     Kind,
-    OutOfStep,
     Revised,
     Setting,
     Switched,
@@ -33,19 +33,19 @@ from firstpage.labeling.session.events import (
     check_outcome,
 )
 from firstpage.labeling.strategies.adaptive import Refined
-from firstpage.labeling.strategies.exhaustive import AnyOrder
+from firstpage.labeling.strategies.exhaustive import EveryPairRun
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Grade,
     Question,
-    Run,
     Strategy,
-    Task,
+    StrategyRun,
     TopK,
-    begin,
+    TopKTask,
+    start,
 )
 
 APART = 5  # a question is not repeated before so many others
@@ -118,7 +118,7 @@ def sides(first: str, second: str, before: Sequence[Judged], seed: int) -> tuple
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownQuestion:
     """What an assessor sees; `right` is None where one document is graded."""
 
     left: str
@@ -158,7 +158,7 @@ class Session:
         self._prior = None if prior is None else tuple(float(x) for x in prior)
         self._features = features
         self._extras = Extras(tuple(golds))
-        self._at_work: Run | None = None
+        self._at_work: StrategyRun | None = None
         strategy(self.setting.strategy)
         self._task = self._task_after(())  # refuses what cannot be
         self.replay(events)
@@ -174,43 +174,43 @@ class Session:
         return [e for e in self._standing if e.kind == "judgment"]
 
     @property
-    def question(self) -> Shown | None:
+    def question(self) -> ShownQuestion | None:
         """What is open; None when the query is done."""
-        return self._shown(self._run().open, self._standing)
+        return self._shown(self._run().question, self._standing)
 
     @property
     def choices(self) -> list[tuple[str, str]]:
         """The pairs that may be asked next, where any order will do; else none."""
         run = self._run()
-        found = run.choices if isinstance(run, AnyOrder) else []
+        found = run.choices if isinstance(run, EveryPairRun) else []
         return [(self.documents[q.first], self.documents[q.second]) for q in found]
 
-    def turn(self, left: str, right: str) -> None:
+    def select_pair(self, left: str, right: str) -> None:
         """Ask this pair next, if it is one of the `choices`."""
-        self._turn(self._run(), left, right)
+        self._select(self._run(), left, right)
 
-    def _turn(self, run: Run, left: str, right: str | None) -> None:
+    def _select(self, run: StrategyRun, left: str, right: str | None) -> None:
         pair = self._number.get(left), self._number.get(right or "")
-        if isinstance(run, AnyOrder) and pair[0] is not None and pair[1] is not None:
-            run.turn((pair[0], pair[1]))
+        if isinstance(run, EveryPairRun) and pair[0] is not None and pair[1] is not None:
+            run.select((pair[0], pair[1]))
 
-    def _shown(self, question: Question | None, log: Sequence[Judged]) -> Shown | None:
+    def _shown(self, question: Question | None, log: Sequence[Judged]) -> ShownQuestion | None:
         """A question of the strategy as it is shown after this log, or the extra one before it."""
         if question is None:
             return None
         extra = self._extras.due(self.setting, log)
         if extra is not None:
             left, right, kind = extra
-            return Shown(left, right, kind)
+            return ShownQuestion(left, right, kind)
         if not isinstance(question, Compare):
-            return Shown(self.documents[question.document], None)
+            return ShownQuestion(self.documents[question.document], None)
         first, second = self.documents[question.first], self.documents[question.second]
-        return Shown(*sides(first, second, log, self.setting.seed))
+        return ShownQuestion(*sides(first, second, log, self.setting.seed))
 
     @property
-    def left(self) -> tuple[int, int]:
+    def remaining(self) -> tuple[int, int]:
         """How many questions are left: nine times in ten the truth is in this range."""
-        if self._run().open is None:
+        if self._run().question is None:
             return 0, 0
         extra = self.setting.refine
         if extra:
@@ -219,26 +219,26 @@ class Session:
             if used is not None:
                 return (extra - len(asked) + used,) * 2
         shown = [(e.left,) if e.right is None else (e.left, e.right) for e in self._plain]
-        low, high = questions_left(
-            self.setting.strategy, len(self.documents), self.setting.k, moment_of(shown)
+        low, high = remaining_questions(
+            self.setting.strategy, len(self.documents), self.setting.k, progress_after(shown)
         )
         return low + extra, high + extra
 
     @property
     def done(self) -> bool:
         """No question is left."""
-        return self._run().open is None
+        return self._run().question is None
 
     @property
-    def found(self) -> TopK | None:
+    def top_k(self) -> TopK | None:
         """The top k, once it is known; documents by number."""
         run = self._run()
-        return run.found if run.open is None else None
+        return run.result if run.question is None else None
 
     @property
     def result(self) -> TopK:
         """The top k with its confidence; before it is known, the best guess from the answers."""
-        found = self.found
+        found = self.top_k
         asked = [self._asked(e) for e in self._plain]
         task = self._task_after(())
         return guess(task, asked) if found is None else with_confidence(task, asked, found)
@@ -246,14 +246,14 @@ class Session:
     @property
     def order(self) -> tuple[str, ...] | None:
         """The top k by name, best first, once it is known."""
-        found = self.found
+        found = self.top_k
         return None if found is None else tuple(self.documents[d] for d in found.order)
 
     def answer(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judged:
         """Answer what is open."""
         shown = self.question
         if shown is None:
-            raise OutOfStep("this query is done: there is nothing to answer.")
+            raise InconsistentEventError("this query is done: there is nothing to answer.")
         event = shown.answered(outcome, bad, skipped)
         self.apply(event)
         return event
@@ -287,7 +287,7 @@ class Session:
             self.events.append(event)
 
     def audit(self) -> None:
-        """Go the whole way again; `OutOfStep` tells the first event that does not fit."""
+        """Go the whole way again; raises at the first event that does not fit."""
         again = Session(
             self.documents, self._first, prior=self._prior, features=self._features,
             golds=self._extras.golds,
@@ -296,17 +296,17 @@ class Session:
             try:
                 again.apply(event)
             except DataError as error:
-                raise OutOfStep(f"event {number} does not fit: {error}") from error
+                raise InconsistentEventError(f"event {number} does not fit: {error}") from error
 
-    def peek(self, outcome: int) -> Shown | None:
+    def peek(self, outcome: int) -> ShownQuestion | None:
         """What would be open after this answer; changes nothing."""
         run, shown = self._run(), self.question
         if shown is None:
             return None
         event = shown.answered(outcome)
-        question = run.open
+        question = run.question
         if event.kind == "judgment":
-            question = run.ahead(self._turned(event, question))
+            question = run.peek(self._turned(event, question))
         return self._shown(question, [*self._standing, event])
 
     def _take(self, event: Event) -> None:
@@ -325,19 +325,19 @@ class Session:
 
     def _fits(self, event: Judged) -> None:
         before = self.question
-        self._turn(self._run(), event.left, event.right)
+        self._select(self._run(), event.left, event.right)
         shown = self.question
         if shown is None or before is None:
-            raise OutOfStep("this query is done: there is nothing to answer.")
+            raise InconsistentEventError("this query is done: there is nothing to answer.")
         if (event.left, event.right, event.kind) != (shown.left, shown.right, shown.kind):
-            self._turn(self._run(), before.left, before.right)
-            raise OutOfStep(
+            self._select(self._run(), before.left, before.right)
+            raise InconsistentEventError(
                 f"the open question is {shown.left!r} against {shown.right!r} ({shown.kind}), "
                 f"not {event.left!r} against {event.right!r} ({event.kind})."
             )
         check_outcome(event)
 
-    def _run(self) -> Run:
+    def _run(self) -> StrategyRun:
         """The strategy where the judgments lead."""
         if self._at_work is not None:
             return self._at_work
@@ -346,32 +346,34 @@ class Session:
             self._since = len(self._standing)  # saves finding every question again
         before, after = self._standing[: self._since], self._standing[self._since :]
         self._task = self._task_after(self._asked(e) for e in before if e.kind == "judgment")
-        run = begin(how, self._task)
+        run = start(how, self._task)
         for event in after:
             if event.kind == "judgment":
                 self._meet(run, event)
         self._at_work = run
         return run
 
-    def _task_after(self, past: Iterable[Asked]) -> Task:
-        return Task(
+    def _task_after(self, past: Iterable[AnsweredQuestion]) -> TopKTask:
+        return TopKTask(
             len(self.documents), self.setting.k, self.setting.seed,
             self._prior, self._features, tuple(past),
         )  # fmt: skip
 
-    def _meet(self, run: Run, event: Judged) -> None:
+    def _meet(self, run: StrategyRun, event: Judged) -> None:
         """A judgment comes to the strategy."""
-        self._turn(run, event.left, event.right)
-        run.answer(self._turned(event, run.open))
+        self._select(run, event.left, event.right)
+        run.answer(self._turned(event, run.question))
 
     def _turned(self, event: Judged, question: Question | None) -> Answer:
         """An answer as of the document that the strategy named first."""
         asked, answer = self._asked(event)
         if question is None or set(asked.documents) != set(question.documents):
-            raise OutOfStep(f"{event.left!r} against {event.right!r} was not asked then.")
+            raise InconsistentEventError(
+                f"{event.left!r} against {event.right!r} was not asked then."
+            )
         return answer if asked == question else replace(answer, outcome=-answer.outcome)
 
-    def _asked(self, event: Judged) -> Asked:
+    def _asked(self, event: Judged) -> AnsweredQuestion:
         """A judgment by the numbers of its documents."""
         left = self._number[event.left]
         bad = frozenset(self._number[name] for name in event.bad)

@@ -14,12 +14,12 @@ from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Question,
     Strategy,
-    Task,
     TopK,
+    TopKTask,
 )
 from firstpage.measures.evaluate import evaluate
 from firstpage.types import Floats, Progress
@@ -27,11 +27,11 @@ from firstpage.types import Floats, Progress
 if TYPE_CHECKING:
     from firstpage.labeling.simulation.votes import Votes
 
-Respond = Callable[[Question], Answer]
+Responder = Callable[[Question], Answer]
 
 
 @dataclass(frozen=True)
-class World:
+class SimulatedQueries:
     """Made-up queries: `n` documents in a random order of merit, and one who judges them.
 
     `noise`: the chance of an answer to be wrong.  `ties`: this share of the documents is equally
@@ -70,7 +70,7 @@ class World:
         blurred = rho * normal + np.sqrt(1 - rho * rho) * rng.standard_normal(self.n)
         return tuple(float(x) for x in blurred)
 
-    def judge(self, merit: Floats, rng: np.random.Generator) -> Respond:
+    def responder(self, merit: Floats, rng: np.random.Generator) -> Responder:
         """One who knows the merit, and errs as often as `noise` says."""
         share = np.argsort(np.argsort(merit, kind="stable")) / self.n
 
@@ -92,7 +92,7 @@ class Simulation:
 
     strategy: str
     k: int
-    asked: Floats
+    question_counts: Floats
     recall: Floats
     kndcg: Floats | None  # None where the truth itself has ties
     groups: tuple[str, ...] = ()  # whose run it was, where queries are given
@@ -102,11 +102,11 @@ class Simulation:
         found: dict[str, Any] = {
             "strategy": self.strategy,
             "k": self.k,
-            "runs": len(self.asked),
-            "mean": float(self.asked.mean()),
-            "sd": float(self.asked.std(ddof=1)) if len(self.asked) > 1 else 0.0,
-            "min": int(self.asked.min()),
-            "max": int(self.asked.max()),
+            "runs": len(self.question_counts),
+            "mean": float(self.question_counts.mean()),
+            "sd": float(self.question_counts.std(ddof=1)) if len(self.question_counts) > 1 else 0.0,
+            "min": int(self.question_counts.min()),
+            "max": int(self.question_counts.max()),
             "recall": float(self.recall.mean()),
             "recall_se": self._error(self.recall),
         }
@@ -129,23 +129,23 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class Driven:
+class StrategyResult:
     """Where a run stands after some questions."""
 
-    found: TopK
-    asked: int
+    top_k: TopK
+    questions: int
 
 
-def drive(
-    how: Strategy, task: Task, respond: Respond, budgets: Sequence[int | None] = (None,)
-) -> list[Driven]:
+def run_strategy(
+    how: Strategy, task: TopKTask, respond: Responder, budgets: Sequence[int | None] = (None,)
+) -> list[StrategyResult]:
     """Ask until the strategy is done, and tell what was found at each budget, in rising order.
 
     Where the budget ends before the strategy does, the answers so far make a best guess.
     """
     steps = how.questions(task)
-    asked: list[Asked] = []
-    found: list[Driven] = []
+    asked: list[AnsweredQuestion] = []
+    found: list[StrategyResult] = []
     try:
         question = next(steps)
         for budget in budgets:
@@ -153,9 +153,9 @@ def drive(
                 answer = respond(question)
                 asked.append((question, answer))
                 question = steps.send(answer)
-            found.append(Driven(guess(task, asked), len(asked)))
+            found.append(StrategyResult(guess(task, asked), len(asked)))
     except StopIteration as end:
-        found += [Driven(end.value, len(asked))] * (len(budgets) - len(found))
+        found += [StrategyResult(end.value, len(asked))] * (len(budgets) - len(found))
     return found
 
 
@@ -163,7 +163,7 @@ def simulate(
     how: str | Strategy,
     k: int = 10,
     *,
-    world: World | None = None,
+    queries: SimulatedQueries | None = None,
     votes: Sequence[Votes] | None = None,
     runs: int = 2000,
     budgets: Sequence[int | None] = (None,),
@@ -179,12 +179,12 @@ def simulate(
     if runs < 1:
         raise DataError(f"runs is a whole number from 1 on; got {runs!r}.")
     chosen = _unhurried(strategy(how), budgets)
-    ended: list[list[Driven]] = []
+    ended: list[list[StrategyResult]] = []
     merits: list[Floats] = []
     groups: list[str] = []
     total = runs * (1 if votes is None else len(votes))
-    for merit, task, respond, group in _queries(world, votes, runs, k, equal, seed):
-        ended.append(drive(chosen, task, respond, budgets))
+    for merit, task, respond, group in _queries(queries, votes, runs, k, equal, seed):
+        ended.append(run_strategy(chosen, task, respond, budgets))
         merits.append(merit)
         groups.append(group)
         if progress is not None:
@@ -205,32 +205,41 @@ def _unhurried(how: Strategy, budgets: Sequence[int | None]) -> Strategy:
 
 
 def _measured(
-    name: str, k: int, runs: Sequence[Driven], merits: Sequence[Floats], groups: tuple[str, ...]
+    name: str,
+    k: int,
+    runs: Sequence[StrategyResult],
+    merits: Sequence[Floats],
+    groups: tuple[str, ...],
 ) -> Simulation:
-    scores = [np.array(run.found.labels(k), np.float64) for run in runs]
+    scores = [np.array(run.top_k.labels(k), np.float64) for run in runs]
     recall = np.array([_recall(s, m, k) for s, m in zip(scores, merits, strict=True)])
-    asked = np.array([run.asked for run in runs], np.float64)
+    asked = np.array([run.questions for run in runs], np.float64)
     return Simulation(name, k, asked, recall, _kndcg(scores, merits, k), groups)
 
 
 def _queries(
-    world: World | None, votes: Sequence[Votes] | None, runs: int, k: int, equal: str, seed: int
-) -> Iterator[tuple[Floats, Task, Respond, str]]:
+    queries: SimulatedQueries | None,
+    votes: Sequence[Votes] | None,
+    runs: int,
+    k: int,
+    equal: str,
+    seed: int,
+) -> Iterator[tuple[Floats, TopKTask, Responder, str]]:
     """Each run's truth, task and assessor; a run depends on the seed and its number alone."""
     if votes is None:
-        made = world or World()
+        made = queries or SimulatedQueries()
         for run in range(runs):
             rng = np.random.default_rng([seed, run])
             merit = made.merit(rng)
-            task = Task(made.n, k, int(rng.integers(2**31)), made.prior(merit, rng))
-            yield merit, task, made.judge(merit, rng), ""
+            task = TopKTask(made.n, k, int(rng.integers(2**31)), made.prior(merit, rng))
+            yield merit, task, made.responder(merit, rng), ""
         return
     for number, topic in enumerate(votes):
         merit = topic.merit
         for run in range(runs):
             rng = np.random.default_rng([seed, number, run])
-            task = Task(len(topic.documents), k, int(rng.integers(2**31)))
-            yield merit, task, topic.judge(rng, equal), topic.query
+            task = TopKTask(len(topic.documents), k, int(rng.integers(2**31)))
+            yield merit, task, topic.responder(rng, equal), topic.query
 
 
 def _recall(scores: Floats, merit: Floats, k: int) -> float:

@@ -15,7 +15,7 @@ from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
 from firstpage.types import Floats
 
-Respond = Callable[[Question], Answer]
+Responder = Callable[[Question], Answer]
 COLUMNS = {
     "query": ("topic", "query", "qid"),
     "left": ("arg1", "left", "a"),
@@ -49,7 +49,7 @@ class Votes:
         merit[np.argsort(-utilities, kind="stable")] = np.arange(len(utilities))[::-1]
         return merit
 
-    def judge(self, rng: np.random.Generator, equal: str = "tie") -> Respond:
+    def responder(self, rng: np.random.Generator, equal: str = "tie") -> Responder:
         """One who answers as a random one of those who judged the pair did, with replacement.
 
         `equal`: "tie" hands it on as a tie, "coin" as a win by the flip of a coin.  A pair that

@@ -44,21 +44,23 @@ class Agreement:
         object.__setattr__(self, "counts", counts)
 
     @classmethod
-    def none(cls) -> Agreement:
+    def empty(cls) -> Agreement:
         """The table of no pairs at all."""
         return cls(np.zeros((3, 3)))
 
     @classmethod
-    def of(cls, first: Labels, second: Labels, documents: Sequence[str] | None = None) -> Agreement:
+    def from_labels(
+        cls, first: Labels, second: Labels, documents: Sequence[str] | None = None
+    ) -> Agreement:
         """Over all pairs of documents that both labeled; A is the earlier one in `documents`.
 
         Without `documents` those in common, by name.
         """
         order = common(first, second) if documents is None else documents
-        return cls.between(relations(first, order), relations(second, order))
+        return cls.from_relations(relations(first, order), relations(second, order))
 
     @classmethod
-    def between(cls, first: Ints, second: Ints) -> Agreement:
+    def from_relations(cls, first: Ints, second: Ints) -> Agreement:
         """From the relations (+1, 0, -1) that two assessors gave to the same pairs."""
         cells = 3 * (1 - np.asarray(first)) + (1 - np.asarray(second))
         return cls(np.bincount(cells, minlength=9).reshape(3, 3).astype(np.float64))
@@ -236,7 +238,7 @@ def result_overlaps(results: Results, tool: str | None = None) -> list[Overlap]:
         if tool in (None, used):
             people.setdefault((query, used), {})[assessor] = labels
     return [
-        Overlap(query, a, b, Agreement.of(labeled[a], labeled[b]))
+        Overlap(query, a, b, Agreement.from_labels(labeled[a], labeled[b]))
         for (query, _), labeled in people.items()
         for a, b in combinations(sorted(labeled), 2)
     ]
@@ -272,7 +274,7 @@ def pair_answers(records: Iterable[Record]) -> dict[Pair, dict[str, int]]:
 def total(overlaps: Iterable[Overlap]) -> Agreement:
     """All pairs of all queries and couples in one table."""
     counts = [overlap.agreement.counts for overlap in overlaps]
-    return Agreement(np.sum(counts, axis=0)) if counts else Agreement.none()
+    return Agreement(np.sum(counts, axis=0)) if counts else Agreement.empty()
 
 
 def by_query(overlaps: Iterable[Overlap]) -> dict[str, Agreement]:
@@ -311,7 +313,7 @@ def contrast(
     if figure not in FIGURES:
         raise DataError(f"figure must be one of {', '.join(FIGURES)}; got {figure!r}.")
     queries = sorted({*one, *other})
-    none = Agreement.none()
+    none = Agreement.empty()
     first, second = (
         np.array([method.get(q, none).symmetrized().counts for q in queries]).reshape(-1, 3, 3)
         for method in (one, other)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from firstpage.labeling.statistics.intervals import Share, defined
+from firstpage.labeling.statistics.intervals import Proportion, defined
 from firstpage.labeling.statistics.records import Record, judged
 from firstpage.measures.significance import randomization
 
@@ -25,15 +25,15 @@ class SelfConsistency:
     right; by `p` (exact, two-sided) the two are equally frequent when the side does not matter.
     """
 
-    same_sides: Share
-    swapped: Share
+    same_sides: Proportion
+    swapped: Proportion
     stuck_left: int
     stuck_right: int
 
     @property
-    def overall(self) -> Share:
+    def overall(self) -> Proportion:
         """Both kinds of repeats together."""
-        return Share(
+        return Proportion(
             self.same_sides.hits + self.swapped.hits, self.same_sides.total + self.swapped.total
         )
 
@@ -68,8 +68,8 @@ class PositionBias:
     p: float = 1.0
 
     @property
-    def share(self) -> Share:
-        return Share(self.left, self.left + self.right)
+    def share(self) -> Proportion:
+        return Proportion(self.left, self.left + self.right)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -88,7 +88,7 @@ class Triads:
     @property
     def share(self) -> float:
         """The share of circles (A beats B beats C beats A); a quarter if answers were chance."""
-        return Share(self.circular, self.complete).value
+        return Proportion(self.circular, self.complete).value
 
     def to_dict(self) -> dict[str, Any]:
         return {"circular": self.circular, "complete": self.complete, "share": defined(self.share)}
@@ -122,8 +122,8 @@ def self_consistency(records: Iterable[Record]) -> SelfConsistency:
             if sides == "swapped" and before.outcome == record.outcome != 0:
                 found["left" if record.outcome == 1 else "right", False] += 1
     return SelfConsistency(
-        Share(found["same", True], found["same", True] + found["same", False]),
-        Share(found["swapped", True], found["swapped", True] + found["swapped", False]),
+        Proportion(found["same", True], found["same", True] + found["same", False]),
+        Proportion(found["swapped", True], found["swapped", True] + found["swapped", False]),
         found["left", False],
         found["right", False],
     )

@@ -15,7 +15,7 @@ from firstpage.labeling.statistics.intervals import defined
 from firstpage.labeling.statistics.records import Record, judged
 from firstpage.labeling.strategies.registry import STRATEGY_OF
 
-SECONDS: Mapping[str, float] = {"pairs": 5.51, "grades": 13.87, "lists": 30.0}
+SECONDS_PER_JUDGMENT: Mapping[str, float] = {"pairs": 5.51, "grades": 13.87, "lists": 30.0}
 """Seconds a judgment in Table 1 of the paper; of two lists nobody has published any."""
 FAR = 3.5  # modified z of an outlier (Iglewicz and Hoaglin 1993)
 SHORTEST = 0.05  # seconds; a time of 0 has no logarithm
@@ -23,7 +23,7 @@ By = Literal["tool", "assessor", "query"]
 
 
 @dataclass(frozen=True)
-class Spread:
+class SampleSummary:
     """Mean, median and standard deviation (of a sample); NaN where there are too few values."""
 
     mean: float
@@ -31,7 +31,7 @@ class Spread:
     sd: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Spread:
+    def from_values(cls, values: Iterable[float]) -> SampleSummary:
         found = list(values)
         if not found:
             return cls(math.nan, math.nan, math.nan)
@@ -54,16 +54,16 @@ class Effort:
 
     judgments: int
     sittings: int
-    seconds: Spread
-    minutes: Spread
-    per_query: Spread
+    seconds: SampleSummary
+    minutes: SampleSummary
+    per_query: SampleSummary
     active: float
     paused: float
     away: float
     adjusted: int = 0
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Effort:
+    def from_records(cls, records: Iterable[Record]) -> Effort:
         """Over the judgments that count: repeats, gold and training are left out."""
         rows = list(judged(records))
         timed = [r for r in rows if not r.adjusted]
@@ -74,9 +74,11 @@ class Effort:
         return cls(
             len(rows),
             len(sittings),
-            Spread.of(r.active for r in timed if r.active > 0),  # 0: nobody measured it
-            Spread.of(sum(r.active for r in own) / 60 for own in whole),
-            Spread.of(len(own) for own in sittings.values()),
+            SampleSummary.from_values(
+                r.active for r in timed if r.active > 0
+            ),  # 0: nobody measured it
+            SampleSummary.from_values(sum(r.active for r in own) / 60 for own in whole),
+            SampleSummary.from_values(len(own) for own in sittings.values()),
             math.fsum(r.active for r in timed),
             math.fsum(r.paused for r in timed),
             math.fsum(r.away for r in timed),
@@ -112,7 +114,7 @@ class Block:
     first: int
     last: int
     judgments: int
-    seconds: Spread
+    seconds: SampleSummary
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def effort_by(records: Iterable[Record], by: By = "tool") -> dict[str, Effort]:
     parts: dict[str, list[Record]] = {}
     for record in judged(records):
         parts.setdefault(getattr(record, by), []).append(record)
-    return {name: Effort.of(parts[name]) for name in sorted(parts)}
+    return {name: Effort.from_records(parts[name]) for name in sorted(parts)}
 
 
 def outliers(records: Iterable[Record], far: float = FAR) -> list[Outlier]:
@@ -175,7 +177,7 @@ def learning_curve(records: Iterable[Record], tool: str, block: int = 20) -> lis
             if not record.adjusted:
                 times.setdefault(number // block, []).append(record.active)
     return [
-        Block(b * block + 1, (b + 1) * block, len(found), Spread.of(found))
+        Block(b * block + 1, (b + 1) * block, len(found), SampleSummary.from_values(found))
         for b, found in sorted(times.items())
     ]
 
@@ -193,9 +195,9 @@ def predicted_effort(
     """
     if min(documents, k, queries, replicates) < 1:
         raise DataError("documents, k, queries and replicates must be whole numbers from 1 on.")
-    if tool not in SECONDS:
-        raise DataError(f"a tool is one of {', '.join(SECONDS)}; got {tool!r}.")
-    each = SECONDS[tool] if seconds is None else seconds
+    if tool not in SECONDS_PER_JUDGMENT:
+        raise DataError(f"a tool is one of {', '.join(SECONDS_PER_JUDGMENT)}; got {tool!r}.")
+    each = SECONDS_PER_JUDGMENT[tool] if seconds is None else seconds
     asked = expected_questions(STRATEGY_OF.get(tool, strategy), documents, k)
     asked += refine if tool == "pairs" else 0
     total = asked * queries * replicates

@@ -15,7 +15,7 @@ from firstpage.types import Floats
 
 
 @dataclass(frozen=True)
-class Share:
+class Proportion:
     """`hits` of `total`, with Wilson's score interval (Wilson 1927); NaN of nothing."""
 
     hits: int

@@ -33,7 +33,7 @@ class Ratings:
     weight: float = 1.0
 
     @classmethod
-    def of_matrix(cls, matrix: ArrayLike, groups: ArrayLike | None = None) -> Ratings:
+    def from_matrix(cls, matrix: ArrayLike, groups: ArrayLike | None = None) -> Ratings:
         """From units x assessors, NaN where somebody did not judge; each unit its own group."""
         table = np.asarray(matrix, np.float64)
         if table.ndim != 2:
@@ -47,7 +47,7 @@ class Ratings:
         return cls._counted(unit, table[unit, who], given)
 
     @classmethod
-    def of_units(cls, units: Iterable[tuple[str, Iterable[float]]]) -> Ratings:
+    def from_units(cls, units: Iterable[tuple[str, Iterable[float]]]) -> Ratings:
         """From (query, the values that one of its units got)."""
         names: list[str] = []
         unit: list[int] = []
@@ -178,7 +178,7 @@ def relation_ratings(results: Results, tool: str) -> Ratings:
             people.setdefault(query, []).append(labels)
     found = [np.stack([relations(x, common(*all_)) for x in all_]) for all_ in people.values()]
     if not found:
-        return Ratings.of_units([]).both_ways()
+        return Ratings.from_units([]).both_ways()
     sizes = [table.shape[1] for table in found]
     starts = np.cumsum([0, *sizes])
     unit = [

@@ -27,7 +27,7 @@ from firstpage.labeling.statistics.consistency import (
     self_consistency,
     triads,
 )
-from firstpage.labeling.statistics.intervals import Share, defined
+from firstpage.labeling.statistics.intervals import Proportion, defined
 from firstpage.labeling.statistics.records import Labels, Record, Results, judged
 from firstpage.labeling.statistics.relations import common, label_values
 
@@ -52,7 +52,7 @@ class AssessorProfile:
     derived: Agreement
     ties: float
     bias: PositionBias
-    gold: Share
+    gold: Proportion
     repeats: SelfConsistency
     triads: Triads
     seconds: float
@@ -118,7 +118,7 @@ class QueryProfile:
     assessors: int
     agreement: Agreement
     disputed: tuple[Disputed, ...]
-    shared: Agreement = field(default_factory=Agreement.none)
+    shared: Agreement = field(default_factory=Agreement.empty)
     below: float = MODERATE
 
     @property
@@ -162,7 +162,7 @@ def query_profiles(
     records: Sequence[Record],
     results: Results | None = None,
     *,
-    most: int = 5,
+    max_pairs: int = 5,
     below: float = MODERATE,
 ) -> list[QueryProfile]:
     """Every query that two people judged, the least agreed first; `most` disputed pairs each."""
@@ -178,8 +178,8 @@ def query_profiles(
             query,
             len(people[query]),
             table,
-            _worst(disputed.get(query, []), most),
-            shared.get(query, Agreement.none()),
+            _worst(disputed.get(query, []), max_pairs),
+            shared.get(query, Agreement.empty()),
             below,
         )
         for query, table in by_query(overlaps).items()
@@ -187,11 +187,11 @@ def query_profiles(
     return sorted(found, key=lambda q: (_nan_last(q.kappa), q.query))
 
 
-def gold_accuracy(records: Iterable[Record]) -> Share:
+def gold_accuracy(records: Iterable[Record]) -> Proportion:
     """Gold questions answered as expected; those without an expected answer do not count."""
     asked = [r for r in records if r.kind == "gold" and r.expected is not None]
     right = [r for r in asked if r.expected == (r.grade if r.outcome is None else r.outcome)]
-    return Share(len(right), len(asked))
+    return Proportion(len(right), len(asked))
 
 
 def _profile(
@@ -205,9 +205,9 @@ def _profile(
         judgments=len(counted),
         partners=len(fractions),
         agreement=fmean(fractions) if fractions else math.nan,
-        shared=sum(shared.values(), Agreement.none()),
-        derived=sum(derived.values(), Agreement.none()),
-        ties=Share(bias.ties, bias.ties + bias.left + bias.right).value,
+        shared=sum(shared.values(), Agreement.empty()),
+        derived=sum(derived.values(), Agreement.empty()),
+        ties=Proportion(bias.ties, bias.ties + bias.left + bias.right).value,
         bias=bias,
         gold=gold_accuracy(rows),
         repeats=self_consistency(rows),

@@ -16,16 +16,16 @@ import numpy as np
 from firstpage.errors import DataError
 from firstpage.labeling.belief.choice import Pair, next_pair
 from firstpage.labeling.belief.posterior_ranks import standing, surer_than
-from firstpage.labeling.belief.utilities import TRUST, Rivals, Utilities
+from firstpage.labeling.belief.utilities import TRUST, BeliefEnsemble, Utilities
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Question,
     Questions,
     Strategy,
-    Task,
     TopK,
+    TopKTask,
     tied_runs,
 )
 from firstpage.registry import number
@@ -35,10 +35,10 @@ GENEROUS = 1.5  # default budget, in questions of a knock-out with answers that 
 
 
 @dataclass
-class State:
+class BeliefState:
     """What is known on the way; everything follows from the task and the answers."""
 
-    rivals: Rivals
+    rivals: BeliefEnsemble
     turn: Ints  # a random rank of each document, to break ties
     asked: Counter[Pair] = field(default_factory=Counter)
     last: Pair | None = None
@@ -46,14 +46,14 @@ class State:
     ties: frozenset[Pair] = frozenset()  # pairs last called equal
 
     @classmethod
-    def of(cls, task: Task, trust: float = TRUST) -> State:
+    def from_task(cls, task: TopKTask, trust: float = TRUST) -> BeliefState:
         """The state at the beginning, past answers taken in."""
         turn = np.argsort(task.shuffled()).astype(np.int64)
-        state = cls(Rivals.of(task.n, task.prior, task.features, trust), turn)
+        state = cls(BeliefEnsemble.from_prior(task.n, task.prior, task.features, trust), turn)
         state.learn_all(task.past)
         return state
 
-    def learn_all(self, answers: Iterable[Asked]) -> None:
+    def learn_all(self, answers: Iterable[AnsweredQuestion]) -> None:
         """Take in what was answered before."""
         for question, answer in answers:
             if isinstance(question, Compare):
@@ -95,13 +95,13 @@ class State:
             return False
         return surer_than(confidence, self.belief, k, good)
 
-    def top_k(self, task: Task) -> TopK:
+    def top_k(self, task: TopKTask) -> TopK:
         """The result: good documents by mean utility; bad ones fill up, by the same."""
         found = standing(self.belief, task.top, self.good)
         order = [int(d) for d in found.order]
         fill = sorted(self.bad, key=lambda d: (-float(self.belief.mean[d]), int(self.turn[d])))
         missing = task.top - len(order)
-        return TopK.of(
+        return TopK.from_order(
             order + fill[:missing],
             task.n,
             bad=self.bad,
@@ -143,59 +143,59 @@ class Adaptive:
             if value >= 1:
                 raise DataError(f"{name} must be below 1; got {value!r}.")
 
-    def questions(self, task: Task) -> Questions:
+    def questions(self, task: TopKTask) -> Questions:
         """Ask until the budget is spent or the set is known well enough."""
-        at_work = self.begin(task)
-        while at_work.open is not None:
-            at_work.answer((yield at_work.open))
-        return at_work.found
+        at_work = self.start(task)
+        while at_work.question is not None:
+            at_work.answer((yield at_work.question))
+        return at_work.result
 
-    def begin(self, task: Task) -> Thought:
+    def start(self, task: TopKTask) -> AdaptiveRun:
         """Set to work, with a look ahead that costs one answer instead of all."""
-        return Thought(self, task)
+        return AdaptiveRun(self, task)
 
-    def most(self, n: int, k: int) -> int:
+    def max_questions(self, n: int, k: int) -> int:
         """The budget."""
         if self.budget is not None:
             return self.budget
         k = min(k, n)
         return ceil(GENEROUS * (n - 1 + (k - 1) * log2(max(n, 2)))) if n > 1 else 0
 
-    def left(self, n: int, k: int, asked: int) -> tuple[int, int]:
+    def remaining(self, n: int, k: int, asked: int) -> tuple[int, int]:
         """How many questions are left after so many: at least, at most."""
-        high = max(self.most(n, k) - asked, 0)
+        high = max(self.max_questions(n, k) - asked, 0)
         return (min(1, high) if self.confidence is not None else high), high
 
 
-class Thought:
+class AdaptiveRun:
     """The strategy at work."""
 
-    def __init__(self, how: Adaptive, task: Task) -> None:
+    def __init__(self, how: Adaptive, task: TopKTask) -> None:
         self._how, self._task = how, task
-        self._state = State.of(task, how.trust)
-        self.open = self._next(self._state)
+        self._state = BeliefState.from_task(task, how.trust)
+        self.question = self._next(self._state)
 
     @property
-    def found(self) -> TopK:
+    def result(self) -> TopK:
         """The top k as it is believed now."""
         return self._state.top_k(self._task)
 
     def answer(self, answer: Answer) -> None:
         """Answer what is open."""
-        assert self.open is not None
-        self._state.learn(self.open, answer)
-        self.open = self._next(self._state)
+        assert self.question is not None
+        self._state.learn(self.question, answer)
+        self.question = self._next(self._state)
 
-    def ahead(self, answer: Answer) -> Compare | None:
+    def peek(self, answer: Answer) -> Compare | None:
         """What would be open after this answer."""
-        assert self.open is not None
+        assert self.question is not None
         state = replace(self._state, asked=Counter(self._state.asked))
-        state.learn(self.open, answer)
+        state.learn(self.question, answer)
         return self._next(state)
 
-    def _next(self, state: State) -> Compare | None:
+    def _next(self, state: BeliefState) -> Compare | None:
         how, task = self._how, self._task
-        spent = state.asked.total() >= how.most(task.n, task.k)
+        spent = state.asked.total() >= how.max_questions(task.n, task.k)
         if spent or state.sure(task.top, how.confidence):
             return None
         return state.next(task.top)
@@ -214,9 +214,9 @@ class Refined:
     def __post_init__(self) -> None:
         number(self, "extra", low=0, whole=True)
 
-    def questions(self, task: Task) -> Questions:
+    def questions(self, task: TopKTask) -> Questions:
         """Those of the base, then the extra ones."""
-        asked: list[Asked] = []
+        asked: list[AnsweredQuestion] = []
         found = yield from noting(self.base.questions(task), asked)
         if not self.extra:
             return found
@@ -225,7 +225,9 @@ class Refined:
         return (yield from more.questions(replace(task, past=past)))
 
 
-def noting(questions: Questions, asked: list[Asked]) -> Generator[Question, Answer, TopK]:
+def noting(
+    questions: Questions, asked: list[AnsweredQuestion]
+) -> Generator[Question, Answer, TopK]:
     """The same questions; what is answered goes into `asked`."""
     try:
         question = next(questions)

@@ -11,14 +11,14 @@ from itertools import combinations
 from firstpage.labeling.strategies.sorting import Comparisons, Knowledge, Memory, Sorting
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
+    GeneratorRun,
     Grade,
     Question,
     Questions,
-    Steps,
-    Task,
     TopK,
+    TopKTask,
 )
 from firstpage.registry import number
 
@@ -37,7 +37,7 @@ class FiveGrade:
     def __post_init__(self) -> None:
         number(self, "levels", low=2, whole=True)
 
-    def questions(self, task: Task) -> Questions:
+    def questions(self, task: TopKTask) -> Questions:
         """One question a document."""
         grades = {
             q.document: -1 if a.skipped else a.outcome for q, a in task.past if isinstance(q, Grade)
@@ -49,7 +49,7 @@ class FiveGrade:
                 grades[document] = -1 if answer.skipped else answer.outcome
         order = sorted(shown, key=lambda d: -grades[d])[: task.top]
         bad = frozenset(d for d, grade in grades.items() if grade == 0)
-        return TopK.of(order, task.n, bad=bad, tied=_equal(order, grades))
+        return TopK.from_order(order, task.n, bad=bad, tied=_equal(order, grades))
 
 
 def _equal(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], ...]:
@@ -67,11 +67,11 @@ class EveryPair(Sorting):
 
     memory: Memory = "pairs"
 
-    def begin(self, task: Task) -> AnyOrder | Steps:
+    def start(self, task: TopKTask) -> EveryPairRun | GeneratorRun:
         """In any order, where each pair is asked once whatever the others say."""
-        return AnyOrder(self, task) if self.memory == "pairs" else Steps(self, task)
+        return EveryPairRun(self, task) if self.memory == "pairs" else GeneratorRun(self, task)
 
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
+    def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
         return every_pair(task.shuffled(), task.top)
 
 
@@ -85,41 +85,41 @@ def every_pair(items: list[int], k: int) -> Comparisons[list[int]]:
     return sorted(items, key=lambda item: -wins[item])[:k]
 
 
-class AnyOrder:
+class EveryPairRun:
     """`EveryPair` at work: in its own order, unless it is turned to another pair that is open."""
 
-    def __init__(self, how: EveryPair, task: Task) -> None:
+    def __init__(self, how: EveryPair, task: TopKTask) -> None:
         self._how, self._task = how, task
         self._known = Knowledge(task.n, how.memory, task.past)
         every = (Compare(*pair) for pair in combinations(task.shuffled(), 2))
         self._left = {q.pair: q for q in every if self._known.outcome(q) is None}
         self._wish: Compare | None = None
-        self._asked: list[Asked] = []
+        self._asked: list[AnsweredQuestion] = []
 
     @property
-    def open(self) -> Compare | None:
+    def question(self) -> Compare | None:
         return self._wish or next(iter(self._left.values()), None)
 
     @property
-    def found(self) -> TopK | None:
+    def result(self) -> TopK | None:
         """By the strategy itself, to which all answers are then the past."""
         if self._left:
             return None
         past = (*self._task.past, *self._asked)
-        return Steps(self._how, replace(self._task, past=past)).found
+        return GeneratorRun(self._how, replace(self._task, past=past)).result
 
     @property
     def choices(self) -> list[Compare]:
         """All pairs that are open, in the strategy's own order."""
         return list(self._left.values())
 
-    def turn(self, pair: tuple[int, int]) -> None:
+    def select(self, pair: tuple[int, int]) -> None:
         """Ask this one next, if it is open."""
         self._wish = self._left.get((min(pair), max(pair)), self._wish)
 
     def answer(self, answer: Answer) -> None:
         """Answer what is open."""
-        asked = self.open
+        asked = self.question
         assert asked is not None
         self._asked.append((asked, answer))
         self._wish = None
@@ -128,8 +128,8 @@ class AnyOrder:
             self._known.learn(asked, answer)
             self._left = {p: q for p, q in self._left.items() if self._known.outcome(q) is None}
 
-    def ahead(self, answer: Answer) -> Question | None:
+    def peek(self, answer: Answer) -> Question | None:
         """What would be open after this answer, without another wish."""
-        asked = self.open
+        asked = self.question
         left = (q for q in self._left.values() if q != asked)
         return next((q for q in left if answer.bad.isdisjoint(q.documents)), None)

@@ -17,11 +17,11 @@ from typing import Literal, TypeVar
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Questions,
-    Task,
     TopK,
+    TopKTask,
     tied_runs,
 )
 
@@ -40,7 +40,9 @@ class Knowledge:
     before the strategy began serves once.
     """
 
-    def __init__(self, n: int, memory: Memory = None, past: Iterable[Asked] = ()) -> None:
+    def __init__(
+        self, n: int, memory: Memory = None, past: Iterable[AnsweredQuestion] = ()
+    ) -> None:
         self.memory = memory
         self.bad: frozenset[int] = frozenset()
         self.implied = 0  # questions that a memory or the closure answered
@@ -147,15 +149,15 @@ class Sorting(ABC):
         if self.memory not in MEMORIES:
             raise DataError(f"memory is none, pairs or closure; got {self.memory!r}.")
 
-    def questions(self, task: Task) -> Questions:
+    def questions(self, task: TopKTask) -> Questions:
         """Ask until the top k is known."""
         known = Knowledge(task.n, self.memory, task.past)
         order = yield from thrifty(self._algorithm(task), known)
         order.sort(key=known.bad.__contains__)  # stable: bad ones last
-        return TopK.of(order, task.n, bad=known.bad, tied=tied_runs(order, known.ties))
+        return TopK.from_order(order, task.n, bad=known.bad, tied=tied_runs(order, known.ties))
 
     @abstractmethod
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
+    def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
         """The algorithm on this task's documents; it returns the top k, best first."""
 
 
@@ -169,7 +171,7 @@ class Heap(Sorting):
 
     memory: Memory = None
 
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
+    def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
         return heap(task.shuffled(), task.top)
 
 
@@ -195,7 +197,7 @@ class Tournament(Sorting):
     fewer than 90.
     """
 
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
+    def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
         return tournament(task.shuffled(), task.top)
 
 
@@ -207,7 +209,7 @@ class Insertion(Sorting):
     that a good prior saves most questions.
     """
 
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
+    def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
         return insertion(task.by_prior(), task.top, gallop=task.prior is not None)
 
 
@@ -220,7 +222,7 @@ class QuickSort(Sorting):
 
     whole: bool = True
 
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
+    def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
         return quick_sort(task.shuffled(), task.top, self.whole)
 
 
@@ -230,7 +232,7 @@ class SelectBest(Sorting):
 
     memory: Memory = None
 
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
+    def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
         return select_best(task.shuffled(), task.top)
 
 

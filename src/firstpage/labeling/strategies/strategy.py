@@ -66,11 +66,11 @@ class Answer:
 
 Question = Compare | Grade
 Groups = tuple[tuple[int, ...], ...]
-Asked = tuple[Question, Answer]
+AnsweredQuestion = tuple[Question, Answer]
 
 
 @dataclass(frozen=True)
-class Task:
+class TopKTask:
     """One query to label: which `k` of `n` documents are the best, in which order?
 
     `prior`: a score for each document, bigger is better, by which somebody believes them ordered.
@@ -82,7 +82,7 @@ class Task:
     seed: int = 0
     prior: tuple[float, ...] | None = None
     features: Floats | None = None
-    past: tuple[Asked, ...] = ()
+    past: tuple[AnsweredQuestion, ...] = ()
 
     def __post_init__(self) -> None:
         if self.n < 1:
@@ -131,7 +131,7 @@ class TopK:
     membership: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, order: Sequence[int], n: int, **more: object) -> TopK:
+    def from_order(cls, order: Sequence[int], n: int, **more: object) -> TopK:
         """The rest is what `order` does not have."""
         kept = set(order)
         rest = tuple(d for d in range(n) if d not in kept)
@@ -163,38 +163,38 @@ Questions = Generator[Question, Answer, TopK]
 class Strategy(Protocol):
     """A way to find the top k."""
 
-    def questions(self, task: Task) -> Questions:
+    def questions(self, task: TopKTask) -> Questions:
         """Ask until the top k is known."""
         ...
 
 
-class Run(Protocol):
+class StrategyRun(Protocol):
     """What a session needs of a strategy at work; `found` once nothing is open."""
 
     @property
-    def open(self) -> Question | None: ...
+    def question(self) -> Question | None: ...
 
     @property
-    def found(self) -> TopK | None: ...
+    def result(self) -> TopK | None: ...
 
     def answer(self, answer: Answer) -> None:
         """Answer what is open."""
         ...
 
-    def ahead(self, answer: Answer) -> Question | None:
+    def peek(self, answer: Answer) -> Question | None:
         """What would be open after this answer."""
         ...
 
 
-class Steps:
+class GeneratorRun:
     """Any strategy: its generator, and the answers that led where it stands."""
 
-    def __init__(self, how: Strategy, task: Task) -> None:
+    def __init__(self, how: Strategy, task: TopKTask) -> None:
         self._how, self._task = how, task
         self._given: list[Answer] = []
         self._steps = how.questions(task)
-        self.open: Question | None = None
-        self.found: TopK | None = None
+        self.question: Question | None = None
+        self.result: TopK | None = None
         self._go(None)
 
     def answer(self, answer: Answer) -> None:
@@ -202,21 +202,21 @@ class Steps:
         self._given.append(answer)
         self._go(answer)
 
-    def ahead(self, answer: Answer) -> Question | None:
+    def peek(self, answer: Answer) -> Question | None:
         """A generator cannot be copied, so the way is gone again."""
-        other = Steps(self._how, self._task)
+        other = GeneratorRun(self._how, self._task)
         for given in [*self._given, answer]:
             other.answer(given)
-        return other.open
+        return other.question
 
     def _go(self, answer: Answer | None) -> None:
         try:
-            self.open = next(self._steps) if answer is None else self._steps.send(answer)
+            self.question = next(self._steps) if answer is None else self._steps.send(answer)
         except StopIteration as end:
-            self.open, self.found = None, end.value
+            self.question, self.result = None, end.value
 
 
-def begin(how: Strategy, task: Task) -> Run:
+def start(how: Strategy, task: TopKTask) -> StrategyRun:
     """Set a strategy to work; one that can look ahead by itself does so."""
-    started: Run = how.begin(task) if hasattr(how, "begin") else Steps(how, task)
+    started: StrategyRun = how.start(task) if hasattr(how, "start") else GeneratorRun(how, task)
     return started
