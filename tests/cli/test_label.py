@@ -245,7 +245,7 @@ def test_a_model_that_contradicts_itself(
     assert "1 queries" in done.stdout
     run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
     log = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
-    assert len(stub.asked) == 2 * len(log) > 0
+    assert len(stub.requests) == 2 * len(log) > 0
     assert {row["skipped"] for row in log} == {note.startswith("the pair is skipped")}
     assert {row["outcome"] for row in log} == ({1} if "first" in note else {0})
     counted = f"{len(log)} of {len(log)} questions were skipped: the model contradicted itself"
@@ -267,7 +267,7 @@ def test_an_answer_that_cannot_be_read_is_skipped_and_many_stop(
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")
     with served() as stub:
-        stub.reply = lambda body: "I would rather not say" if len(stub.asked) < 3 else "A"
+        stub.reply = lambda body: "I would rather not say" if len(stub.requests) < 3 else "A"
         done = asked(run, stub)
         assert done.returncode == 0, done.stderr
         assert "1 of " in done.stderr
@@ -445,4 +445,4 @@ def test_ties_of_conflicts_need_a_project_with_ties(run, tmp_path: Path, monkeyp
         done = asked(run, stub, "--conflicts", "tie")
     assert done.returncode == 2
     assert "has no ties" in done.stderr
-    assert not stub.asked
+    assert not stub.requests

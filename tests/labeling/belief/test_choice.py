@@ -101,7 +101,7 @@ def test_the_gain_is_the_cost_that_an_answer_takes_away() -> None:
     for a, b in combinations(range(8), 2):
         after = 0.0
         for outcome in (1, 0, -1):
-            then = belief.after(a, b, outcome)
+            then = belief.updated(a, b, outcome)
             after += np.exp(then.evidence) * cost(then, k, member)
         foreseen.append(gain[a, b] / (2 * np.pi))
         found.append(cost(belief, k, member) - after)
@@ -130,9 +130,9 @@ def test_a_question_is_not_asked_again_at_once_and_old_ones_are_worth_less() -> 
     other = next_pair(belief, 2, everyone, everyone, last=pair)
     assert other is not None
     assert set(other) != set(pair)
-    stale = next_pair(belief, 2, everyone, everyone, asked={pair: 30})
+    stale = next_pair(belief, 2, everyone, everyone, counts={pair: 30})
     assert stale == other
-    assert next_pair(belief, 2, everyone, everyone, asked={pair: 0}) == best
+    assert next_pair(belief, 2, everyone, everyone, counts={pair: 0}) == best
 
 
 def test_every_document_is_soon_seen() -> None:
@@ -143,7 +143,7 @@ def test_every_document_is_soon_seen() -> None:
         pair = next_pair(belief, 8, np.arange(30), turn)
         assert pair is not None
         seen |= set(pair)
-        belief = belief.after(*pair, int(rng.integers(-1, 2)))
+        belief = belief.updated(*pair, int(rng.integers(-1, 2)))
     assert len(seen) == 30
 
 
@@ -174,9 +174,9 @@ def test_few_candidates_are_as_good_as_all(monkeypatch: pytest.MonkeyPatch) -> N
     rng = np.random.default_rng(2)
     for _ in range(150):
         a, b = rng.choice(90, 2, replace=False)
-        belief = belief.after(a, b, 1 if a > b else -1)
+        belief = belief.updated(a, b, 1 if a > b else -1)
     everything = pair_gains(belief, 10)[1].max()
-    monkeypatch.setattr(choice, "CANDIDATES", 40)
+    monkeypatch.setattr(choice, "MAX_CANDIDATES", 40)
     chosen, gain = pair_gains(belief, 10)
     assert len(chosen) == 40
     assert gain.max() >= 0.95 * everything

@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from firstpage.errors import DataError
-from firstpage.labeling.belief.posterior_ranks import standing, surer_than
+from firstpage.labeling.belief.posterior_ranks import is_confident, rank_posterior
 from firstpage.labeling.belief.utilities import (
-    SPREADS,
+    PRIOR_SDS,
     BeliefEnsemble,
     Utilities,
     bradley_terry,
@@ -106,7 +106,7 @@ def weighted_samples(
 @pytest.mark.parametrize("outcome", [1, 0, -1])
 def test_one_answer_is_taken_in_exactly(outcome: int) -> None:
     before = random_belief(3, seed=4)
-    after = before.after(2, 0, outcome)
+    after = before.updated(2, 0, outcome)
     mean, covariance = weighted_samples(before, [(2, 0, outcome)])
     np.testing.assert_allclose(after.mean, mean, atol=0.005)
     np.testing.assert_allclose(after.covariance, covariance, atol=0.005)
@@ -143,7 +143,7 @@ def test_a_weight_of_two_says_about_as_much_as_two_answers() -> None:
 @given(st.integers(0, 50), st.sampled_from([1, 0, -1]))
 def test_sides_do_not_matter(seed: int, outcome: int) -> None:
     belief = random_belief(5, seed)
-    one, other = belief.after(1, 3, outcome), belief.after(3, 1, -outcome)
+    one, other = belief.updated(1, 3, outcome), belief.updated(3, 1, -outcome)
     np.testing.assert_allclose(one.mean, other.mean, atol=1e-12)
     np.testing.assert_allclose(one.covariance, other.covariance, atol=1e-12)
 
@@ -152,14 +152,14 @@ def test_sides_do_not_matter(seed: int, outcome: int) -> None:
 def test_names_do_not_matter(seed: int, names: list[int], outcome: int) -> None:
     belief = random_belief(5, seed)
     renamed = Utilities(belief.mean[names], belief.covariance[np.ix_(names, names)])
-    after = renamed.after(names.index(1), names.index(3), outcome)
-    np.testing.assert_allclose(after.mean, belief.after(1, 3, outcome).mean[names], atol=1e-12)
+    after = renamed.updated(names.index(1), names.index(3), outcome)
+    np.testing.assert_allclose(after.mean, belief.updated(1, 3, outcome).mean[names], atol=1e-12)
 
 
 def test_ten_thousand_equal_answers_leave_a_finite_belief() -> None:
     belief = prior(3, 2.0)
     for _ in range(10_000):
-        belief = belief.after(0, 1, 1)
+        belief = belief.updated(0, 1, 1)
     assert np.isfinite(belief.mean).all()
     assert (np.linalg.eigvalsh(belief.covariance) > -1e-9).all()
     assert belief.mean[0] > belief.mean[2] == 0.0 > belief.mean[1]
@@ -178,10 +178,10 @@ def test_documents_with_like_features_learn_from_each_other() -> None:
     features = np.array([[0.0, 1.0], [0.0, 1.0], [5.0, -2.0], [4.0, 9.0]])
     belief = prior(4, 1.0, features=features)
     np.testing.assert_allclose(belief.variance, 1.0)
-    after = belief.after(0, 3, 1)
+    after = belief.updated(0, 3, 1)
     assert after.mean[0] > after.mean[1] > after.mean[2]
     assert np.isfinite(prior(3, features=np.ones((3, 2))).covariance).all()
-    with pytest.raises(DataError, match="a row for each of 4"):
+    with pytest.raises(DataError, match="a row for each of the 4"):
         prior(4, features=np.ones((3, 2)))
 
 
@@ -190,10 +190,10 @@ def test_the_spread_follows_how_clear_the_answers_are() -> None:
     clear, coins = BeliefEnsemble.from_prior(12), BeliefEnsemble.from_prior(12)
     for _ in range(150):
         a, b = rng.choice(12, 2, replace=False)
-        clear = clear.after(a, b, 1 if a < b else -1)
-        coins = coins.after(a, b, int(rng.integers(0, 2)) * 2 - 1)
-    assert clear.best.spread == max(SPREADS) == clear.curious.spread
-    assert coins.best.spread == min(SPREADS) < coins.curious.spread
+        clear = clear.updated(a, b, 1 if a < b else -1)
+        coins = coins.updated(a, b, int(rng.integers(0, 2)) * 2 - 1)
+    assert clear.best.prior_sd == max(PRIOR_SDS) == clear.exploratory.prior_sd
+    assert coins.best.prior_sd == min(PRIOR_SDS) < coins.exploratory.prior_sd
 
 
 def likelihood(u: np.ndarray, left: list[int], right: list[int], outcome: list[int]) -> float:
@@ -232,36 +232,36 @@ def test_bradley_terry_converges_on_any_data() -> None:
 @pytest.mark.slow
 def test_places_are_those_of_brute_force() -> None:
     belief = random_belief(6, seed=8)
-    found = standing(belief, 3)
+    found = rank_posterior(belief, 3)
     rng = np.random.default_rng(99)
     drawn = rng.multivariate_normal(belief.mean, belief.covariance, 200_000)
     order = np.argsort(-drawn, axis=1)
     for place in range(3):
         shares = np.bincount(order[:, place], minlength=6) / len(drawn)
-        np.testing.assert_allclose(found.places[:, place], shares, atol=0.035)
+        np.testing.assert_allclose(found.ranks[:, place], shares, atol=0.035)
     best = set(np.argsort(-belief.mean)[:3].tolist())
     same = np.mean([set(row) == best for row in order[:, :3].tolist()])
     assert found.set_confidence == pytest.approx(same, abs=0.035)
-    np.testing.assert_allclose(found.places.sum(axis=0), 1.0)
-    np.testing.assert_allclose(found.membership, found.places.sum(axis=1))
-    np.testing.assert_allclose(found.confidence, found.places[found.order, range(3)])
+    np.testing.assert_allclose(found.ranks.sum(axis=0), 1.0)
+    np.testing.assert_allclose(found.membership, found.ranks.sum(axis=1))
+    np.testing.assert_allclose(found.confidence, found.ranks[found.order, range(3)])
 
 
 def test_two_documents_have_the_chance_of_their_difference() -> None:
     belief = Utilities(np.array([0.5, 0.0]), np.array([[1.0, 0.3], [0.3, 0.5]]))
     expected = norm.cdf(0.5 / 0.9**0.5)
-    assert standing(belief, 1).set_confidence == pytest.approx(expected, abs=0.03)
+    assert rank_posterior(belief, 1).set_confidence == pytest.approx(expected, abs=0.03)
     everyone = np.arange(2)
-    assert surer_than(expected - 0.08, belief, 1, everyone)
-    assert not surer_than(expected + 0.001, belief, 1, everyone)  # known without sampling
-    assert surer_than(0.99, belief, 2, everyone)  # both are the top two
+    assert is_confident(expected - 0.08, belief, 1, everyone)
+    assert not is_confident(expected + 0.001, belief, 1, everyone)  # known without sampling
+    assert is_confident(0.99, belief, 2, everyone)  # both are the top two
 
 
 def test_documents_left_out_have_no_place() -> None:
     belief = random_belief(5, seed=1)
-    found = standing(belief, 3, np.array([0, 3]))
+    found = rank_posterior(belief, 3, np.array([0, 3]))
     assert set(found.order.tolist()) == {0, 3}
     assert found.membership.tolist() == [1.0, 0.0, 0.0, 1.0, 0.0]
-    nobody = standing(belief, 3, np.array([], np.int64))
+    nobody = rank_posterior(belief, 3, np.array([], np.int64))
     assert nobody.order.tolist() == []
     assert nobody.set_confidence == 1.0

@@ -156,7 +156,7 @@ def test_the_seed_decides():
         (["q"], ["u"], {}, "need at least 2 assessors"),
         (["q", "r"], ["u", "v", "w"], {"replicates": 2}, "need at least 4 assessors"),
         (["q"], ["u", "v", "w"], {}, "at most 1 assessors"),
-        (["q", "r"], ["u", "v"], {"folds": 3}, "folds must be from 1 to the 2 queries"),
+        (["q", "r"], ["u", "v"], {"folds": 3}, "folds must be between 1 and the 2 queries"),
         (["q"], ["u"], {"replicates": 0}, "replicates must be"),
     ],
 )  # fmt: skip
@@ -170,9 +170,9 @@ def test_problems_names_each_requirement():
     tasks = (Task("q", "u", "pairs"), Task("q", "u", "grades"), Task("x", "w", "lists"))
     a = Assignment(("q", "r"), ("u", "v"), ("pairs", "grades"), 1, tasks)
     assert problems(a) == [
-        "tasks name what is not in the assignment: query x",
-        "tasks name what is not in the assignment: assessor w",
-        "tasks name what is not in the assignment: tool lists",
+        "tasks refer to names that are not in the assignment: query x",
+        "tasks refer to names that are not in the assignment: assessor w",
+        "tasks refer to names that are not in the assignment: tool lists",
         "query r has 0 of 1 assessors under pairs",
         "query r has 0 of 1 assessors under grades",
         "assessor u sees query q 2 times (pairs, grades)",
@@ -189,7 +189,7 @@ def test_there_and_back_through_json():
     b = leave(a, "u1", [])
     for one in (a, b):
         assert Assignment.from_dict(json.loads(json.dumps(one.to_dict()))) == one
-    with pytest.raises(DataError, match="no assignment"):
+    with pytest.raises(DataError, match="not an assignment"):
         Assignment.from_dict({"queries": ["q"]})
 
 

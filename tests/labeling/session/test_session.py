@@ -26,7 +26,7 @@ from firstpage.labeling.session.events import (
     setting_from_dict,
     to_dict,
 )
-from firstpage.labeling.session.session import APART, Gold, Session, ShownQuestion
+from firstpage.labeling.session.session import MIN_REPEAT_DISTANCE, Gold, Session, ShownQuestion
 
 NAMES = [f"d{i}" for i in range(20)]
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort", "pairs"]
@@ -114,8 +114,8 @@ class Sessions(RuleBasedStateMachine):
         assert again.judgments == self.session.judgments
         assert again.order == self.session.order
         assert again.remaining == self.session.remaining
-        standing = replay((event, n) for n, event in enumerate(self.session.events))
-        assert tuple(judged for judged, _ in standing) == self.session.judgments
+        active = replay((event, n) for n, event in enumerate(self.session.events))
+        assert tuple(judged for judged, _ in active) == self.session.judgments
 
 
 TestSessions = pytest.mark.slow(Sessions.TestCase)
@@ -229,7 +229,7 @@ def test_an_audit_finds_what_does_not_fit() -> None:
         forged = Session(NAMES, Setting(name, k=5), events)
         with pytest.raises(InconsistentEventError, match="event 4 does not fit"):
             forged.audit()
-    with pytest.raises(InconsistentEventError, match="was not asked"):
+    with pytest.raises(InconsistentEventError, match="was not the open question"):
         Session(NAMES, Setting("heap", k=5), [Judged("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
@@ -275,14 +275,14 @@ def test_extras_are_mixed_in_and_change_nothing() -> None:
             pairs = [{s.left, s.right} for s in earlier]
             at = max(j for j, pair in enumerate(pairs) if pair == {shown.left, shown.right})
             swapped += earlier[at].left == shown.right
-            assert {shown.left, shown.right} in pairs[:-APART]
+            assert {shown.left, shown.right} in pairs[:-MIN_REPEAT_DISTANCE]
     assert 0 < swapped < kinds.count("repeat")
 
 
 def answered(session: Session, **changes: Any) -> Judged:
     shown = session.question
     assert shown is not None
-    record = {**to_dict(shown.answered(1)), **changes}
+    record = {**to_dict(shown.judged(1)), **changes}
     event = from_dict(record)
     assert isinstance(event, Judged)
     return event
@@ -312,8 +312,8 @@ def test_what_does_not_fit_changes_nothing(event, says: str) -> None:  # type: i
 def test_judgments_that_stand_know_where_they_came_from() -> None:
     first, second, third = (Judged(a, b, 1) for a, b in ("ab", "bc", "cd"))
     log = [first, second, Undone(), third, Revised(0, -1, ("b",)), Switched(Setting("heap"))]
-    standing = replay((event, number) for number, event in enumerate(log))
-    assert standing == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
+    active = replay((event, number) for number, event in enumerate(log))
+    assert active == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
     for event in (Revised(2, 1), Revised(-1, 1), Revised(0, 3), Revised(0, 1, ("z",))):
         with pytest.raises(DataError):
             replay((e, None) for e in [*log, event])
@@ -321,7 +321,7 @@ def test_judgments_that_stand_know_where_they_came_from() -> None:
 
 def test_done_is_done() -> None:
     session = finish(Session(["a1", "a2"], Setting("heap")))
-    with pytest.raises(InconsistentEventError, match="nothing to answer"):
+    with pytest.raises(InconsistentEventError, match="no question to answer"):
         session.answer(1)
     assert session.peek(1) is None
 
@@ -329,21 +329,21 @@ def test_done_is_done() -> None:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        (lambda: Session(["a", "b", "a"]), "'a' is there twice"),
-        (lambda: Session([]), "nothing to label"),
-        (lambda: Setting(k=0), "from 1 on"),
-        (lambda: Setting(repeats=0.9), "0 to 0.5"),
-        (lambda: Setting(seed=-1), "from 0 on"),
+        (lambda: Session(["a", "b", "a"]), "'a' occurs twice"),
+        (lambda: Session([]), "cannot be labeled"),
+        (lambda: Setting(k=0), "k of Setting must be"),
+        (lambda: Setting(repeats=0.9), "between 0 and 0.5"),
+        (lambda: Setting(seed=-1), "seed of Setting must be"),
         (lambda: from_dict({"event": "danced"}), "one of judged"),
-        (lambda: from_dict({"event": "judged", "left": "a"}), "needs 'outcome'"),
+        (lambda: from_dict({"event": "judged", "left": "a"}), "needs the key 'outcome'"),
         (
             lambda: from_dict({"event": "judged", "left": "a", "right": "b", "outcome": 7}),
             "-2 to 2",
         ),
-        (lambda: from_dict({"event": "judged", "left": "a", "outcome": "1"}), "whole number"),
+        (lambda: from_dict({"event": "judged", "left": "a", "outcome": "1"}), "must be an integer"),
         (lambda: from_dict({"event": "judged", "left": "a", "outcome": 1, "kind": "x"}), "kind"),
-        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs 'at'"),
-        (lambda: setting_from_dict({"stragety": "heap"}), "no 'stragety'"),
+        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs the key 'at'"),
+        (lambda: setting_from_dict({"stragety": "heap"}), "no key 'stragety'"),
         (lambda: Session(NAMES, prior=[1.0]), "1 scores for 20"),
     ],
 )

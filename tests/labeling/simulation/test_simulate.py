@@ -116,7 +116,7 @@ def test_votes_by_hand(votes: list[Votes]) -> None:
     flipped = [t.responder(rng, "coin")(Compare(1, 0)).outcome for _ in range(300)]
     assert np.mean(flipped) == pytest.approx(-2 / 3, abs=0.15)
     assert t.responder(rng)(Compare(0, 2)) == Answer(1)
-    with pytest.raises(DataError, match="cannot answer for grades"):
+    with pytest.raises(DataError, match="cannot answer questions for grades"):
         t.responder(rng)(Grade(0))
 
 
@@ -148,12 +148,12 @@ def test_real_votes(real_data: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("topic,arg1,vote\n", ":1: has no column arg2 or right"),
+        ("topic,arg1,vote\n", ":1: there is no column arg2 or right"),
         ("topic,arg1,arg2,vote\nt,a,b,better\n", ":2: the vote 'better'"),
-        ("topic,arg1,arg2,vote\nt,a,a,a1\n", ":2: a text against itself"),
-        ("topic,arg1,arg2,vote\nt,a\n", ":2: has 2 fields"),
-        ("topic,arg1,arg2,vote\n", "holds no votes"),
-        ("", ":1: has no column topic"),
+        ("topic,arg1,arg2,vote\nt,a,a,a1\n", ":2: a document against itself"),
+        ("topic,arg1,arg2,vote\nt,a\n", ":2: the row has 2 fields"),
+        ("topic,arg1,arg2,vote\n", "there are no votes"),
+        ("", ":1: there is no column topic"),
     ],
 )
 def test_broken_votes(tmp_path: Path, text: str, says: str) -> None:

@@ -14,10 +14,10 @@ from scipy.stats import binomtest
 
 from firstpage.labeling.statistics.consistency import (
     Triads,
-    each_assessor,
-    even_p,
+    per_assessor,
     position_bias,
     self_consistency,
+    sign_test,
     triads,
 )
 from firstpage.labeling.statistics.profiles import assessor_profiles, gold_accuracy, query_profiles
@@ -31,7 +31,7 @@ def asked(left, right, outcome, who="u", query="q", **more):
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_a_fair_coin_as_scipy(one, other):
     want = binomtest(one, one + other).pvalue if one + other else 1.0
-    assert even_p(one, other) == pytest.approx(want, rel=1e-9)
+    assert sign_test(one, other) == pytest.approx(want, rel=1e-9)
 
 
 def test_repeats_by_hand():
@@ -67,7 +67,7 @@ def test_somebody_who_always_clicks_left():
     bias = position_bias([*rows, asked("a", "b", 0), asked("a", "c", -1, kind="training")])
     assert (bias.left, bias.right, bias.ties) == (24, 0, 1)
     assert bias.p < 1e-4
-    assert bias.share.value == 1
+    assert bias.fraction_left.value == 1
 
 
 @pytest.mark.slow
@@ -90,9 +90,9 @@ def test_what_stays_on_its_side_and_wins_again_is_no_bias():
 def test_nothing_asked_is_defined():
     for found in (self_consistency([]), position_bias([]), triads([])):
         assert json.dumps(found.to_dict(), allow_nan=False)
-    assert math.isnan(position_bias([]).share.value)
+    assert math.isnan(position_bias([]).fraction_left.value)
     assert position_bias([]).p == 1.0
-    assert math.isnan(triads([]).share)
+    assert math.isnan(triads([]).fraction)
 
 
 def test_a_circle_by_hand():
@@ -125,13 +125,13 @@ def test_a_quarter_of_all_threes_is_circular_by_chance():
     share = 0
     for outcomes in product([1, -1], repeat=3):
         rows = [asked(a, b, o) for (a, b), o in zip(combinations("abc", 2), outcomes, strict=True)]
-        share += triads(rows).share / 8
+        share += triads(rows).fraction / 8
     assert share == 0.25
 
 
 def test_each_person_apart():
     rows = [asked("a", "b", 1, who="v"), asked("a", "b", -1, who="u"), asked("a", "c", 1, who="v")]
-    found = each_assessor(rows, position_bias)
+    found = per_assessor(rows, position_bias)
     assert list(found) == ["u", "v"]
     assert (found["v"].left, found["u"].right) == (2, 1)
 

@@ -161,7 +161,7 @@ def test_extremes_are_defined():
 def test_what_is_refused():
     with pytest.raises(DataError, match="units x assessors"):
         Ratings.from_matrix([1.0])
-    with pytest.raises(DataError, match="one of each of 1 units"):
+    with pytest.raises(DataError, match="one entry for each of the 1 units"):
         Ratings.from_matrix([[1.0]], ["a", "b"])
     with pytest.raises(DataError, match="metric must be"):
         krippendorff_alpha(Ratings.from_matrix([[1.0]]), "ratio")
@@ -255,6 +255,6 @@ def test_real_votes(real_data):
     assert len(shares) == 2440
     assert np.median(shares) == pytest.approx(0.51, abs=0.01)
     # sides were drawn at random there, and nobody leans to one; few circles
-    assert position_bias(rows).share.value == pytest.approx(0.5017, abs=1e-4)
+    assert position_bias(rows).fraction_left.value == pytest.approx(0.5017, abs=1e-4)
     assert position_bias(rows).p == pytest.approx(0.57, abs=0.02)
     assert triads(rows) == Triads(68, 1724)

@@ -11,7 +11,7 @@ import pytest
 from firstpage.errors import DataError
 from firstpage.labeling.statistics.records import (
     Record,
-    judged,
+    counted_records,
     read_records,
     read_results,
     write_records,
@@ -27,7 +27,7 @@ def test_a_pair_is_read_by_name():
     assert PAIR.pair == ("d1", "d2", -1)
     assert replace(PAIR, left="d0").pair == ("d0", "d1", 1)
     assert GRADE.pair is None
-    assert list(judged([PAIR, GRADE])) == [GRADE]
+    assert list(counted_records([PAIR, GRADE])) == [GRADE]
 
 
 def test_there_and_back(tmp_path):
@@ -84,12 +84,12 @@ def test_a_bad_line_is_told_with_its_number(tmp_path, line, words):
         ("outcome", 2, "outcome must be"),
         ("right", None, "two documents"),
         ("right", "d2", "same document"),
-        ("active", -1.0, "active must be seconds"),
-        ("away", float("nan"), "away must be seconds"),
-        ("query", 3, "query must be a text"),
-        ("right", 3, "right must be a text or null"),
-        ("grade", "3", "grade must be a whole number"),
-        ("answered_at", "noon", "answered_at must be seconds"),
+        ("active", -1.0, "active must be a number of seconds"),
+        ("away", float("nan"), "away must be a number of seconds"),
+        ("query", 3, "query must be a string"),
+        ("right", 3, "right must be a string or null"),
+        ("grade", "3", "grade must be an integer"),
+        ("answered_at", "noon", "answered_at must be a number of seconds"),
     ],
 )
 def test_a_bad_record_is_refused(field, value, words):

@@ -91,9 +91,9 @@ def test_it_stops_at_its_budget() -> None:
     assert len(
         run_strategy(default, TopKTask(12, 3), smaller_is_better)[1]
     ) == default.max_questions(12, 3)
-    assert default.remaining(12, 3, asked=5) == (default.max_questions(12, 3) - 5,) * 2
-    assert Adaptive(80).remaining(12, 3, asked=5) == (1, 75)
-    assert Adaptive(80).remaining(12, 3, asked=99) == (0, 0)
+    assert default.remaining(12, 3, answered=5) == (default.max_questions(12, 3) - 5,) * 2
+    assert Adaptive(80).remaining(12, 3, answered=5) == (1, 75)
+    assert Adaptive(80).remaining(12, 3, answered=99) == (0, 0)
 
 
 def test_the_default_budget_is_half_as_many_again_as_a_knock_out() -> None:
@@ -146,12 +146,12 @@ def test_bad_documents_come_last_and_are_not_asked_about_again() -> None:
 
 def test_a_skipped_question_tells_nothing_and_is_not_asked_at_once() -> None:
     state = BeliefState.from_task(TopKTask(5, 2))
-    question = state.next(2)
+    question = state.next_question(2)
     assert question is not None
     before = state.belief
     state.learn(question, Answer(1, skipped=True))
     assert state.belief is before
-    following = state.next(2)
+    following = state.next_question(2)
     assert following is not None
     assert following.pair != question.pair
 
@@ -279,7 +279,7 @@ def kndcg(order: tuple[int, ...], truth: list[int]) -> float:
     """firstpage's own kNDCG@10."""
     grades = {f"d{d}": max(10 - place, 0) for place, d in enumerate(truth)}
     scores = {f"d{d}": -float(place) for place, d in enumerate(order)}
-    qrels, run = fp.Qrels.from_dict({"q": grades}), fp.StrategyRun.from_dict({"q": scores})
+    qrels, run = fp.Qrels.from_dict({"q": grades}), fp.Run.from_dict({"q": scores})
     return float(fp.evaluate(run, qrels, measures=["kNDCG@10"])["kNDCG@10"])
 
 
@@ -301,7 +301,7 @@ def test_real_votes(real_data: Path) -> None:
             task = TopKTask(n, 10, repeat)
             state = BeliefState.from_task(task)
             for asked in range(1, 141):
-                question = state.next(10)
+                question = state.next_question(10)
                 assert question is not None
                 outcome = int(rng.choice(votes[question.pair]))
                 sign = 1 if question.first < question.second else -1

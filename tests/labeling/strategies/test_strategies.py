@@ -18,7 +18,7 @@ from tests.labeling.reference import by_merit, heap_label, play
 
 SORTING = [
     "heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort",
-    "quick-sort(whole=false)", "select-best", "pairs",
+    "quick-sort(full=false)", "select-best", "pairs",
 ]  # fmt: skip
 MEMORIES = ["tournament(memory=none)", "insertion(memory=pairs)", "quick-sort(memory=none)"]
 
@@ -219,14 +219,14 @@ def test_one_and_two_documents(name: str) -> None:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        (lambda: TopKTask(0, 3), "nothing to label"),
-        (lambda: TopKTask(3, 0), "from 1 on"),
+        (lambda: TopKTask(0, 3), "cannot be labeled"),
+        (lambda: TopKTask(3, 0), "k must be at least 1"),
         (lambda: TopKTask(3, 1, prior=(1.0,)), "1 scores for 3"),
-        (lambda: TopKTask(2, 1, prior=(1.0, float("nan"))), "missing or infinite"),
+        (lambda: TopKTask(2, 1, prior=(1.0, float("nan"))), "finite scores"),
         (lambda: strategy("heep"), "Did you mean 'heap'"),
         (lambda: strategy("heap(memory=much)"), "none, pairs or closure"),
         (lambda: strategy("heap(size=3)"), "no parameter 'size'"),
-        (lambda: strategy("five-grade(levels=1)"), "from 2 on"),
+        (lambda: strategy("five-grade(levels=1)"), "levels of FiveGrade must be"),
     ],
 )
 def test_bad_input(bad, says: str) -> None:  # type: ignore[no-untyped-def]

@@ -1,6 +1,6 @@
-"""Strategies that ask about everything: each document for a grade, or every pair once.
+"""Exhaustive strategies: a grade per document, or a comparison per pair of documents.
 
-Every pair comes in any order: it is the one strategy whose next question the caller may choose.
+`EveryPair` allows any order of its questions: the caller may choose the next pair.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from firstpage.labeling.strategies.sorting import Comparisons, Knowledge, Memory, Sorting
+from firstpage.labeling.strategies.sorting import Comparisons, KnownOutcomes, Memory, Sorting
 from firstpage.labeling.strategies.strategy import (
     Answer,
     AnsweredQuestion,
@@ -27,9 +27,29 @@ GRADES = ("bad", "fair", "good", "excellent", "perfect")
 
 @dataclass(frozen=True)
 class FiveGrade:
-    """Every document gets a grade, 0 to `levels` - 1; the top k are the best grades.
+    """Absolute grading: every document gets a grade; the top k are the best grades.
 
-    Inside a grade the order is that of showing; a document that was skipped comes last.
+    Asks n questions for n documents. Documents of equal grade stay in the order in which they
+    were shown; skipped documents come last.
+
+    Parameters
+    ----------
+    levels : int, default 5
+        Number of grades; a grade is an integer from 0 to ``levels - 1``.
+
+    References
+    ----------
+    S. Niu, J. Guo, Y. Lan and X. Cheng (2012). Top-k Learning to Rank: Labeling, Ranking and
+    Evaluation. SIGIR, section 4.1 (the five-grade judgment method).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> session = fp.Session(["a", "b", "c"], fp.Setting("five-grade", k=1))
+    >>> while (question := session.question) is not None:
+    ...     _ = session.answer({"a": 0, "b": 4, "c": 2}[question.left])
+    >>> session.order
+    ('b',)
     """
 
     levels: int = 5
@@ -38,22 +58,22 @@ class FiveGrade:
         number(self, "levels", low=2, whole=True)
 
     def questions(self, task: TopKTask) -> Questions:
-        """One question a document."""
+        """Yield a `Grade` per document; return the top k."""
         grades = {
             q.document: -1 if a.skipped else a.outcome for q, a in task.past if isinstance(q, Grade)
         }
-        shown = task.shuffled()
-        for document in shown:
+        documents = task.shuffled()
+        for document in documents:
             if document not in grades:
                 answer = yield Grade(document)
                 grades[document] = -1 if answer.skipped else answer.outcome
-        order = sorted(shown, key=lambda d: -grades[d])[: task.top]
+        order = sorted(documents, key=lambda d: -grades[d])[: task.top]
         bad = frozenset(d for d, grade in grades.items() if grade == 0)
-        return TopK.from_order(order, task.n, bad=bad, tied=_equal(order, grades))
+        return TopK.from_order(order, task.n, bad=bad, tied=_equal_grades(order, grades))
 
 
-def _equal(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], ...]:
-    """Groups of two and more of one grade; documents without a grade are in none."""
+def _equal_grades(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], ...]:
+    """Return groups of two or more documents of one grade; skipped documents are in none."""
     groups: dict[int, list[int]] = {}
     for document in order:
         if grades[document] >= 0:
@@ -63,12 +83,28 @@ def _equal(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], .
 
 @dataclass(frozen=True)
 class EveryPair(Sorting):
-    """Every pair once; the order is that of wins.  For few things, such as whole result lists."""
+    """Round robin: every pair once, documents ordered by wins minus losses.
+
+    Asks n (n - 1) / 2 questions for n documents, in any order. Meant for few documents, such as
+    whole result lists.
+
+    Parameters
+    ----------
+    memory : {"pairs", "closure"} or None, default "pairs"
+        Which questions are not asked; see `Heap`.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> session = fp.Session(["a", "b", "c"], fp.Setting("pairs", k=1))
+    >>> len(session.choices)
+    3
+    """
 
     memory: Memory = "pairs"
 
     def start(self, task: TopKTask) -> EveryPairRun | GeneratorRun:
-        """In any order, where each pair is asked once whatever the others say."""
+        """Return a run in any order, where every pair is asked whatever the other answers are."""
         return EveryPairRun(self, task) if self.memory == "pairs" else GeneratorRun(self, task)
 
     def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
@@ -76,7 +112,7 @@ class EveryPair(Sorting):
 
 
 def every_pair(items: list[int], k: int) -> Comparisons[list[int]]:
-    """Who wins most comes first; equals stay as they came."""
+    """Return the k items with the most wins minus losses; ties keep the order of `items`."""
     wins = dict.fromkeys(items, 0)
     for first, second in combinations(items, 2):
         outcome = yield Compare(first, second)
@@ -86,50 +122,50 @@ def every_pair(items: list[int], k: int) -> Comparisons[list[int]]:
 
 
 class EveryPairRun:
-    """`EveryPair` at work: in its own order, unless it is turned to another pair that is open."""
+    """A run of `EveryPair`: pairs come in its own order unless the caller selects another one."""
 
-    def __init__(self, how: EveryPair, task: TopKTask) -> None:
-        self._how, self._task = how, task
-        self._known = Knowledge(task.n, how.memory, task.past)
-        every = (Compare(*pair) for pair in combinations(task.shuffled(), 2))
-        self._left = {q.pair: q for q in every if self._known.outcome(q) is None}
-        self._wish: Compare | None = None
-        self._asked: list[AnsweredQuestion] = []
+    def __init__(self, strategy: EveryPair, task: TopKTask) -> None:
+        self._strategy, self._task = strategy, task
+        self._known = KnownOutcomes(task.n, strategy.memory, task.past)
+        questions = (Compare(*pair) for pair in combinations(task.shuffled(), 2))
+        self._open = {q.pair: q for q in questions if self._known.outcome(q) is None}
+        self._selected: Compare | None = None
+        self._answered: list[AnsweredQuestion] = []
 
     @property
     def question(self) -> Compare | None:
-        return self._wish or next(iter(self._left.values()), None)
+        return self._selected or next(iter(self._open.values()), None)
 
     @property
     def result(self) -> TopK | None:
-        """By the strategy itself, to which all answers are then the past."""
-        if self._left:
+        """The strategy's top k given all answers; None while pairs are open."""
+        if self._open:
             return None
-        past = (*self._task.past, *self._asked)
-        return GeneratorRun(self._how, replace(self._task, past=past)).result
+        past = (*self._task.past, *self._answered)
+        return GeneratorRun(self._strategy, replace(self._task, past=past)).result
 
     @property
     def choices(self) -> list[Compare]:
-        """All pairs that are open, in the strategy's own order."""
-        return list(self._left.values())
+        """All open pairs, in the strategy's own order."""
+        return list(self._open.values())
 
     def select(self, pair: tuple[int, int]) -> None:
-        """Ask this one next, if it is open."""
-        self._wish = self._left.get((min(pair), max(pair)), self._wish)
+        """Ask this pair next; without effect unless it is open."""
+        self._selected = self._open.get((min(pair), max(pair)), self._selected)
 
     def answer(self, answer: Answer) -> None:
-        """Answer what is open."""
-        asked = self.question
-        assert asked is not None
-        self._asked.append((asked, answer))
-        self._wish = None
-        del self._left[asked.pair]
+        """Answer the open question."""
+        question = self.question
+        assert question is not None
+        self._answered.append((question, answer))
+        self._selected = None
+        del self._open[question.pair]
         if answer.bad:
-            self._known.learn(asked, answer)
-            self._left = {p: q for p, q in self._left.items() if self._known.outcome(q) is None}
+            self._known.learn(question, answer)
+            self._open = {p: q for p, q in self._open.items() if self._known.outcome(q) is None}
 
     def peek(self, answer: Answer) -> Question | None:
-        """What would be open after this answer, without another wish."""
-        asked = self.question
-        left = (q for q in self._left.values() if q != asked)
-        return next((q for q in left if answer.bad.isdisjoint(q.documents)), None)
+        """Return the question that would follow this answer, unless another one is selected."""
+        current = self.question
+        others = (q for q in self._open.values() if q != current)
+        return next((q for q in others if answer.bad.isdisjoint(q.documents)), None)
