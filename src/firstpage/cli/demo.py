@@ -28,4 +28,4 @@ def command(output: Path, judge: bool, serve: bool, port: int) -> None:
     """
     from firstpage.demo.loop import run_demo
 
-    run_demo(output, judge=judge, serve=serve, port=port, counting=shared.counting)
+    run_demo(output, judge=judge, serve=serve, port=port, progress=shared.counting)

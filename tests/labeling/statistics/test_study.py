@@ -54,7 +54,7 @@ def test_people_without_noise_agree_on_everything():
 
 
 def test_crowds_that_cannot_be():
-    with pytest.raises(DataError, match="at least 0"):
+    with pytest.raises(DataError, match="noise and jitter must be"):
         Crowd(noise=-1.0)
     with pytest.raises(DataError, match="ascend"):
         Crowd(lines=(0.5, 0.4))
