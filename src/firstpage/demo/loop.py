@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firstpage.data.formats.letor import write_letor
 from firstpage.data.formats.trec import run_of, write_qrels, write_run
-from firstpage.demo import words
+from firstpage.demo import sentences
 from firstpage.demo.collection import Collection, baselines, stdlib_collection
 from firstpage.demo.labeling import (
     READER_QUESTIONS,
@@ -29,7 +29,7 @@ from firstpage.demo.rankings import (
     fit_ranker,
 )
 from firstpage.demo.report import examples_text, render
-from firstpage.demo.words import DemoResults
+from firstpage.demo.sentences import DemoResults
 from firstpage.measures.compare import compare
 from firstpage.rankers.explain import explain
 from firstpage.report.rankers import explanation_text
@@ -151,7 +151,7 @@ def _run_steps(
         labels = label_questions(store, project, collection, folder, printer)
         write_letor(labels.data, folder / "judged.txt")
         write_qrels(labels.data, folder / "judged.qrels")
-        printer.note(words.labeling(labels))
+        printer.note(sentences.labeling(labels))
     title = f"Train four rankers on these labels: {', '.join(RANKERS)}"
     with printer.step(title), printer.progress("models") as progress:
         rankings = cross_validated_scores(labels.data, progress)
@@ -190,12 +190,12 @@ def _evaluate(
     with printer.step("Compare them with the best ranking that needs no training"):
         compared = compare_with_baseline(untrained, rankings, data)
         printer.note(means_table(compared.comparison).text())
-        printer.note(words.verdict(compared))
-        printer.note(words.advice(compared, labels))
+        printer.note(sentences.verdict(compared))
+        printer.note(sentences.advice(compared, labels))
     systems = {compared.baseline: untrained[compared.baseline], **rankings}
     with printer.step("Learn a measure: simulated editors compare first pages side by side"):
         measured = learn_measure(store, collection, systems, compared, folder, printer)
-        printer.note(words.learned_measure(measured, compared))
+        printer.note(sentences.learned_measure(measured, compared))
     with printer.step("Aggregate: all four rankers vote (Supervised Kemeny)"):
         combined = combine_rankings(rankings, labels.data)
         pair = {compared.best: rankings[compared.best], COMBINED: combined.scores}
@@ -205,7 +205,7 @@ def _evaluate(
             collection, labels, all_systems, compared, measured, combined, against_best,
             printer.seconds,
         )  # fmt: skip
-        printer.note(words.combination(results))
+        printer.note(sentences.combination(results))
     for name, scores in {**untrained, **all_systems}.items():
         write_run(run_of(data, scores, slug(name)), folder.run(name))
     return results

@@ -71,7 +71,7 @@ def combine_rankings(systems: Mapping[str, Floats], judged: Dataset) -> Combined
     scores = np.empty(judged.n_docs)
     weights = []
     for train, test in folds(len(judged)):
-        train_rows, test_rows = (rows_of(judged.offsets, part) for part in (train, test))
+        train_rows, test_rows = (rows_of(judged.offsets, fold) for fold in (train, test))
         learned = supervised_weights(
             [s[train_rows] for s in systems.values()], judged[train], WEIGHT_MEASURE
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from shlex import quote
 
-from firstpage.demo import words
+from firstpage.demo import sentences
 from firstpage.demo.labeling import K
 from firstpage.demo.output import FILES, RUNS, slug
 from firstpage.demo.project import ASSESSOR_ERROR_SD, EDITOR_ERROR_SD
@@ -20,7 +20,7 @@ from firstpage.demo.rankings import (
     extremes,
     first_page,
 )
-from firstpage.demo.words import DemoResults
+from firstpage.demo.sentences import DemoResults
 from firstpage.rankers.explain import Explanation
 from firstpage.report import draw
 from firstpage.report.measure import drawn
@@ -55,11 +55,11 @@ pre { background: color-mix(in srgb, var(--line) 35%, transparent); border-radiu
 def summary(results: DemoResults) -> list[str]:
     """Return the verdict, four key figures, the advice, and two example questions."""
     return [
-        f'<p class="answer">{escape(words.verdict(results.compared))}</p>',
+        f'<p class="answer">{escape(sentences.verdict(results.compared))}</p>',
         _tiles(results),
         '<p class="note">p is the probability of a difference at least this large if the rankings '
         f"were equally good, corrected for the {len(RANKERS)} rankings compared.</p>",
-        f"<h3>What to do</h3>{paragraph(words.advice(results.compared, results.labels))}",
+        f"<h3>What to do</h3>{paragraph(sentences.advice(results.compared, results.labels))}",
         "<h3>What users would see</h3>",
         paragraph(
             f"The first {K} results of two questions: the one that improved most by learning, and "
@@ -251,7 +251,7 @@ def _labels(results: DemoResults) -> list[str]:
     labels = results.labels
     tables = labels.study.tables()[:-1]  # the last one, consistency, is trivial for programs
     return [
-        paragraph(words.labeling(labels)),
+        paragraph(sentences.labeling(labels)),
         paragraph(
             "A simulated assessor perceives the true grade of a document with an error of standard "
             f"deviation {ASSESSOR_ERROR_SD:g} (grades differ by 1), and takes about as long as "
@@ -283,7 +283,9 @@ def _comparison(results: DemoResults) -> list[str]:
     differences = [d for d in comparison.differences if d.measure == MAIN_MEASURE]
     intervals = [(d.system, d.difference, d.low, d.high) for d in differences]
     return [
-        paragraph(f"{results.compared.best}: {words.difference_text(results.compared.verdict)}."),
+        paragraph(
+            f"{results.compared.best}: {sentences.difference_text(results.compared.verdict)}."
+        ),
         means_table(comparison).html(),
         figure(draw.intervals(means, MAIN_MEASURE), f"{MAIN_MEASURE}: means and 95 % intervals."),
         figure(
@@ -309,7 +311,7 @@ def _measure(results: DemoResults) -> list[str]:
         )
     ]  # fmt: skip
     return [
-        paragraph(words.learned_measure(measured, results.compared)),
+        paragraph(sentences.learned_measure(measured, results.compared)),
         drawn(measured.utility),
         Table(["system", MAIN_MEASURE, "NDCG(measure.json)@5"], rows).html(),
         paragraph(
@@ -322,7 +324,7 @@ def _measure(results: DemoResults) -> list[str]:
 def _combination(results: DemoResults) -> list[str]:
     weights = list(results.combined.weights.items())
     return [
-        paragraph(words.combination(results)),
+        paragraph(sentences.combination(results)),
         figure(
             draw.bars(weights, "weights"),
             f"Weight of each ranker's vote: its {WEIGHT_MEASURE} by the assessors' labels, on "

@@ -121,6 +121,15 @@ def rebalance(assignment: Assignment, fixed: Collection[Key] = frozenset()) -> A
     -------
     Assignment
         The new assignment. What cannot be covered stays missing; `problems` reports it.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import firstpage as fp
+    >>> from firstpage.labeling.planning.assignment import rebalance
+    >>> assignment = fp.make_assignment(["q1", "q2", "q3"], ["ada"], tools=["pairs"])
+    >>> rebalance(replace(assignment, assessors=("ada", "ben", "cleo"))).load()
+    {'ada': 1, 'ben': 1, 'cleo': 1}
     """
     board = Board(assignment, fixed)
     _fill(board)

@@ -76,14 +76,38 @@ class SimulatedQueries:
             raise DataError("n and grades must be integers of at least 1.")
 
     def merit(self, rng: np.random.Generator) -> Floats:
-        """Return the merit per document, higher is better; equal values are ties."""
+        """Return the merit per document, higher is better; equal values are ties.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        array of shape (n,)
+            The merit.
+        """
         if self.grades is not None:
             return rng.integers(self.grades, size=self.n).astype(np.float64)
         ranks = rng.permutation(self.n).astype(np.float64)
         return np.maximum(ranks, np.floor(self.ties * self.n))
 
     def prior(self, merit: Floats, rng: np.random.Generator) -> tuple[float, ...] | None:
-        """Return normal scores whose correlation with those of the merit is sin(pi tau / 2)."""
+        """Return normal scores whose correlation with those of the merit is sin(pi tau / 2).
+
+        Parameters
+        ----------
+        merit : array of shape (n,)
+            The merit per document.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        tuple of float or None
+            The prior scores; None if `prior_tau` is None.
+        """
         if self.prior_tau is None:
             return None
         rho = np.sin(np.pi / 2 * self.prior_tau)
@@ -93,7 +117,20 @@ class SimulatedQueries:
         return tuple(float(x) for x in noisy)
 
     def responder(self, merit: Floats, rng: np.random.Generator) -> Responder:
-        """Return an assessor who knows the merit and errs with probability `noise`."""
+        """Return an assessor who knows the merit and errs with probability `noise`.
+
+        Parameters
+        ----------
+        merit : array of shape (n,)
+            The merit per document.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        callable
+            Function of a question that returns an answer.
+        """
         quantile = np.argsort(np.argsort(merit, kind="stable")) / self.n
 
         def respond(question: Question) -> Answer:
@@ -126,6 +163,13 @@ class Simulation:
         kNDCG@k per run, which also counts the order; None where the truth has ties.
     groups : tuple of str
         The query of each run, where recorded votes are used; else empty.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.simulation.simulate import SimulatedQueries, simulate
+    >>> [result] = simulate("tournament", k=3, queries=SimulatedQueries(n=10), runs=20)
+    >>> result.to_dict()["runs"], result.to_dict()["recall"]
+    (20, 1.0)
     """
 
     strategy: str

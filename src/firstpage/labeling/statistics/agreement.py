@@ -227,6 +227,12 @@ class ChiSquared:
         The test statistic, with one degree of freedom; NaN if there is no test.
     p : float
         The p-value.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import chi_squared
+    >>> round(chi_squared(90, 10, 70, 30).statistic, 3)
+    12.5
     """
 
     statistic: float
@@ -288,6 +294,14 @@ def compare_methods(first: Agreement, second: Agreement) -> dict[str, ChiSquared
     -------
     dict of str to ChiSquared
         The tests of "overall" agreement and of agreement "without_ties".
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import Agreement, compare_methods
+    >>> first = Agreement([[45, 0, 5], [0, 0, 0], [5, 0, 45]])
+    >>> second = Agreement([[35, 0, 15], [0, 0, 0], [15, 0, 35]])
+    >>> print(compare_methods(first, second)["overall"])
+    χ² = 12.5, df = 1, p < .001
     """
     return {
         "overall": chi_squared(
@@ -423,6 +437,14 @@ def contrast(
     ------
     DataError
         If the statistic is unknown.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import Agreement, contrast
+    >>> first = Agreement([[45, 0, 5], [0, 0, 0], [5, 0, 45]])
+    >>> second = Agreement([[35, 0, 15], [0, 0, 0], [15, 0, 35]])
+    >>> round(contrast({"q": first, "r": first}, {"q": second, "r": second}).value, 3)
+    0.2
     """
     if statistic not in STATISTICS:
         raise DataError(f"statistic must be one of {', '.join(STATISTICS)}; got {statistic!r}.")
@@ -465,6 +487,13 @@ def estimate(
     -------
     Interval
         The statistic with its interval over queries.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import Agreement, estimate
+    >>> table = Agreement([[45, 0, 5], [0, 0, 0], [5, 0, 45]])
+    >>> round(estimate({"q": table, "r": table}, "kappa").value, 3)
+    0.8
     """
     counts = np.array([table.symmetrized().counts for table in tables.values()]).reshape(-1, 3, 3)
 

@@ -135,7 +135,18 @@ class Ratings:
         return int(self.groups.max()) + 1 if len(self.groups) else 0
 
     def sum_by_query(self, rows: Floats) -> Floats:
-        """Return the weighted sums of rows per unit, by query."""
+        """Return the weighted sums of rows per unit, by query.
+
+        Parameters
+        ----------
+        rows : array of shape (n_units, ...)
+            The values per unit.
+
+        Returns
+        -------
+        array of shape (n_queries, ...)
+            The sums.
+        """
         sums = np.zeros((self.queries, *rows.shape[1:]))
         np.add.at(sums, self.groups, rows)
         return self.weight * sums

@@ -169,6 +169,8 @@ def _record(row: Mapping[str, Any], where: str) -> Record:
     except TypeError as error:
         missing = [n for n in ("query", "assessor", "tool", "left") if n not in row]
         problem = f"the field {missing[0]!r} is missing" if missing else str(error)
+        if not isinstance(row.get("bad", ()), Iterable):
+            problem = f"bad must be a list of documents; got {row['bad']!r}"
         raise DataError(f"{where}: {problem}.") from error
     except DataError as error:
         raise DataError(f"{where}: {error}") from error

@@ -75,6 +75,17 @@ class Study:
         Preference for a side.
     triads : Triads
         Circular triads.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> from firstpage.labeling.statistics.records import Record
+    >>> records = [
+    ...     Record("q", "ada", "pairs", left, right, 1) for left, right in ("ab", "bc", "ca")
+    ... ]
+    >>> result = fp.study(records, {}, rounds=10)
+    >>> result.triads.circular, result.triads.complete
+    (1, 1)
     """
 
     effort: Mapping[str, Effort]

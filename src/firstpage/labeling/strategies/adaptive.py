@@ -209,18 +209,53 @@ class Adaptive:
         return run.result
 
     def start(self, task: TopKTask) -> AdaptiveRun:
-        """Return a run whose `peek` updates one answer instead of replaying all of them."""
+        """Return a run whose `peek` updates one answer instead of replaying all of them.
+
+        Parameters
+        ----------
+        task : TopKTask
+            Number of documents, k, seed, prior, features and earlier answers.
+
+        Returns
+        -------
+        AdaptiveRun
+            The run.
+        """
         return AdaptiveRun(self, task)
 
     def max_questions(self, n: int, k: int) -> int:
-        """Return the budget for the top k of n documents."""
+        """Return the budget for the top k of n documents.
+
+        Parameters
+        ----------
+        n, k : int
+            Number of documents, and number of documents to find.
+
+        Returns
+        -------
+        int
+            The maximum number of questions.
+        """
         if self.budget is not None:
             return self.budget
         k = min(k, n)
         return ceil(BUDGET_FACTOR * (n - 1 + (k - 1) * log2(max(n, 2)))) if n > 1 else 0
 
     def remaining(self, n: int, k: int, answered: int) -> tuple[int, int]:
-        """Return the least and greatest number of questions that remain after `answered`."""
+        """Return the least and greatest number of remaining questions.
+
+        Parameters
+        ----------
+        n, k : int
+            Number of documents, and number of documents to find.
+        answered : int
+            Number of questions answered so far.
+
+        Returns
+        -------
+        (int, int)
+            The lower and the upper bound.
+        """
         high = max(self.max_questions(n, k) - answered, 0)
         return (min(1, high) if self.confidence is not None else high), high
 
@@ -272,6 +307,15 @@ class Refined:
         The strategy that finds a first top k.
     extra : int, default 20
         Number of additional comparisons; a pair may be asked again.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> session = fp.Session(list("abcdefgh"), fp.Setting("tournament", k=1, refine=3))
+    >>> while (question := session.question) is not None:
+    ...     _ = session.answer(1 if question.left < question.right else -1)
+    >>> len(session.judgments)  # 7 of the tournament and 3 more
+    10
     """
 
     base: Strategy

@@ -58,7 +58,13 @@ class FiveGrade:
         number(self, "levels", low=2, whole=True)
 
     def questions(self, task: TopKTask) -> Questions:
-        """Yield a `Grade` per document; return the top k."""
+        """Yield a `Grade` per document; return the top k.
+
+        Parameters
+        ----------
+        task : TopKTask
+            Number of documents, k, seed, prior, features and earlier answers.
+        """
         grades = {
             q.document: -1 if a.skipped else a.outcome for q, a in task.past if isinstance(q, Grade)
         }
@@ -104,7 +110,18 @@ class EveryPair(Sorting):
     memory: Memory = "pairs"
 
     def start(self, task: TopKTask) -> EveryPairRun | GeneratorRun:
-        """Return a run in any order, where every pair is asked whatever the other answers are."""
+        """Return a run in any order, where every pair is asked whatever the other answers are.
+
+        Parameters
+        ----------
+        task : TopKTask
+            Number of documents, k, seed, prior, features and earlier answers.
+
+        Returns
+        -------
+        EveryPairRun or GeneratorRun
+            The run; pairs can be selected if `memory` is "pairs".
+        """
         return EveryPairRun(self, task) if self.memory == "pairs" else GeneratorRun(self, task)
 
     def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:

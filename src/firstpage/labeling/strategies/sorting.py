@@ -209,6 +209,12 @@ class HeapMemo(Heap):
     ----------
     memory : {"pairs", "closure"} or None, default "pairs"
         Which comparisons are not asked; see `Heap`.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.strategies.registry import strategy
+    >>> strategy("heap-memo").memory
+    'pairs'
     """
 
     memory: Memory = "pairs"
@@ -222,6 +228,12 @@ class HeapClosure(Heap):
     ----------
     memory : {"pairs", "closure"} or None, default "closure"
         Which comparisons are not asked; see `Heap`.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.strategies.registry import strategy
+    >>> strategy("heap-closure").memory
+    'closure'
     """
 
     memory: Memory = "closure"
@@ -295,6 +307,12 @@ class QuickSort(Sorting):
     References
     ----------
     N. Ailon and M. Mohri (2008). An Efficient Reduction of Ranking to Classification. COLT.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.strategies.registry import strategy
+    >>> strategy("quick-sort(full=false)").full
+    False
     """
 
     full: bool = True
@@ -318,6 +336,13 @@ class SelectBest(Sorting):
     ----------
     R. Song, Q. Guo, R. Zhang, G. Xin, J.-R. Wen, Y. Yu and H.-W. Hon (2011). Select-the-Best-Ones:
     A new way to judge relative relevance. Information Processing & Management 47(1).
+
+    Examples
+    --------
+    >>> from firstpage.labeling.simulation.simulate import simulate
+    >>> [result] = simulate("select-best", k=10, runs=2)
+    >>> result.question_counts.tolist()
+    [445.0, 445.0]
     """
 
     memory: Memory = None

@@ -155,6 +155,12 @@ class TopK:
         The probability that these k documents, in any order, are the best.
     membership : tuple of float or None
         Per document, the probability that it is among the top k.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.strategies.strategy import TopK
+    >>> TopK.from_order([2, 0], 4).labels(10)
+    [9, 0, 10, 0]
     """
 
     order: tuple[int, ...]
@@ -167,13 +173,39 @@ class TopK:
 
     @classmethod
     def from_order(cls, order: Sequence[int], n: int, **attributes: object) -> TopK:
-        """Return the top k `order` of n documents; `rest` follows from it."""
+        """Return the top k of n documents; `rest` follows from `order`.
+
+        Parameters
+        ----------
+        order : sequence of int
+            The top k, best first.
+        n : int
+            Number of documents.
+        **attributes
+            Other attributes of the result.
+
+        Returns
+        -------
+        TopK
+            The result.
+        """
         top = set(order)
         rest = tuple(d for d in range(n) if d not in top)
         return cls(tuple(order), rest, **attributes)  # type: ignore[arg-type]
 
     def labels(self, k: int) -> list[int]:
-        """Return the label per document: k for the best, k - 1 for the next, .., 0 for the rest."""
+        """Return the label per document: k for the best, k - 1 for the next, .., 0 for the rest.
+
+        Parameters
+        ----------
+        k : int
+            The label of the best document.
+
+        Returns
+        -------
+        list of int
+            The labels, by document index.
+        """
         labels = [0] * (len(self.order) + len(self.rest))
         for rank, document in enumerate(self.order):
             labels[document] = k - rank

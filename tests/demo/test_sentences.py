@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import firstpage as fp
-from firstpage.demo import words
+from firstpage.demo import sentences
 from firstpage.demo.labeling import LabelingResult
 from firstpage.demo.rankings import (
     BaselineComparison,
@@ -35,36 +35,36 @@ def comparison(gain: float, queries: int, seed: int = 0) -> tuple[BaselineCompar
 def test_a_significantly_better_ranking() -> None:
     c, _ = comparison(2.0, 60)
     assert (c.baseline, c.best, c.significant) == ("plain", "learned", True)
-    assert words.verdict(c).startswith("Yes: on these 60 questions the learned ranking learned")
-    assert "is statistically significant" in words.verdict(c)
-    assert words.advice(c, LABELS).startswith("Switch to learned")
+    assert sentences.verdict(c).startswith("Yes: on these 60 questions the learned ranking learned")
+    assert "is statistically significant" in sentences.verdict(c)
+    assert sentences.advice(c, LABELS).startswith("Switch to learned")
 
 
 def test_a_better_ranking_without_significance() -> None:
     c = next(c for c, _ in (comparison(0.05, 12, seed) for seed in range(20))
              if c.verdict.difference > 0 and not c.significant and (c.questions_needed or 0) > 12)  # fmt: skip
-    assert words.verdict(c).startswith("Perhaps")
-    assert "not statistically significant" in words.verdict(c)
+    assert sentences.verdict(c).startswith("Perhaps")
+    assert "not statistically significant" in sentences.verdict(c)
     assert c.questions_needed is not None
     hours = (c.questions_needed - 12) * 6.0 / 60
-    assert f"about {c.questions_needed} questions" in words.advice(c, LABELS)
-    assert f"about {hours:.1f} hours" in words.advice(c, LABELS)
+    assert f"about {c.questions_needed} questions" in sentences.advice(c, LABELS)
+    assert f"about {hours:.1f} hours" in sentences.advice(c, LABELS)
 
 
 def test_no_better_ranking() -> None:
     c, _ = comparison(-0.5, 40)
-    assert words.verdict(c).startswith("No:")
-    assert words.advice(c, LABELS).startswith("Keep plain")
+    assert sentences.verdict(c).startswith("No:")
+    assert sentences.advice(c, LABELS).startswith("Keep plain")
 
 
 def test_questions_needed_follow_from_the_effect_size() -> None:
     c, data = comparison(0.3, 40)
     gap = np.subtract(*(fp.evaluate(s, data, measures="NDCG@5").values[0]
                         for s in _scores(data)))  # fmt: skip
-    want = (norm.ppf(1 - 0.025 / (len(c.comparison.systems) - 1)) + norm.ppf(0.8)) ** 2 / (
+    expected = (norm.ppf(1 - 0.025 / (len(c.comparison.systems) - 1)) + norm.ppf(0.8)) ** 2 / (
         gap.mean() / gap.std(ddof=1)
     ) ** 2
-    assert c.questions_needed == pytest.approx(want, abs=1.0)
+    assert c.questions_needed == pytest.approx(expected, abs=1.0)
 
 
 def _scores(data: fp.Dataset) -> list[Any]:
@@ -92,7 +92,7 @@ def sentence(now: Any, accuracy: float = 0.9, standard: float = 0.8, p: float = 
         judgments=10, accuracy=accuracy, standard_accuracy=standard, p=p, verdict=lambda _: now
     )
     before = cast(BaselineComparison, SimpleNamespace(verdict=difference("A", 0.1, 0.3)))
-    return words.learned_measure(measured, before)
+    return sentences.learned_measure(measured, before)
 
 
 def test_the_learned_measure_may_change_the_verdict() -> None:
