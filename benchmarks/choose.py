@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from common import show, versions
 from firstpage.labeling.strategies.adaptive import Adaptive
-from firstpage.labeling.strategies.strategy import Answer, Task
+from firstpage.labeling.strategies.strategy import Answer, TopKTask
 
 QUESTIONS, K = 100, 10
 
@@ -29,7 +29,7 @@ def timed(n: int) -> list[float]:
     """Seconds of each question but the first few."""
     rng = np.random.default_rng(n)
     utilities = rng.normal(size=n)
-    steps = Adaptive(budget=QUESTIONS, confidence=None).questions(Task(n, K))
+    steps = Adaptive(budget=QUESTIONS, confidence=None).questions(TopKTask(n, K))
     question, times = next(steps), []
     for _ in range(QUESTIONS - 1):
         apart = utilities[question.first] - utilities[question.second] + rng.normal()

@@ -24,7 +24,7 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
-from firstpage.labeling.strategies.strategy import Task
+from firstpage.labeling.strategies.strategy import TopKTask
 from tests.aggregation.cases import random_query
 from tests.aggregation.test_methods import CASES as AGGREGATIONS
 from tests.aggregation.test_methods import ballots_of
@@ -83,7 +83,7 @@ def questions() -> Iterator[Entry]:
     merit = [float(m) for m in np.random.default_rng(7).integers(0, 9, 14)]
     for name in STRATEGIES:
         for seed in range(3):
-            top, asked = play(strategy(name), Task(14, 5, seed), by_merit(merit))
+            top, asked = play(strategy(name), TopKTask(14, 5, seed), by_merit(merit))
             documents = [number for question in asked for number in question.documents]
             yield f"questions/{name}/{seed}", np.array([*documents, -1, *top.order, *top.rest])
 

@@ -245,7 +245,7 @@ def test_conflicting_answers_of_a_model_are_recorded_as_chosen(
     assert "1 queries" in result.stdout
     run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
     log = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
-    assert len(stub.asked) == 2 * len(log) > 0
+    assert len(stub.requests) == 2 * len(log) > 0
     assert {row["skipped"] for row in log} == {note.startswith("the pair is skipped")}
     assert {row["outcome"] for row in log} == ({1} if "first" in note else {0})
     counted = f"{len(log)} of {len(log)} questions were skipped: the model contradicted itself"

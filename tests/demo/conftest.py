@@ -1,4 +1,4 @@
-"""One run of the whole loop, in small, that tests look at."""
+"""Fixtures: one run of the demo on a small collection."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.demo.small import small_collection
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The demo reads the small collection."""
+    """Let the demo read the small collection."""
     monkeypatch.setattr(loop, "stdlib_collection", small_collection)
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A demo that ran to its end: its folder, and what it printed."""
+    """Return the folder and the output of a complete demo."""
     folder = tmp_path_factory.mktemp("demo") / "out"
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out:
         patch.setattr(loop, "stdlib_collection", small_collection)
@@ -31,10 +31,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.fixture(scope="session")
 def done(finished: tuple[Path, str]) -> Path:
-    """The folder; look only."""
+    """Return the folder, which tests must not change."""
     return finished[0]
 
 
 @pytest.fixture(scope="session")
-def told(finished: tuple[Path, str]) -> str:
+def printed(finished: tuple[Path, str]) -> str:
+    """Return the output."""
     return finished[1]

@@ -1,4 +1,4 @@
-"""The embedded collection in small: the whole loop in seconds."""
+"""A subset of the embedded collection, on which the demo takes seconds."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ QUESTIONS, CANDIDATES = 9, 8
 
 @cache
 def small_collection() -> Collection:
-    """A few questions with all their answers and a few other candidates."""
-    whole = stdlib_collection()
-    data = whole.data
+    """Return a few questions with all their answers and a few other candidates."""
+    full = stdlib_collection()
+    data = full.data
     assert data.docids is not None
     rows = []
     for q in range(QUESTIONS):
-        mine = np.arange(data.offsets[q], data.offsets[q + 1])
-        order = mine[np.argsort(-data.y[mine], kind="stable")]
+        candidates = np.arange(data.offsets[q], data.offsets[q + 1])
+        order = candidates[np.argsort(-data.y[candidates], kind="stable")]
         rows += sorted(order[:CANDIDATES].tolist())
     docids = [str(data.docids[row]) for row in rows]
-    made = Dataset.from_arrays(
+    subset = Dataset.from_arrays(
         np.asarray(data.X)[rows], data.y[rows], data.qid[rows], docids, FEATURES, "in small"
     )
-    texts = {key: whole.documents[key] for key in docids}
-    return Collection({q: whole.questions[q] for q in made.queries}, texts, made)
+    texts = {key: full.documents[key] for key in docids}
+    return Collection({q: full.questions[q] for q in subset.queries}, texts, subset)

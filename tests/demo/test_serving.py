@@ -1,4 +1,4 @@
-"""The reader judges, or looks around."""
+"""The demo with --judge and --serve."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from firstpage.demo import loop
 from firstpage.demo.output import KIND
-from firstpage.labeling.assessors import Verdict
+from firstpage.labeling.assessors import AssessorAnswer
 from firstpage.web import serve as served
 from firstpage.web.app import LOCAL
 from firstpage.web.machines import judge
@@ -23,20 +23,20 @@ from tests.demo.small import QUESTIONS
 
 
 class Reader:
-    """Likes what comes first in the alphabet; leaves after so many answers."""
+    """Prefers the document that is first by name; interrupts after some answers."""
 
     def __init__(self, answers: int) -> None:
-        self.left = answers
+        self.remaining = answers
 
-    def judge(self, query: str, left: Any, right: Any) -> Verdict:
-        if self.left == 0:
+    def judge(self, query: str, left: Any, right: Any) -> AssessorAnswer:
+        if self.remaining == 0:
             raise KeyboardInterrupt
-        self.left -= 1
-        return Verdict(1 if left.key < right.key else -1)
+        self.remaining -= 1
+        return AssessorAnswer(1 if left.key < right.key else -1)
 
 
-def sit_down(answers: int):
-    """Instead of a server: somebody at the desk, until they have enough."""
+def serve_reader(answers: int):
+    """Return a replacement of `serve` in which a reader judges."""
 
     def serve(
         where: Path, host: str, port: int, settings: ServeSettings, until: Any = None
@@ -57,67 +57,68 @@ def sit_down(answers: int):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", [5, 1000])
-def test_the_demo_goes_on_with_what_was_judged(
+def test_the_demo_continues_with_the_questions_that_the_reader_judged(
     small, tmp_path: Path, run, monkeypatch, answers: int
 ) -> None:
-    monkeypatch.setattr(loop, "serve", sit_down(answers))
-    made = run("demo", "-o", tmp_path, "--judge", "--port", 0)
-    assert made.returncode == 0, made.stderr
-    mine = KIND.read(tmp_path / "demo.json")["figures"]["labels"]["judged_by_you"]
+    monkeypatch.setattr(loop, "serve", serve_reader(answers))
+    result = run("demo", "-o", tmp_path, "--judge", "--port", 0)
+    assert result.returncode == 0, result.stderr
+    by_reader = KIND.read(tmp_path / "demo.json")["figures"]["labels"]["judged_by_you"]
     if answers == 5:
-        assert mine == []
+        assert by_reader == []
     if answers == 1000:
-        assert mine == ["1", "2"]
+        assert by_reader == ["1", "2"]
         assert "You judged questions 1, 2 yourself" in (tmp_path / "report.html").read_text()
         assert "except where you judged" in (tmp_path / "report.html").read_text()
-    assert f"You judged {len(mine)} of 2 questions" in made.stdout
+    assert f"You judged {len(by_reader)} of 2 questions" in result.stdout
     store = Store(tmp_path)
     with store.read() as tx:
         from firstpage.web.analysis.truth import truths
 
-        found = {t.query: t for t in truths(tx, the_project(tx, "questions"))}
+        judged = {t.query: t for t in truths(tx, the_project(tx, "questions"))}
     store.close()
-    assert len(found) == QUESTIONS
+    assert len(judged) == QUESTIONS
     assert all(
-        found[q].assessors == 1 and found[q].order[0] == min(found[q].documents) for q in mine
+        judged[q].assessors == 1 and judged[q].order[0] == min(judged[q].documents)
+        for q in by_reader
     )
 
 
 @pytest.mark.slow
-def test_the_application_stays_up(small, tmp_path: Path, run, monkeypatch) -> None:
-    seen = []
+def test_serve_keeps_the_application_running(small, tmp_path: Path, run, monkeypatch) -> None:
+    calls = []
 
     def serve(where: Path, host: str, port: int, settings: ServeSettings) -> None:
-        seen.append((where, host, settings.open, (where / "report.html").exists()))
+        calls.append((where, host, settings.open, (where / "report.html").exists()))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop, "serve", serve)
-    made = run("demo", "-o", tmp_path, "--serve", "--port", 0)
-    assert made.returncode == 0
-    assert seen == [(tmp_path, "127.0.0.1", True, True)]
-    assert made.stdout.endswith(f"Stopped. Again: firstpage label serve {tmp_path} --open\n")
+    result = run("demo", "-o", tmp_path, "--serve", "--port", 0)
+    assert result.returncode == 0
+    assert calls == [(tmp_path, "127.0.0.1", True, True)]
+    assert result.stdout.endswith(f"To start it again: firstpage label serve {tmp_path} --open\n")
 
 
-def test_a_port_that_is_taken_is_told_first(tmp_path: Path, run) -> None:
+def test_a_port_in_use_is_reported_before_any_work(tmp_path: Path, run) -> None:
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
-        made = run("demo", "-o", tmp_path / "x", "--serve", "--port", busy.getsockname()[1])
-    assert made.returncode == 1
-    assert "choose another --port" in made.stderr
+        result = run("demo", "-o", tmp_path / "x", "--serve", "--port", busy.getsockname()[1])
+    assert result.returncode == 1
+    assert "choose another --port" in result.stderr
     assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.slow
-def test_a_server_stops_when_its_work_is_done(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_server_stops_when_its_condition_is_true(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(served, "LOOK", 0.05)
     monkeypatch.setattr(served, "LINGER", 0.05)
-    asked = []
+    checks = []
 
     def until() -> bool:
-        asked.append(threading.current_thread().name)
-        return len(asked) > 5
+        checks.append(threading.current_thread().name)
+        return len(checks) > 5
 
     served.serve(tmp_path, "127.0.0.1", 0, ServeSettings(open=True), until)
-    assert len(asked) == 6
+    assert len(checks) == 6
     assert "/open?token=" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A chat endpoint that is a real server on this machine, for tests of programs as assessors."""
+"""A chat endpoint served locally, for tests of programs as assessors."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import Any
 
 @dataclass
 class Stub:
-    """An endpoint that answers as `reply` says; what it was asked is kept."""
+    """An endpoint that answers with `reply`, a text or a function of the request body."""
 
     url: str
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)  # bodies received
     keys: list[str] = field(default_factory=list)
     reply: Any = None
-    failures: list[int] = field(default_factory=list)  # codes to answer first
+    failures: list[int] = field(default_factory=list)  # status codes of the first answers
 
 
 @contextmanager
 def served() -> Iterator[Stub]:
-    """The endpoint, up while the block runs."""
+    """Serve the endpoint while the block runs."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            found.asked.append(body)
-            found.keys.append(self.headers["Authorization"])
-            code = found.failures.pop(0) if found.failures else 200
-            said = found.reply(body) if callable(found.reply) else found.reply
+            stub.requests.append(body)
+            stub.keys.append(self.headers["Authorization"])
+            code = stub.failures.pop(0) if stub.failures else 200
+            content = stub.reply(body) if callable(stub.reply) else stub.reply
             usage = {"prompt_tokens": 100, "completion_tokens": 5}
-            message = {"choices": [{"message": {"content": said}}], "usage": usage}
+            message = {"choices": [{"message": {"content": content}}], "usage": usage}
             text = json.dumps(message if code == 200 else {"error": "too busy"}).encode()
             self.send_response(code)
             self.send_header("Content-Length", str(len(text)))
@@ -45,8 +45,8 @@ def served() -> Iterator[Stub]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found = Stub(f"http://127.0.0.1:{server.server_address[1]}/v1")
+    stub = Stub(f"http://127.0.0.1:{server.server_address[1]}/v1")
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield found
+    yield stub
     server.shutdown()
     server.server_close()

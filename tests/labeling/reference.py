@@ -1,16 +1,23 @@
-"""Plain forms of the sorting strategies, written from SPEC 2.1 with an oracle instead of yields."""
+"""Plain forms of the sorting strategies, with an oracle in place of yields."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from firstpage.labeling.strategies.strategy import Answer, Compare, Question, Strategy, Task, TopK
+from firstpage.labeling.strategies.strategy import (
+    Answer,
+    Compare,
+    Question,
+    Strategy,
+    TopK,
+    TopKTask,
+)
 
 Less = Callable[[int, int], bool]
 
 
 def heap_label(perm: list[int], k: int, less: Less) -> tuple[list[int], list[int]]:
-    """LABEL of SPEC 2.1, line by line: T and F."""
+    """Return the top k and the rest by Algorithm 1 of Niu et al. 2012, line by line."""
     n = len(perm)
     k = min(k, n)
     h = perm[:k]
@@ -45,22 +52,22 @@ def heap_label(perm: list[int], k: int, less: Less) -> tuple[list[int], list[int
 
 
 def play(
-    how: Strategy, task: Task, respond: Callable[[Question], Answer]
+    strategy: Strategy, task: TopKTask, respond: Callable[[Question], Answer]
 ) -> tuple[TopK, list[Question]]:
-    """Run a strategy to its end: what it found, and what it asked."""
-    steps = how.questions(task)
-    asked: list[Question] = []
+    """Run a strategy to its end; return its top k and its questions."""
+    questions = strategy.questions(task)
+    questions_asked: list[Question] = []
     try:
-        question = next(steps)
+        question = next(questions)
         while True:
-            asked.append(question)
-            question = steps.send(respond(question))
+            questions_asked.append(question)
+            question = questions.send(respond(question))
     except StopIteration as end:
-        return end.value, asked
+        return end.value, questions_asked
 
 
 def by_merit(merit: list[float]) -> Callable[[Question], Answer]:
-    """An assessor who knows; equal merit is a tie."""
+    """Return an assessor who knows the merit; equal merit is a tie."""
 
     def respond(question: Question) -> Answer:
         if isinstance(question, Compare):

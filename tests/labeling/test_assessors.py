@@ -1,4 +1,4 @@
-"""Programs as assessors: functions, and a chat endpoint that is a real server on this machine."""
+"""Programs as assessors: functions, and a chat endpoint served locally."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.assessors import Chat, Function, Text, label
+from firstpage.labeling.assessors import Chat, DocumentText, Function, label
 from firstpage.labeling.session.events import Setting, from_dict
 from firstpage.labeling.session.session import Session
 from tests.labeling.endpoint import Stub, served
 
-A, B = Text("a", "pears", "first"), Text("b", "pears and apples", "second")
+A, B = DocumentText("a", "pears", "first"), DocumentText("b", "pears and apples", "second")
 
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    with served() as found:
-        yield found
+    with served() as endpoint:
+        yield endpoint
 
 
 def longer(body: dict[str, Any]) -> str:
-    """A model that likes long documents, whichever side they are on."""
+    """Reply that the longer document is better, on whichever side it is."""
     text = body["messages"][1]["content"]
     first, second = text.split("Document B:")
     first = first.split("Document A:")[1]
@@ -32,36 +32,36 @@ def longer(body: dict[str, Any]) -> str:
     return json.dumps({"better": name})
 
 
-def test_both_orders_are_asked_and_paid(stub: Stub) -> None:
+def test_a_pair_is_asked_in_both_orders_and_both_replies_are_charged(stub: Stub) -> None:
     stub.reply = longer
-    verdict = Chat(stub.url, "m", key="secret", prices=(2.0, 10.0)).judge("fruit", A, B)
-    assert verdict.outcome == -1
-    assert len(stub.asked) == 2
-    texts = [body["messages"][1]["content"] for body in stub.asked]
+    answer = Chat(stub.url, "m", key="secret", prices=(2.0, 10.0)).judge("fruit", A, B)
+    assert answer.outcome == -1
+    assert len(stub.requests) == 2
+    texts = [body["messages"][1]["content"] for body in stub.requests]
     assert texts[0].index("apples") > texts[0].index("Document B")
     assert texts[1].index("apples") < texts[1].index("Document B")
     assert "fruit" in texts[0]
-    assert verdict.cost["tokens_in"] == 200
-    assert verdict.cost["money"] == pytest.approx((200 * 2 + 10 * 10) / 1e6)
+    assert answer.cost["tokens_in"] == 200
+    assert answer.cost["money"] == pytest.approx((200 * 2 + 10 * 10) / 1e6)
     assert set(stub.keys) == {"Bearer secret"}
     assert "secret" not in repr(Chat(stub.url, "m", key="secret"))
 
 
-def test_a_side_that_always_wins_is_a_tie(stub: Stub) -> None:
+def test_a_model_that_always_prefers_one_side_gives_a_tie(stub: Stub) -> None:
     stub.reply = '{"better": "A"}'
     assert Chat(stub.url, "m").judge("fruit", A, B).outcome == 0
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome"),
+    ("reply", "outcome"),
     [('```json\n{"better": "tie"}\n```', 0), (" tie. ", 0), ('{ "better" : "Tie" }', 0)],
 )
-def test_forms_of_an_answer(stub: Stub, said: str, outcome: int) -> None:
-    stub.reply = said
+def test_replies_are_parsed_with_surrounding_text(stub: Stub, reply: str, outcome: int) -> None:
+    stub.reply = reply
     assert Chat(stub.url, "m").judge("q", A, B).outcome == outcome
 
 
-def test_grades(stub: Stub) -> None:
+def test_grades_are_parsed_and_checked(stub: Stub) -> None:
     stub.reply = '{"grade": 3}'
     assert Chat(stub.url, "m").judge("q", A, None).outcome == 3
     stub.reply = '{"grade": 9}'
@@ -69,99 +69,105 @@ def test_grades(stub: Stub) -> None:
         Chat(stub.url, "m").judge("q", A, None)
 
 
-def test_a_busy_endpoint_is_tried_again(stub: Stub) -> None:
+def test_a_busy_endpoint_is_retried(stub: Stub) -> None:
     stub.reply, stub.failures = longer, [429, 503]
-    assert Chat(stub.url, "m", pause=0.01).judge("q", A, B).outcome == -1
-    assert len(stub.asked) == 4
+    assert Chat(stub.url, "m", backoff=0.01).judge("q", A, B).outcome == -1
+    assert len(stub.requests) == 4
 
 
 @pytest.mark.parametrize(
-    ("failures", "reply", "says"),
+    ("failures", "reply", "message"),
     [
         ([401], "", "answers 401: .*too busy"),
         ([500] * 9, "", "answers 500"),
         ([], "I would rather not say", "A, B or tie"),
     ],
 )
-def test_an_endpoint_that_fails(stub: Stub, failures: list[int], reply: str, says: str) -> None:
+def test_a_failing_endpoint_raises_an_error(
+    stub: Stub, failures: list[int], reply: str, message: str
+) -> None:
     stub.reply, stub.failures = reply, failures
-    with pytest.raises(DataError, match=says):
-        Chat(stub.url, "m", pause=0.01, tries=2).judge("q", A, B)
+    with pytest.raises(DataError, match=message):
+        Chat(stub.url, "m", backoff=0.01, max_attempts=2).judge("q", A, B)
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_or_invalid_address_raises_an_error() -> None:
     with pytest.raises(DataError, match="cannot be reached"):
-        Chat("http://127.0.0.1:9/v1", "m", pause=0.01, tries=2).judge("q", A, B)
+        Chat("http://127.0.0.1:9/v1", "m", backoff=0.01, max_attempts=2).judge("q", A, B)
     with pytest.raises(DataError, match="http or https"):
         Chat("file:///etc/passwd", "m")
 
 
-def test_long_texts_are_cut(stub: Stub) -> None:
+def test_long_texts_are_truncated_and_named_in_the_cost(stub: Stub) -> None:
     stub.reply = '{"better": "tie"}'
-    Chat(stub.url, "m", longest=10).judge("q", Text("a", "x" * 99), B)
-    assert "x" * 10 in stub.asked[0]["messages"][1]["content"]
-    assert "x" * 11 not in stub.asked[0]["messages"][1]["content"]
-    cost = Chat(stub.url, "m", longest=10).judge("q", Text("a", "x" * 99), A).cost
-    assert cost["truncated"] == ["a"], "and the log says which"
+    Chat(stub.url, "m", max_chars=10).judge("q", DocumentText("a", "x" * 99), B)
+    assert "x" * 10 in stub.requests[0]["messages"][1]["content"]
+    assert "x" * 11 not in stub.requests[0]["messages"][1]["content"]
+    cost = Chat(stub.url, "m", max_chars=10).judge("q", DocumentText("a", "x" * 99), A).cost
+    assert cost["truncated"] == ["a"]
 
 
-def test_a_model_labels_a_whole_query(stub: Stub) -> None:
+def test_a_model_labels_a_query_to_the_end(stub: Stub) -> None:
     """The log has every answer with its cost, and replays to the same order."""
     stub.reply = longer
-    texts = {f"d{i}": Text(f"d{i}", "word " * (i + 1)) for i in range(6)}
+    texts = {f"d{i}": DocumentText(f"d{i}", "word " * (i + 1)) for i in range(6)}
     setting = Setting("tournament", k=3)
     session = Session(list(texts), setting)
     chat = Chat(stub.url, "m")
     log = [record for _, record in label(session, chat, "words", texts.__getitem__)]
     assert session.order == ("d5", "d4", "d3")
-    assert len(stub.asked) == 2 * len(log)
+    assert len(stub.requests) == 2 * len(log)
     assert all(record["cost"]["tokens_in"] == 200 for record in log)
     again = Session(list(texts), setting, [from_dict(record) for record in log])
     assert again.order == session.order
 
 
-def test_functions() -> None:
+def test_a_function_labels_pairs_and_grades() -> None:
     best = Function(lambda query, left, right: 1 if len(left.body) > len(right.body) else -1)
     session = Session(["x", "xxx", "xx"], Setting("heap", k=2))
     list(label(session, best, "q", {"x": "x", "xxx": "xxx", "xx": "xx"}))
     assert session.order == ("xxx", "xx")
     assert Function(lambda q, a, b: 4).judge("q", A, None).outcome == 4
     session = Session(["x", "xxx", "xx"], Setting("heap", k=2))
-    assert len(list(label(session, best, "q", lambda key: Text(key, key), most=1))) == 1
+    assert (
+        len(list(label(session, best, "q", lambda key: DocumentText(key, key), max_answers=1))) == 1
+    )
 
 
-def test_a_model_that_contradicts_itself(stub: Stub) -> None:
+def test_contradictory_replies_follow_the_conflicts_option(stub: Stub) -> None:
     stub.reply = '{"better": "A"}'
     skipped = Chat(stub.url, "m", conflicts="skip").judge("fruit", A, B)
     assert (skipped.outcome, skipped.skipped) == (
         0, "the model contradicted itself when the order was swapped",
     )  # fmt: skip
-    assert skipped.cost["tokens_in"] == 200, "what was asked is paid for"
+    assert skipped.cost["tokens_in"] == 200, "skipped questions are charged too"
     assert Chat(stub.url, "m", conflicts="first").judge("fruit", A, B).outcome == 1
     with pytest.raises(DataError, match="one of tie, skip, first; got 'coin'"):
         Chat(stub.url, "m", conflicts="coin")  # type: ignore[arg-type]
 
 
-def test_a_model_is_not_offered_ties_that_a_project_has_not(stub: Stub) -> None:
+def test_the_prompt_offers_ties_only_if_allowed(stub: Stub) -> None:
     stub.reply = longer
     for ties in (True, False):
         Chat(stub.url, "m", ties=ties).judge("fruit", A, B)
-    texts = [body["messages"][0]["content"] for body in stub.asked]
+    texts = [body["messages"][0]["content"] for body in stub.requests]
     assert ["tie" in text for text in texts] == [True, True, False, False]
 
 
-def test_a_skipped_question_is_in_the_log(stub: Stub) -> None:
+def test_a_skipped_question_is_recorded_as_skipped(stub: Stub) -> None:
     stub.reply = '{"better": "A"}'
     session = Session(["x", "y"], Setting("tournament", k=1))
     chat = Chat(stub.url, "m", conflicts="skip")
     ((judged, _),) = label(session, chat, "q", {"x": "x", "y": "y"})
     assert judged.skipped
-    cannot = Function(lambda q, a, b: "skip")
-    assert cannot.judge("q", A, B).skipped
-    assert Function(lambda q, a, b: 2).judge("q", Text("a", "", kind="list"), B).outcome == 2
+    skipping = Function(lambda q, a, b: "skip")
+    assert skipping.judge("q", A, B).skipped
+    assert (
+        Function(lambda q, a, b: 2).judge("q", DocumentText("a", "", kind="list"), B).outcome == 2
+    )
 
 
-@pytest.mark.parametrize("said", ["neither", 5, -2, 2, True, False, 0.7, None])
-def test_a_function_that_says_something_else(said: Any) -> None:
+@pytest.mark.parametrize("value", ["neither", 5, -2, 2, True, False, 0.7, None])
+def test_a_function_with_an_invalid_answer_raises_an_error(value: Any) -> None:
     with pytest.raises(DataError, match="must answer left, right"):
-        Function(lambda q, a, b: said).judge("q", A, B)
+        Function(lambda q, a, b: value).judge("q", A, B)

@@ -1,4 +1,4 @@
-"""How many documents of one query a strategy takes."""
+"""The maximum number of documents per query of each strategy."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from firstpage.labeling.strategies.registry import STRATEGIES, check_documents, 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_strategy_has_a_limit(name: str) -> None:
-    most = max_documents(name)
-    assert most == {"five-grade": 5000, "pairs": 100}.get(name, 500)
-    check_documents("q", most, name)
+    limit = max_documents(name)
+    assert limit == {"five-grade": 5000, "pairs": 100}.get(name, 500)
+    check_documents("q", limit, name)
     with pytest.raises(DataError) as error:
-        check_documents("q", most + 1, name)
-    told = str(error.value)
-    assert told.startswith(f"query 'q' has {most + 1:,} ")
-    assert f"{name} takes at most {most:,} per query; " in told
-    assert "\n" not in told
+        check_documents("q", limit + 1, name)
+    message = str(error.value)
+    assert message.startswith(f"query 'q' has {limit + 1:,} ")
+    assert f"{name} takes at most {limit:,} per query; " in message
+    assert "\n" not in message
 
 
-def test_what_to_do_fits_the_tool() -> None:
+def test_the_message_gives_advice_for_the_tool() -> None:
     for name, advice in (
         ("adaptive(budget=9)", "pool to a smaller depth (--depth 500, or the best 500 by a score), "
          "or grade them (--tool grades takes 5,000)."),
@@ -33,5 +33,5 @@ def test_what_to_do_fits_the_tool() -> None:
         assert str(error.value).endswith(advice)
 
 
-def test_questions_after_the_grades_are_comparisons() -> None:
+def test_refinement_of_grades_has_the_limit_of_comparisons() -> None:
     assert max_documents("five-grade", refine=10) == 500

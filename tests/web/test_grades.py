@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.assessors import Function, Text
+from firstpage.labeling.assessors import DocumentText, Function
 from firstpage.web.imports.bundle import Sources, read
 from firstpage.web.machines import judge
 from firstpage.web.store import texts
@@ -142,7 +142,7 @@ def test_programs_do_not_read_them_either(site: Site) -> None:
     secret(site)
     seen: list[str] = []
 
-    def taste(query: str, left: Text, right: Text | None) -> str:
+    def taste(query: str, left: DocumentText, right: DocumentText | None) -> str:
         seen.extend([repr(left), repr(right)])
         return "left"
 

@@ -1,1 +1,1 @@
-"""The demo: the whole loop on the embedded collection, one file per step."""
+"""The demo: label, train, compare, learn a measure and aggregate on an embedded collection."""

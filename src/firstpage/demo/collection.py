@@ -1,7 +1,7 @@
-"""A small real collection that every Python has: the standard library's documentation.
+"""A small real collection that is part of Python: the standard library's documentation.
 
-A few thousand short documents, four dozen questions with known answers, and LETOR-like
-features.  Nothing is downloaded; a person can judge the results by eye.
+It has a few thousand short documents, 48 questions with known answers, and LETOR-like features.
+Nothing is downloaded, and a reader can judge the results by eye.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ zoneinfo
 """
 MODULES = tuple(_MODULES.split())
 
-WORDS_KEPT = 120  # of a documentation string
-CANDIDATES = 40  # documents a question, by BM25, before the answers are added
-_STOP = """
+MAX_WORDS = 120  # of a docstring
+CANDIDATES = 40  # documents per question by BM25, before the known answers are added
+_STOPWORDS = """
 a an and are as at be by for from has have how in into is it its of on or that the this to when
 with you your which if not can will all any each their they
 """
-STOP = frozenset(_STOP.split())
+STOPWORDS = frozenset(_STOPWORDS.split())
 K1, B = 1.2, 0.75  # BM25
 MU, LAMBDA = 120.0, 0.5  # Dirichlet and Jelinek-Mercer smoothing
 FIELDS = ("name", "text")
@@ -56,7 +56,18 @@ FEATURES = (*(f"{m}_{f}" for f in FIELDS for m in PER_FIELD), "depth", "is_class
 
 @dataclass(frozen=True)
 class Collection:
-    """Questions and documents as texts, and the candidates of each question as a Dataset."""
+    """Questions with their candidate documents.
+
+    Attributes
+    ----------
+    questions : dict of str to str
+        The text per question number.
+    documents : dict of str to str
+        The docstring per qualified name.
+    data : Dataset
+        Features and grades of the candidates of each question: 3 is the answer, 2 also answers
+        the question, 1 helps, 0 is not relevant.
+    """
 
     questions: dict[str, str]
     documents: dict[str, str]
@@ -67,7 +78,24 @@ class Collection:
 
 
 def stdlib_collection() -> Collection:
-    """Build it from the running Python; takes about two seconds."""
+    """Build a collection from the docstrings of the running Python's standard library.
+
+    Queries are 48 questions with known answers; their candidates are the best 40 documents by
+    BM25 and the known answers. Features are LETOR-like: term frequencies, tf-idf, BM25 and
+    language models of names and texts. Building it takes about two seconds.
+
+    Returns
+    -------
+    Collection
+        The questions, the documents and the dataset; the documents depend on the Python version.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> collection = fp.stdlib_collection()
+    >>> len(collection.questions), collection.questions["2"]
+    (48, 'read the rows of a csv file')
+    """
     documents = dict(_documents())
     index = {
         "name": _Field({doc: _terms(doc.replace(".", " ")) for doc in documents}),
@@ -81,7 +109,7 @@ def stdlib_collection() -> Collection:
         terms = _terms(question)
         grade = {doc: g for g, docs in answers.items() for doc in docs if doc in documents}
         best = sorted(documents, key=lambda d: (-_bm25_both(index, terms, d), d))[:CANDIDATES]
-        # In the order of their names, so that the order of rows says nothing about relevance.
+        # Sorted by name, so that the order of rows is independent of relevance.
         for doc in sorted({*best, *grade}):
             rows.append(_features(index, terms, doc))
             labels.append(grade.get(doc, 0))
@@ -98,7 +126,7 @@ def stdlib_collection() -> Collection:
 
 
 def _documents() -> Iterator[tuple[str, str]]:
-    """(qualified name, documentation) of public functions, classes and methods."""
+    """Yield (qualified name, docstring) of public functions, classes and methods."""
     seen: set[int] = set()
     for module_name in MODULES:
         try:
@@ -107,29 +135,31 @@ def _documents() -> Iterator[tuple[str, str]]:
                 module = import_module(module_name)
         except ImportError:  # a platform or build may lack one
             continue
-        for name, thing in _public(module):
-            if not (inspect.isclass(thing) or inspect.isroutine(thing)) or id(thing) in seen:
+        for name, member in _public(module):
+            if not (inspect.isclass(member) or inspect.isroutine(member)) or id(member) in seen:
                 continue
-            home = getattr(thing, "__module__", None)
-            if home in MODULES and home != module_name:  # only borrowed here
+            defined_in = getattr(member, "__module__", None)
+            if defined_in in MODULES and defined_in != module_name:  # only re-exported here
                 continue
-            seen.add(id(thing))
-            if text := _doc(thing):
+            seen.add(id(member))
+            if text := _doc(member):
                 yield f"{module_name}.{name}", text
             if (
-                inspect.isclass(thing)
-                and thing.__module__.split(".")[0] == module_name.split(".")[0]
+                inspect.isclass(member)
+                and member.__module__.split(".")[0] == module_name.split(".")[0]
             ):
-                yield from _methods(module_name, name, thing, seen)
+                yield from _methods(module_name, name, member, seen)
 
 
 def _public(module: object) -> list[tuple[str, object]]:
+    """Return the public members of a module, sorted by name."""
     names: Iterable[str] = getattr(module, "__all__", None) or dir(module)
-    found = [(n, getattr(module, n, None)) for n in sorted(names) if not n.startswith("_")]
-    return [(n, thing) for n, thing in found if not inspect.ismodule(thing)]
+    members = [(n, getattr(module, n, None)) for n in sorted(names) if not n.startswith("_")]
+    return [(n, member) for n, member in members if not inspect.ismodule(member)]
 
 
 def _methods(module: str, name: str, cls: type, seen: set[int]) -> Iterator[tuple[str, str]]:
+    """Yield (qualified name, docstring) of a class's own public methods and properties."""
     for key, member in sorted(vars(cls).items()):
         if key.startswith("_"):
             continue
@@ -142,25 +172,26 @@ def _methods(module: str, name: str, cls: type, seen: set[int]) -> Iterator[tupl
                 yield f"{module}.{name}.{key}", text
 
 
-def _doc(thing: object) -> str:
-    """The first words of a documentation string; none for mere signatures."""
-    raw = getattr(thing, "__doc__", None)
+def _doc(member: object) -> str:
+    """Return the first words of a docstring; "" if it has fewer than three."""
+    raw = getattr(member, "__doc__", None)
     text = inspect.cleandoc(raw) if isinstance(raw, str) else ""
     words = text.split()
-    return " ".join(words[:WORDS_KEPT]) if len(words) >= 3 else ""
+    return " ".join(words[:MAX_WORDS]) if len(words) >= 3 else ""
 
 
 def _terms(text: str) -> list[str]:
-    """Lower-case words, compound names split, ends cut off alike."""
+    """Return stemmed lower-case words without stop words; compound names are split."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text).replace("_", " ")
     words = re.findall(r"[a-z]+|[0-9]+", spaced.lower())
-    return [_stem(w) for w in words if w not in STOP]
+    return [_stem(w) for w in words if w not in STOPWORDS]
 
 
 def _stem(word: str) -> str:
-    for end in ("ing", "ies", "ed", "es", "s", "e"):
-        if word.endswith(end) and len(word) - len(end) >= 3:
-            return word[: -len(end)] + ("y" if end == "ies" else "")
+    """Return the word without its suffix."""
+    for suffix in ("ing", "ies", "ed", "es", "s", "e"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            return word[: -len(suffix)] + ("y" if suffix == "ies" else "")
     return word
 
 
@@ -168,22 +199,23 @@ def _stem(word: str) -> str:
 
 
 class _Field:
-    """One field of all documents: term counts, lengths, and how rare terms are."""
+    """A field of all documents: term counts, lengths, document and collection frequencies."""
 
     def __init__(self, terms: dict[str, list[str]]) -> None:
         self.counts = {doc: Counter(words) for doc, words in terms.items()}
         self.lengths = {doc: len(words) for doc, words in terms.items()}
         self.mean = sum(self.lengths.values()) / len(terms)
-        holders = Counter(t for counts in self.counts.values() for t in counts)
+        frequency = Counter(t for counts in self.counts.values() for t in counts)
         n = len(terms)
-        self.idf = {t: math.log(1 + (n - df + 0.5) / (df + 0.5)) for t, df in holders.items()}
+        self.idf = {t: math.log(1 + (n - df + 0.5) / (df + 0.5)) for t, df in frequency.items()}
         totals: Counter[str] = Counter()
         for counts in self.counts.values():
             totals.update(counts)
-        whole = sum(totals.values())
-        self.background = {t: c / whole for t, c in totals.items()}
+        length = sum(totals.values())
+        self.background = {t: c / length for t, c in totals.items()}
 
     def bm25(self, terms: list[str], doc: str) -> float:
+        """Return the BM25 score of a document."""
         counts, score = self.counts[doc], 0.0
         norm = K1 * (1 - B + B * self.lengths[doc] / self.mean)
         for t in terms:
@@ -192,6 +224,7 @@ class _Field:
         return score
 
     def features(self, terms: list[str], doc: str) -> list[float]:
+        """Return the features of `PER_FIELD`."""
         counts, length = self.counts[doc], self.lengths[doc]
         tf = [counts.get(t, 0) for t in terms]
         known = [t for t in terms if t in self.background]
@@ -214,17 +247,19 @@ class _Field:
 
 
 def _bm25_both(index: dict[str, _Field], terms: list[str], doc: str) -> float:
+    """Return the sum of the BM25 scores of both fields."""
     return sum(index[f].bm25(terms, doc) for f in FIELDS)
 
 
 def _features(index: dict[str, _Field], terms: list[str], doc: str) -> list[float]:
+    """Return the features of `FEATURES`."""
     values = [v for f in FIELDS for v in index[f].features(terms, doc)]
     last = doc.rsplit(".", 1)[1]
     return [*values, float(doc.count(".")), float(last[:1].isupper())]
 
 
 def baselines(data: Dataset) -> dict[str, Floats]:
-    """Rankings that need no training, for the demo: single features and a sum of two."""
+    """Return the scores of rankings that need no training: single features and a sum of two."""
     X = np.asarray(data.X, np.float64)
     column = {name: X[:, i] for i, name in enumerate(FEATURES)}
     return {

@@ -1,7 +1,6 @@
-"""Where the demo goes and what it says on the way.
+"""The demo's output: numbered steps on the terminal, and the folder with its files.
 
-Numbered steps with how long each took, bars where one waits; and the folder, where its own files
-are replaced and those of others are left alone.
+The folder's own files are replaced; files of others are refused or left alone.
 """
 
 from __future__ import annotations
@@ -22,55 +21,67 @@ from firstpage.data.io.json_files import Kind, write_json
 from firstpage.errors import DataError
 from firstpage.types import Progress
 
-WIDE = 96  # columns
-Counting = Callable[[str], AbstractContextManager[Progress | None]]
+LINE_WIDTH = 96
+ProgressBar = Callable[[str], AbstractContextManager[Progress | None]]
 
 
 def program() -> str:
-    """How to call Firstpage from here: by its name, where the shell knows it."""
-    here = Path(sys.argv[0])
-    known = shutil.which("firstpage")
-    if here.name != "firstpage" or (known is not None and Path(known).samefile(here)):
+    """Return the command to call Firstpage: its name if the shell finds it, else its path."""
+    called = Path(sys.argv[0])
+    installed = shutil.which("firstpage")
+    if called.name != "firstpage" or (installed is not None and Path(installed).samefile(called)):
         return "firstpage"
-    return os.path.relpath(here)
+    return os.path.relpath(called)
 
 
-def silent(what: str) -> AbstractContextManager[Progress | None]:
-    """No bar."""
+def no_progress(title: str) -> AbstractContextManager[Progress | None]:
+    """Return a context without a progress bar."""
     return nullcontext()
 
 
 @dataclass
-class Teller:
-    """Prints steps as they come; `counting` shows a bar where there is a terminal."""
+class StepPrinter:
+    """Prints numbered steps and their durations.
 
-    counting: Counting = silent
+    Attributes
+    ----------
+    progress : callable
+        Function of a title that returns a context with a progress callback or None.
+    steps : int
+        Number of steps so far.
+    seconds : dict of str to float
+        Duration per step.
+    """
+
+    progress: ProgressBar = no_progress
     steps: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
-    _began: float = field(default_factory=time.perf_counter)
+    _started: float = field(default_factory=time.perf_counter)
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """A numbered step; its seconds are told at the end."""
+        """Print a numbered title, and the duration of the block at its end."""
         self.steps += 1
-        began = time.perf_counter()
-        self.say(f"\n{self.steps}. {title}")
+        started = time.perf_counter()
+        self.print(f"\n{self.steps}. {title}")
         yield
-        self.seconds[title] = time.perf_counter() - began
-        self.say(f"   {self.seconds[title]:.1f} s")
+        self.seconds[title] = time.perf_counter() - started
+        self.print(f"   {self.seconds[title]:.1f} s")
 
-    def say(self, text: str) -> None:
+    def print(self, text: str) -> None:
+        """Print a line at once."""
         print(text, flush=True)
 
     def note(self, text: str) -> None:
-        """Lines that belong to a step; long ones, which are sentences, are wrapped."""
+        """Print indented lines that belong to a step; long lines are wrapped."""
         for line in text.splitlines():
-            for part in [line] if len(line) <= WIDE else wrap(line, WIDE):
-                self.say(f"   {part}".rstrip())
+            for piece in [line] if len(line) <= LINE_WIDTH else wrap(line, LINE_WIDTH):
+                self.print(f"   {piece}".rstrip())
 
     @property
     def total(self) -> float:
-        return time.perf_counter() - self._began
+        """Seconds since the start."""
+        return time.perf_counter() - self._started
 
 
 KIND = Kind("firstpage-demo", 1, "demo summary")
@@ -78,27 +89,27 @@ SUMMARY = "demo.json"
 DATABASE = ("firstpage.db", "firstpage.db-wal", "firstpage.db-shm")
 FILES = {
     "report.html": "this report",
-    "collection.txt": "questions and documents as features, with the right answers (LETOR)",
-    "collection.qrels": "the right answers (TREC)",
-    "queries.jsonl": "the questions as texts, for label setup",
-    "documents.jsonl": "the documents as texts, for label setup",
+    "collection.txt": "features of every question and document, with the correct grades (LETOR)",
+    "collection.qrels": "the correct grades (TREC)",
+    "queries.jsonl": "the texts of the questions, for label setup",
+    "documents.jsonl": "the texts of the documents, for label setup",
     "firstpage.db": "the labeling projects, with every answer",
-    "judged.txt": "the same documents with the labels that the assessors gave (LETOR)",
-    "judged.qrels": "these labels alone (TREC)",
-    "truth.jsonl": "the top places of each question as the assessors ordered them",
+    "judged.txt": "the same features, with the assessors' labels (LETOR)",
+    "judged.qrels": "the assessors' labels (TREC)",
+    "truth.jsonl": "the top documents of each question, as the assessors ordered them",
     "model.json": "the best ranker, trained on all questions",
     "pages.jsonl": "the questions whose first pages editors compared",
     "lists.jsonl": "these first pages",
-    "preferences.jsonl": "what the editors answered",
-    "measure.json": "the measure that was learned from them",
+    "preferences.jsonl": "the editors' answers",
+    "measure.json": "the measure learned from these answers",
     SUMMARY: "all figures of the report",
 }
-RUNS = "runs"  # a folder of them
+RUNS = "runs"  # folder of run files
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Where everything goes."""
+    """The demo's folder."""
 
     path: Path
 
@@ -106,56 +117,60 @@ class Folder:
         return self.path / name
 
     @classmethod
-    def ready(cls, path: Path) -> Folder:
-        """Make it, or take over one of an older demo; a folder of others is refused."""
+    def prepare(cls, path: Path) -> Folder:
+        """Create the folder, or reuse one of an earlier demo; other folders are refused."""
         try:
             _check(path)
             (path / RUNS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DataError(f"{path}: cannot make this folder ({error.strerror}).") from error
+            raise DataError(f"{path}: cannot create this folder ({error.strerror}).") from error
         folder = cls(path)
-        folder.summarize({})  # from here on it is the demo's
+        folder.write_summary({})  # marks the folder as the demo's
         for name in DATABASE:
             (path / name).unlink(missing_ok=True)
         return folder
 
-    def summarize(self, figures: Mapping[str, Any]) -> None:
-        """Keep the figures; the file also says whose folder this is."""
+    def write_summary(self, figures: Mapping[str, Any]) -> None:
+        """Write all figures; the file also marks the folder as the demo's."""
         write_json(KIND.marked({"figures": dict(figures)}), self / SUMMARY)
 
     def write(self, name: str, text: str) -> Path:
+        """Write a text file; return its path."""
         with write_bytes(self / name) as out:
             out.write(text.encode())
         return self / name
 
     def run(self, name: str) -> Path:
-        """Where the run of a system lies."""
+        """Return the path of a system's run file."""
         return self.path / RUNS / f"{slug(name)}.run"
 
 
 def slug(name: str) -> str:
-    """A system's name as a file's name."""
+    """Return a system's name as a file name."""
     words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
     return "-".join(words)
 
 
 def _check(path: Path) -> None:
-    """Refuse a folder whose files would be lost."""
+    """Raise a DataError if files of others would be lost."""
     if (path / SUMMARY).exists():
-        KIND.read(path / SUMMARY)  # a foreign file of that name is refused here
+        KIND.read(path / SUMMARY)  # refuses another file of that name
         _check_projects(path)
         return
     if (path / DATABASE[0]).exists():
         raise DataError(
-            f"{path}: holds a labeling project that is not the demo's; choose another folder (-o)."
+            f"{path}: contains a labeling project that is not the demo's; choose another folder "
+            "(-o)."
         )
-    taken = [name for name in (*FILES, RUNS) if (path / name).exists()]
-    if taken:
-        raise DataError(f"{path}: holds {taken[0]}, not the demo's; choose another folder (-o).")
+    existing = [name for name in (*FILES, RUNS) if (path / name).exists()]
+    if existing:
+        raise DataError(
+            f"{path}: contains {existing[0]}, which is not the demo's; choose another folder (-o)."
+        )
 
 
 def _check_projects(path: Path) -> None:
-    """Somebody may have put a project of their own beside the demo's."""
+    """Raise a DataError if there is another labeling project beside the demo's."""
     if not (path / DATABASE[0]).exists():
         return
     from firstpage.demo.project import SLUGS
@@ -165,11 +180,11 @@ def _check_projects(path: Path) -> None:
     store = Store(path).prepare()
     try:
         with store.told(), store.read() as tx:
-            own = [p.slug for p in every_project(tx) if p.slug not in SLUGS]
+            others = [p.slug for p in every_project(tx) if p.slug not in SLUGS]
     finally:
         store.close()
-    if own:
+    if others:
         raise DataError(
-            f"{path}: holds the labeling project {own[0]!r}, which is not the demo's; "
+            f"{path}: contains the labeling project {others[0]!r}, which is not the demo's; "
             "choose another folder (-o)."
         )

@@ -1,4 +1,4 @@
-"""Labeling projects of the web application, made and judged as people would."""
+"""Labeling projects of the web application, created and judged by simulated people."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sqlalchemy import event
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.engine.threads import quiet_blas
-from firstpage.labeling.assessors import Assessor, Text, Verdict
-from firstpage.labeling.statistics.effort import SECONDS
+from firstpage.labeling.assessors import Assessor, AssessorAnswer, DocumentText
+from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
 from firstpage.types import Progress
 from firstpage.web.app import LOCAL
 from firstpage.web.imports import bundle, texts
@@ -27,19 +27,20 @@ from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 from firstpage.web.store.texts import of_project
 
-Worth = Mapping[tuple[str, str], float]  # of (question, document)
-SIGMA = 0.5  # of an assessor's error, where a step between grades is 1
-BAD = 0.5  # what seems worth less than this is called clearly irrelevant
-HASTE = 0.5  # spread of the logarithm of the seconds that an answer takes
-# Whom the editors speak for: any right answer will do, and few read beyond the first places.
-TASTE = Utility.of([0.0, 0.6, 0.85, 1.0], [1.0, 0.55, 0.3, 0.15, 0.1])
-BLUR = 0.1  # of an editor's error; the worth of a page with one perfect first result is 1
-ALIKE = 0.03  # pages nearer than this are called equally good
+Relevance = Mapping[tuple[str, str], float]  # by (question, document)
+ASSESSOR_ERROR_SD = 0.5  # of the perceived relevance; the step between grades is 1
+BAD_THRESHOLD = 0.5  # documents perceived below it are called clearly irrelevant
+TIME_LOG_SD = 0.5  # of the logarithm of the seconds per answer
+# The utility of the users for whom editors judge: every correct answer helps, and few users read
+# beyond the first ranks.
+EDITOR_UTILITY = Utility.of([0.0, 0.6, 0.85, 1.0], [1.0, 0.55, 0.3, 0.15, 0.1])
+EDITOR_ERROR_SD = 0.1  # of a difference; a page with one perfect first result has utility 1
+TIE_THRESHOLD = 0.03  # smaller perceived differences are called ties
 
 
 @dataclass
-class _Person:
-    """Somebody with a clock: answers take about as long as published ones did."""
+class _TimedAssessor:
+    """Base of simulated people: answers take about as long as published ones."""
 
     seed: int
     tool: str
@@ -49,53 +50,61 @@ class _Person:
         self.rng = np.random.default_rng([self.seed, 0])
 
     def seconds(self) -> float:
-        """Lognormal, with the published mean."""
+        """Return a lognormal time with the published mean."""
         normal = float(self.rng.standard_normal())
-        return SECONDS[self.tool] * float(np.exp(HASTE * normal - HASTE * HASTE / 2))
+        return SECONDS_PER_JUDGMENT[self.tool] * float(
+            np.exp(TIME_LOG_SD * normal - TIME_LOG_SD * TIME_LOG_SD / 2)
+        )
 
 
 @dataclass
-class SimulatedAssessor(_Person):
-    """Has a noisy copy of the true worth: what seems better to this person always does."""
+class SimulatedAssessor(_TimedAssessor):
+    """Perceives the true relevance with a fixed error per document, and so is consistent."""
 
-    worth: Worth
-    seems: dict[tuple[str, str], float] = field(default_factory=dict)
+    relevance: Relevance
+    perceived: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def judge(self, query: str, left: Text, right: Text | None) -> Verdict:
-        """Which of the two; documents that seem worth nothing are called bad."""
+    def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
+        """Return which document is better; documents of little relevance are called bad."""
         assert right is not None
-        one, two = (self._of(query, text.key) for text in (left, right))
-        bad = tuple(t.key for t, v in ((left, one), (right, two)) if v < BAD)
-        outcome = 0 if len(bad) == 2 else 1 if one > two else -1
-        return Verdict(outcome, bad, {"seconds": self.seconds()})
+        left_value, right_value = (self._perceive(query, text.key) for text in (left, right))
+        bad = tuple(
+            t.key for t, v in ((left, left_value), (right, right_value)) if v < BAD_THRESHOLD
+        )
+        outcome = 0 if len(bad) == 2 else 1 if left_value > right_value else -1
+        return AssessorAnswer(outcome, bad, {"seconds": self.seconds()})
 
-    def _of(self, query: str, key: str) -> float:
-        if (query, key) not in self.seems:
-            mark = crc32(f"{query}\n{key}".encode())  # whatever was asked before
-            error = np.random.default_rng([self.seed, 1, mark]).standard_normal()
-            self.seems[query, key] = self.worth[query, key] + SIGMA * float(error)
-        return self.seems[query, key]
+    def _perceive(self, query: str, key: str) -> float:
+        if (query, key) not in self.perceived:
+            stream = crc32(f"{query}\n{key}".encode())  # independent of earlier questions
+            error = np.random.default_rng([self.seed, 1, stream]).standard_normal()
+            self.perceived[query, key] = self.relevance[query, key] + ASSESSOR_ERROR_SD * float(
+                error
+            )
+        return self.perceived[query, key]
 
 
 @dataclass
-class SimulatedEditor(_Person):
-    """Compares two first pages by a taste that nobody else knows, and errs."""
+class SimulatedEditor(_TimedAssessor):
+    """Compares two first pages by `EDITOR_UTILITY`, with an error per answer."""
 
-    grades: Mapping[tuple[str, str], Sequence[int]]  # of (question, page), from the top
+    grades: Mapping[tuple[str, str], Sequence[int]]  # by (question, page), from the first rank
 
-    def judge(self, query: str, left: Text, right: Text | None) -> Verdict:
-        """Which page; 0 where they seem about as good."""
+    def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
+        """Return which page is better; 0 if the perceived difference is small."""
         assert right is not None
-        apart = worth_of(self.grades[query, left.key]) - worth_of(self.grades[query, right.key])
-        seems = apart + BLUR * float(self.rng.standard_normal())
-        outcome = 0 if abs(seems) < ALIKE else 1 if seems > 0 else -1
-        return Verdict(outcome, cost={"seconds": self.seconds()})
+        difference = page_utility(self.grades[query, left.key]) - page_utility(
+            self.grades[query, right.key]
+        )
+        perceived = difference + EDITOR_ERROR_SD * float(self.rng.standard_normal())
+        outcome = 0 if abs(perceived) < TIE_THRESHOLD else 1 if perceived > 0 else -1
+        return AssessorAnswer(outcome, cost={"seconds": self.seconds()})
 
 
-def worth_of(grades: Sequence[int]) -> float:
-    """What a page is worth to the editors."""
-    table = TASTE.table()
-    return float(sum(table[place, grade] for place, grade in enumerate(grades)))
+def page_utility(grades: Sequence[int]) -> float:
+    """Return the editors' utility of a page."""
+    table = EDITOR_UTILITY.table()
+    return float(sum(table[rank, grade] for rank, grade in enumerate(grades)))
 
 
 QUESTIONS, PAGES = "questions", "pages"
@@ -103,48 +112,51 @@ SLUGS = (QUESTIONS, PAGES)
 TEAM = ("ada", "ben", "cleo")
 
 
-def opened(path: Path) -> Store:
-    """The demo's store.  What programs answer can be made again, so it need not be on disk before
-    the next question: people's answers, which a server takes, are."""
+def open_store(path: Path) -> Store:
+    """Return the demo's store, which syncs to disk less often.
+
+    Simulated answers can be computed again, so they need not be on disk before the next question;
+    the answers of people, which a server accepts, are.
+    """
     store = Store(path)
-    event.listen(store.engine, "connect", _hasten)
+    event.listen(store.engine, "connect", _reduce_syncs)
     return store.prepare()
 
 
-def _hasten(raw: Any, record: object) -> None:
-    raw.execute("PRAGMA synchronous=NORMAL").close()
+def _reduce_syncs(connection: Any, record: object) -> None:
+    connection.execute("PRAGMA synchronous=NORMAL").close()
 
 
-def make(
-    store: Store, slug: str, title: str, guidelines: str, files: Mapping[str, Path], **how: Any
+def create_project(
+    store: Store, slug: str, title: str, guidelines: str, files: Mapping[str, Path], **options: Any
 ) -> Project:
-    """As `firstpage label setup` does: texts from files, three assessors, and you to lead it."""
-    with ExitStack() as opened:
-        given: dict[str, Any] = {
-            name: File(str(path), opened.enter_context(path.open("rb")))
+    """Create a project as `label setup` does, with three assessors and the reader as lead."""
+    with ExitStack() as stack:
+        sources: dict[str, Any] = {
+            name: File(str(path), stack.enter_context(path.open("rb")))
             for name, path in files.items()
         }
-        read = bundle.read(Sources(**given))
-    setting = projects.setting_of(how.get("setting") or {})
+        read = bundle.read(Sources(**sources))
+    setting = projects.setting_of(options.get("setting") or {})
     with (
-        texts.staged(store, read, (how.get("tool", "pairs"),), setting) as ready,
+        texts.staged(store, read, (options.get("tool", "pairs"),), setting) as staged,
         store.write() as tx,
     ):
         you = people.ensure(tx, LOCAL, "You", admin=True)
-        made = projects.create(tx, slug, title, guidelines=guidelines, by=you, **how)
-        ready.publish(tx, made, you)
+        project = projects.create(tx, slug, title, guidelines=guidelines, by=you, **options)
+        staged.publish(tx, project, you)
         for login in TEAM:
             person = people.ensure(tx, login, f"{login.title()} (simulated)")
-            projects.join(tx, made, person, "assessor", by=you)
-        return projects.set_state(tx, made, "open", you)
+            projects.join(tx, project, person, "assessor", by=you)
+        return projects.set_state(tx, project, "open", you)
 
 
-def deal(store: Store, project: Project, wanted: Mapping[str, Sequence[str]]) -> int:
-    """Tasks by query: the logins of those who judge it; how many tasks that makes."""
+def add_tasks(store: Store, project: Project, assessors: Mapping[str, Sequence[str]]) -> int:
+    """Add a task per query and login; return the number of tasks."""
     count = 0
     with store.write() as tx:
         for row in of_project(tx, project.id):
-            for number, login in enumerate(wanted.get(row["key"], ())):
+            for number, login in enumerate(assessors.get(row["key"], ())):
                 person = _member(tx, project, login)
                 tasks.add(tx, project, row["id"], person.id, project.tool, number, row["position"])
                 count += 1
@@ -152,50 +164,56 @@ def deal(store: Store, project: Project, wanted: Mapping[str, Sequence[str]]) ->
 
 
 def _member(tx: Tx, project: Project, login: str) -> Person:
+    """Return the person with this login, who joins the project if necessary."""
     person = people.ensure(tx, login)
     if not projects.assesses(tx, project.id, person.id):
         projects.join(tx, project, person, "assessor")
     return person
 
 
-def work(
+def run_assessors(
     store: Store,
     project: Project,
-    everyone: Mapping[str, Assessor],
+    team: Mapping[str, Assessor],
     total: int,
     progress: Progress | None,
 ) -> None:
-    """Each answers all that is open for them, at the application's own desk."""
-    before = 0
-    for login, assessor in everyone.items():
+    """Let each simulated assessor complete their open tasks through the judging service."""
+    finished = 0
+    for login, assessor in team.items():
         with store.read() as tx:
             person = people.by_login(tx, login)
             assert person is not None
-            mine = len(tasks.of_person(tx, project, person.id))
+            own = len(tasks.of_person(tx, project, person.id))
 
-        def watch(asked: int, expected: int, before: int = before, mine: int = mine) -> None:
+        def report(answered: int, expected: int, before: int = finished, own: int = own) -> None:
             if progress is not None:
-                progress(before + mine * asked // expected, total)
+                progress(before + own * answered // expected, total)
 
         with quiet_blas():
-            judge(store, project, person, assessor, watch)
-        before += mine
+            judge(store, project, person, assessor, report)
+        finished += own
 
 
-def finished(store: Store, project: Project, login: str) -> set[str]:
-    """The queries that somebody has judged to the end."""
+def finished_queries(store: Store, project: Project, login: str) -> set[str]:
+    """Return the queries that a person has completed."""
     with store.read() as tx:
         person = people.by_login(tx, login)
-        mine = [] if person is None else tasks.of_person(tx, project, person.id)
-    return {task.query_key for task in mine if task.state == "done"}
+        own = [] if person is None else tasks.of_person(tx, project, person.id)
+    return {task.query_key for task in own if task.state == "done"}
 
 
-def team_of(keys: Iterable[str], double: int | None) -> dict[str, list[str]]:
-    """One assessor a query in turn; every so many get a second one, to tell agreement by."""
-    found = {}
-    for number, key in enumerate(keys):
+def assign_team(queries: Iterable[str], double_every: int | None) -> dict[str, list[str]]:
+    """Return the assessor per query in rotation; every n-th query gets a second one.
+
+    The queries with two assessors show how far assessors agree.
+    """
+    assessors = {}
+    for number, key in enumerate(queries):
         first = number % len(TEAM)
-        second = (first + 1 + number // double % (len(TEAM) - 1)) % len(TEAM) if double else first
-        both = double and number % double == 0
-        found[key] = [TEAM[first], TEAM[second]] if both else [TEAM[first]]
-    return found
+        second = first
+        if double_every:
+            second = (first + 1 + number // double_every % (len(TEAM) - 1)) % len(TEAM)
+        double = double_every and number % double_every == 0
+        assessors[key] = [TEAM[first], TEAM[second]] if double else [TEAM[first]]
+    return assessors

@@ -1,7 +1,7 @@
-"""Questions that people ask of Python's standard library, with the names that answer them.
+"""Questions about Python's standard library, with the names that answer them.
 
-Grades: 3 is the answer, 2 answers too, 1 helps.  Names that a Python version lacks are
-skipped.
+Grades: 3 is the answer, 2 also answers the question, 1 helps.  Names that a Python version does not
+have are ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rankings that are learned, one that all of them vote for, and which is best.
+"""Learned rankings, their aggregation, and the comparison with the best baseline.
 
-Four rankers are trained by folds, Supervised Kemeny makes one ranking of them, and the comparison
-says how sure the best is and what people would notice.
+Four rankers are trained by cross-validation, Supervised Kemeny aggregates their rankings, and the
+comparison says whether the best one is significantly better than the baseline.
 """
 
 from __future__ import annotations
@@ -30,135 +30,156 @@ NORMALIZE = "minmax"
 
 
 def folds(queries: int) -> Iterator[tuple[Ints, Ints]]:
-    """(to train on, to rank): each question is ranked once."""
-    for part in np.array_split(np.random.default_rng(0).permutation(queries), FOLDS):
-        yield np.setdiff1d(np.arange(queries), part), np.sort(part)
+    """Yield (training questions, test questions) per fold; each question is tested once."""
+    for test in np.array_split(np.random.default_rng(0).permutation(queries), FOLDS):
+        yield np.setdiff1d(np.arange(queries), test), np.sort(test)
 
 
-def trained(name: str, judged: Dataset) -> Ranker:
-    """A ranker by its name, fitted."""
+def fit_ranker(name: str, judged: Dataset) -> Ranker:
+    """Return the ranker with this name, fitted."""
     return ranker(name, normalize=NORMALIZE).fit(judged)
 
 
-def learned(judged: Dataset, progress: Progress | None = None) -> dict[str, Floats]:
-    """Scores of all documents by each ranker, always of models that were trained without them."""
-    found: dict[str, Floats] = {}
+def cross_validated_scores(judged: Dataset, progress: Progress | None = None) -> dict[str, Floats]:
+    """Return the scores of all documents per ranker, from models trained without their question."""
+    systems: dict[str, Floats] = {}
     for number, name in enumerate(RANKERS):
         scores = np.empty(judged.n_docs)
         for fold, (train, test) in enumerate(folds(len(judged))):
-            model = trained(name, judged[train])
+            model = fit_ranker(name, judged[train])
             scores[rows_of(judged.offsets, test)] = model.predict(judged[test])
             if progress is not None:
                 progress(number * FOLDS + fold + 1, FOLDS * len(RANKERS))
-        found[name] = scores
-    return found
+        systems[name] = scores
+    return systems
 
 
-NAME = "all four together"
-MEASURE = "NDCG@5"
+COMBINED = "all four together"
+WEIGHT_MEASURE = "NDCG@5"
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
-    """One ranking of several, and the mean weight of each vote."""
+class CombinedRanking:
+    """The aggregated ranking, and the mean weight of each ranker's vote."""
 
     scores: Floats
     weights: Mapping[str, float]
 
 
-def together(systems: Mapping[str, Floats], judged: Dataset) -> Together:
-    """Votes weigh what the assessors' labels say of each ranker, on other questions than these."""
+def combine_rankings(systems: Mapping[str, Floats], judged: Dataset) -> CombinedRanking:
+    """Aggregate rankings by Supervised Kemeny, with weights learned on other questions."""
     scores = np.empty(judged.n_docs)
     weights = []
-    for others, part in folds(len(judged)):
-        rows = rows_of(judged.offsets, others)
-        measured = supervised_weights([s[rows] for s in systems.values()], judged[others], MEASURE)
-        mine = rows_of(judged.offsets, part)
-        votes = [s[mine] for s in systems.values()]
-        base = votes[int(np.argmax(measured.weights))]
-        ballots = Ballots.of_scores(votes, judged[part].offsets, base, names=list(systems))
-        scores[mine] = aggregate(ballots, "skr", weights=measured).scores
-        weights.append(measured.weights)
-    return Together(scores, dict(zip(systems, np.mean(weights, axis=0).tolist(), strict=True)))
+    for train, test in folds(len(judged)):
+        train_rows, test_rows = (rows_of(judged.offsets, fold) for fold in (train, test))
+        learned = supervised_weights(
+            [s[train_rows] for s in systems.values()], judged[train], WEIGHT_MEASURE
+        )
+        votes = [s[test_rows] for s in systems.values()]
+        base = votes[int(np.argmax(learned.weights))]
+        ballots = Ballots.of_scores(votes, judged[test].offsets, base, names=list(systems))
+        scores[test_rows] = aggregate(ballots, "skr", weights=learned).scores
+        weights.append(learned.weights)
+    means = np.mean(weights, axis=0).tolist()
+    return CombinedRanking(scores, dict(zip(systems, means, strict=True)))
 
 
-MAIN = "NDCG@5"
-MEASURES = (MAIN, "ERR", "RR", "Recall@5")
-SURE = 0.05
-FOUND = 0.8  # of true differences of this size, that a test is to find
+MAIN_MEASURE = "NDCG@5"
+MEASURES = (MAIN_MEASURE, "ERR", "RR", "Recall@5")
+ALPHA = 0.05
+POWER = 0.8  # probability to detect a true difference of the observed size
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """Learned rankings against the best that needs no learning."""
+class BaselineComparison:
+    """The learned rankings compared with the best ranking that needs no training.
 
-    found: Comparison
+    Attributes
+    ----------
+    comparison : Comparison
+        All systems under all measures.
+    baseline : str
+        The best ranking that needs no training.
+    best : str
+        The best learned ranking.
+    first_correct : mapping of str to int
+        Number of questions whose first result is a correct answer, per system.
+    """
+
+    comparison: Comparison
     baseline: str
     best: str
-    first_right: Mapping[str, int]  # questions whose first result is a right answer
+    first_correct: Mapping[str, int]
 
     @property
     def verdict(self) -> Difference:
         """The best learned ranking against the baseline, by the main measure."""
-        return difference(self.found, MAIN, self.best, self.baseline)
+        return difference(self.comparison, MAIN_MEASURE, self.best, self.baseline)
 
     @property
-    def sure(self) -> bool:
-        return self.verdict.p_corrected < SURE
+    def significant(self) -> bool:
+        """Whether the verdict is statistically significant, corrected for all rankers tried."""
+        return self.verdict.p_corrected < ALPHA
 
     @property
-    def needed(self) -> int | None:
-        """Questions that would show such a difference four times of five; None if there is none.
+    def questions_needed(self) -> int | None:
+        """The number of questions to detect the difference with probability `POWER`, or None.
 
-        By the same rule as the verdict: with allowance for every learned ranking that was tried.
+        The significance level is corrected for all learned rankings tried, as in the verdict.
         """
         effect = abs(self.verdict.effect)
         if not (effect > 0 and isfinite(effect)):
             return None
         normal = NormalDist()
-        tried = len(self.found.systems) - 1
-        reach = normal.inv_cdf(1 - SURE / (2 * tried)) + normal.inv_cdf(FOUND)
-        return ceil(reach**2 / effect**2)
+        tried = len(self.comparison.systems) - 1
+        z = normal.inv_cdf(1 - ALPHA / (2 * tried)) + normal.inv_cdf(POWER)
+        return ceil(z**2 / effect**2)
 
 
 def best_of(systems: Mapping[str, Floats], data: Dataset) -> str:
-    """By the main measure."""
-    means = {name: evaluate(s, data, measures=MAIN)[MAIN] for name, s in systems.items()}
+    """Return the best system by the main measure."""
+    means = {
+        name: evaluate(s, data, measures=MAIN_MEASURE)[MAIN_MEASURE] for name, s in systems.items()
+    }
     return max(means, key=lambda name: means[name])
 
 
-def compared(plain: Mapping[str, Floats], learned: Mapping[str, Floats], data: Dataset) -> Compared:
-    """All measured by the right answers, which no training has seen."""
-    baseline = best_of(plain, data)
-    systems = {baseline: plain[baseline], **learned}
-    found = compare(systems, data, measures=MEASURES, baseline=baseline)
+def compare_with_baseline(
+    baselines: Mapping[str, Floats], learned: Mapping[str, Floats], data: Dataset
+) -> BaselineComparison:
+    """Compare learned rankings with the best baseline by the correct grades."""
+    baseline = best_of(baselines, data)
+    systems = {baseline: baselines[baseline], **learned}
+    comparison = compare(systems, data, measures=MEASURES, baseline=baseline)
     best = best_of(learned, data)
-    return Compared(found, baseline, best, {n: first_right(s, data) for n, s in systems.items()})
+    counts = {name: first_correct(scores, data) for name, scores in systems.items()}
+    return BaselineComparison(comparison, baseline, best, counts)
 
 
-def difference(found: Comparison, measure: str, system: str, against: str) -> Difference:
+def difference(comparison: Comparison, measure: str, system: str, against: str) -> Difference:
+    """Return the difference of two systems under a measure."""
     return next(
-        d for d in found.differences
+        d for d in comparison.differences
         if (d.measure, d.system, d.against) == (measure, system, against)
     )  # fmt: skip
 
 
-def first_right(scores: Floats, data: Dataset) -> int:
-    """Questions whose first result is a right answer."""
-    return sum(int(page_of(scores, data, q, 1)[0][1] > 0) for q in range(len(data)))
+def first_correct(scores: Floats, data: Dataset) -> int:
+    """Return the number of questions whose first result is a correct answer."""
+    return sum(int(first_page(scores, data, q, 1)[0][1] > 0) for q in range(len(data)))
 
 
-def page_of(scores: Floats, data: Dataset, question: int, places: int) -> list[tuple[str, int]]:
-    """The first places of a question: document and grade."""
+def first_page(scores: Floats, data: Dataset, question: int, k: int) -> list[tuple[str, int]]:
+    """Return the first k results of a question: document and grade."""
     assert data.docids is not None
     lo, hi = (int(o) for o in data.offsets[question : question + 2])
-    order = lo + np.argsort(-scores[lo:hi], kind="stable")[:places]
+    order = lo + np.argsort(-scores[lo:hi], kind="stable")[:k]
     return [(str(data.docids[int(row)]), int(data.y[row])) for row in order]
 
 
-def extremes(compared: Compared) -> tuple[int, int]:
-    """The question that learning helped most, and the one that it hurt most."""
-    values = compared.found.values(MAIN)
-    names = compared.found.systems
-    gap = values[names.index(compared.best)] - values[names.index(compared.baseline)]
-    return int(gap.argmax()), int(gap.argmin())
+def extremes(compared: BaselineComparison) -> tuple[int, int]:
+    """Return the question that improved most over the baseline, and the one that got worst."""
+    values = compared.comparison.values(MAIN_MEASURE)
+    names = compared.comparison.systems
+    gain = values[names.index(compared.best)] - values[names.index(compared.baseline)]
+    return int(gain.argmax()), int(gain.argmin())

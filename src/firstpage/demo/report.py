@@ -1,4 +1,4 @@
-"""The report: a front page in plain words, then every step with its figures."""
+"""The report: a summary in plain sentences, then every step with its figures."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from html import escape
 from shlex import quote
 
-from firstpage.demo import words
+from firstpage.demo import sentences
 from firstpage.demo.labeling import K
 from firstpage.demo.output import FILES, RUNS, slug
-from firstpage.demo.project import BLUR, SIGMA
+from firstpage.demo.project import ASSESSOR_ERROR_SD, EDITOR_ERROR_SD
 from firstpage.demo.rankings import (
     FOLDS,
-    MAIN,
-    MEASURE,
+    MAIN_MEASURE,
     MEASURES,
     NORMALIZE,
     RANKERS,
+    WEIGHT_MEASURE,
     extremes,
-    page_of,
+    first_page,
 )
-from firstpage.demo.words import Results
+from firstpage.demo.sentences import DemoResults
 from firstpage.rankers.explain import Explanation
 from firstpage.report import draw
 from firstpage.report.measure import utility_figures
@@ -28,7 +28,7 @@ from firstpage.report.page import figure, page, paragraph
 from firstpage.report.results import differences_table, means_table
 from firstpage.table import Table
 
-BEST_GRADE = 3
+MAX_GRADE = 3
 STYLE = """
 .answer { font-size: 1.25rem; line-height: 1.4; border-left: 4px solid var(--strong);
   padding: .2rem 0 .2rem 1rem; margin: 1.2rem 0; text-wrap: pretty; }
@@ -52,144 +52,149 @@ pre { background: color-mix(in srgb, var(--line) 35%, transparent); border-radiu
 """
 
 
-def parts(results: Results) -> list[str]:
-    """The answer, four figures, what to do, what people would see."""
+def summary(results: DemoResults) -> list[str]:
+    """Return the verdict, four key figures, the advice, and two example questions."""
     return [
-        f'<p class="answer">{escape(words.verdict(results.compared))}</p>',
+        f'<p class="answer">{escape(sentences.verdict(results.compared))}</p>',
         _tiles(results),
-        f'<p class="note">p: how often luck alone would make equally good rankings differ this '
-        f"much, with allowance for {len(RANKERS)} of them having been tried.</p>",
-        f"<h3>What to do</h3>{paragraph(words.advice(results.compared, results.labels))}",
-        "<h3>What people would see</h3>",
+        '<p class="note">p is the probability of a difference at least this large if the rankings '
+        f"were equally good, corrected for the {len(RANKERS)} rankings compared.</p>",
+        f"<h3>What to do</h3>{paragraph(sentences.advice(results.compared, results.labels))}",
+        "<h3>What users would see</h3>",
         paragraph(
-            f"The first {K} results of two questions: the one that learning helped most, and the "
-            "one that it hurt most. Stars are how right an answer is; no star is no answer."
+            f"The first {K} results of two questions: the one that improved most by learning, and "
+            "the one that got worst. Stars show the grade of an answer; results without a star "
+            "are not relevant."
         ),
         *_examples(results),
     ]
 
 
-def _tiles(results: Results) -> str:
+def _tiles(results: DemoResults) -> str:
     compared, labels = results.compared, results.labels
-    first, n = compared.first_right, results.questions
-    shown = [
+    first, n = compared.first_correct, results.questions
+    tiles = [
         (
             f"{first[compared.best]} of {n}",
-            f"first results are right with {compared.best}; without learning "
-            f"{first[compared.baseline]} of {n}",
+            f"questions have a correct first result with {compared.best}; "
+            f"{first[compared.baseline]} of {n} without learning",
         ),
         (
             f"{labels.minutes / 60:.1f} hours",
-            f"of people's time (simulated) for {labels.judgments:,} short answers",
+            f"of assessors' time (simulated) for {labels.judgments:,} short answers",
         ),
         (
             f"{labels.per_question:.0f} answers",
-            f"a question instead of {labels.sorting:.0f} for sorting everything; they find "
-            f"{labels.recall:.0%} of what is right",
+            f"per question, where sorting all documents takes {labels.sorting_comparisons:.0f}; "
+            f"they find {labels.recall:.0%} of the correct answers",
         ),
-        (f"{labels.agreement:.0%}", "of the pairs that two people were asked got the same answer"),
+        (f"{labels.agreement:.0%}", "of the pairs shown to two assessors got the same answer"),
     ]
-    tiles = "".join(
-        f'<div class="tile"><b>{escape(big)}</b><span>{escape(small)}</span></div>'
-        for big, small in shown
+    html = "".join(
+        f'<div class="tile"><b>{escape(figure)}</b><span>{escape(text)}</span></div>'
+        for figure, text in tiles
     )
-    return f'<div class="tiles">{tiles}</div>'
+    return f'<div class="tiles">{html}</div>'
 
 
-def _examples(results: Results) -> list[str]:
-    found = []
-    for number, word in zip(extremes(results.compared), ("helped most", "hurt most"), strict=True):
+EXAMPLES = ("Improved most", "Got worst")
+
+
+def _examples(results: DemoResults) -> list[str]:
+    sections = []
+    for number, title in zip(extremes(results.compared), EXAMPLES, strict=True):
         question = results.collection.questions[results.collection.data.queries[number]]
-        found.append(f"<h3>Learning {word}: <q>{escape(question)}</q></h3>")
+        sections.append(f"<h3>{title}: <q>{escape(question)}</q></h3>")
         pages = [
-            _page(name, page_of(results.systems[name], results.collection.data, number, K))
+            _page(name, first_page(results.systems[name], results.collection.data, number, K))
             for name in (results.compared.baseline, results.compared.best)
         ]
-        found.append(f'<div class="pages">{"".join(pages)}</div>')
-    return found
+        sections.append(f'<div class="pages">{"".join(pages)}</div>')
+    return sections
 
 
-def _page(name: str, shown: Sequence[tuple[str, int]]) -> str:
-    items = "".join(f"<li><code>{escape(key)}</code>{_stars(grade)}</li>" for key, grade in shown)
+def _page(name: str, documents: Sequence[tuple[str, int]]) -> str:
+    items = "".join(
+        f"<li><code>{escape(key)}</code>{_stars(grade)}</li>" for key, grade in documents
+    )
     return f'<div class="shown"><h4>{escape(name)}</h4><ol>{items}</ol></div>'
 
 
 def _stars(grade: int) -> str:
     if grade <= 0:
         return ""
-    word = f"{grade} of {BEST_GRADE} stars"
-    return f'<span class="stars" role="img" aria-label="{word}">{"★" * grade}</span>'
+    label = f"{grade} of {MAX_GRADE} stars"
+    return f'<span class="stars" role="img" aria-label="{label}">{"★" * grade}</span>'
 
 
-def as_text(results: Results) -> str:
-    """The two questions for a terminal."""
+def examples_text(results: DemoResults) -> str:
+    """Return the two example questions for a terminal."""
     data, lines = results.collection.data, []
-    for number, word in zip(extremes(results.compared), ("helped most", "hurt most"), strict=True):
-        lines.append(f"Learning {word}: {results.collection.questions[data.queries[number]]!r}")
+    for number, title in zip(extremes(results.compared), EXAMPLES, strict=True):
+        lines.append(f"{title}: {results.collection.questions[data.queries[number]]!r}")
         for name in (results.compared.baseline, results.compared.best):
             lines.append(f"  {name}")
-            for place, (key, grade) in enumerate(
-                page_of(results.systems[name], data, number, K), 1
-            ):
-                lines.append(f"    {place}. {key:<40} {'★' * grade}".rstrip())
+            documents = first_page(results.systems[name], data, number, K)
+            for rank, (key, grade) in enumerate(documents, 1):
+                lines.append(f"    {rank}. {key:<40} {'★' * grade}".rstrip())
     return "\n".join(lines)
 
 
-Steps = list[tuple[str, list[str]]]
+Steps = list[tuple[str, list[str]]]  # a title and its commands
 
 
-def again(baseline: str, best: str) -> Steps:
-    """Every step on the demo's own files, in their folder."""
+def demo_commands(baseline: str, best: str) -> Steps:
+    """Return the commands that repeat every step on the demo's own files, in their folder."""
     runs = [f"{RUNS}/{slug(name)}.run" for name in RANKERS]
-    asked = " ".join(f"-m {m}" for m in MEASURES)
-    every = " ".join(f"--run {run}" for run in (f"{RUNS}/{slug(baseline)}.run", *runs))
+    measures = " ".join(f"-m {m}" for m in MEASURES)
+    systems = " ".join(f"--run {run}" for run in (f"{RUNS}/{slug(baseline)}.run", *runs))
     return [
         ("Look at the labeling projects; stop with Ctrl-C", ["firstpage label serve . --open"]),
-        ("Effort and agreement", ["firstpage label stats . --name questions"]),
-        ("The truth that people gave", [
+        ("Print effort and agreement", ["firstpage label stats . --name questions"]),
+        ("Export the assessors' labels", [
             "firstpage label export . --name questions -o truth.qrels",
         ]),
-        ("Train a ranker, look into it, rank", [
+        ("Train a ranker, explain it, and rank with it", [
             f"firstpage train {quote(best)} judged.txt --normalize {NORMALIZE} -o mine.json",
             "firstpage explain mine.json",
             "firstpage rank mine.json collection.txt -o mine.scores",
         ]),
-        ("Compare, with significance", [
-            f"firstpage compare --qrels collection.qrels {every} {asked} "
+        ("Compare the rankings, with significance tests", [
+            f"firstpage compare --qrels collection.qrels {systems} {measures} "
             f"--baseline {slug(baseline)} -o compare.html",
         ]),
-        ("Learn a measure, and measure by it", [
+        ("Learn a measure from the editors' answers, and evaluate by it", [
             f"firstpage dcglearn learn preferences.jsonl --K {K} -o mine-measure.json",
             f"firstpage evaluate --qrels collection.qrels --run {RUNS}/{slug(best)}.run "
             f"-m 'NDCG(mine-measure.json)@{K}'",
         ]),
-        ("Make one ranking of four", [
+        ("Aggregate the four rankings", [
             f"firstpage aggregate {' '.join(runs)} --qrels judged.qrels -m NDCG@{K} -o mine.run",
         ]),
     ]  # fmt: skip
 
 
-def on_your_own() -> Steps:
-    """The loop on one's own data: names of files are examples."""
+def own_commands() -> Steps:
+    """Return the commands for the reader's own data; file names are examples."""
     return [
-        ("Label: queries and documents are texts, one JSON object a line", [
+        ("Label: queries and documents are texts, one JSON object per line", [
             f"firstpage label setup shop --queries queries.jsonl --documents documents.jsonl "
             f"--k {K} --assessor ada --assessor ben --lead you",
             "firstpage label serve shop",
             "firstpage label export shop -o truth.qrels",
         ]),
-        ("Train, on a LETOR file with your features and these labels; choose by folds", [
+        ("Train on a LETOR file with your features and these labels; choose by cross-validation", [
             "firstpage convert train.txt letor --folds 5",
             f"firstpage crossval letor 'ListMLE(k={K})' 'FocusedNet(k={K})' RankSVM RankBoost "
             f"--normalize {NORMALIZE}",
             f"firstpage train 'FocusedNet(k={K})' train.txt --normalize {NORMALIZE} -o model.json",
         ]),
-        ("Rank new data, and compare with what you have", [
+        ("Rank new data, and compare with your current system", [
             "firstpage rank model.json test.txt -o ours.scores",
             "firstpage compare test.txt --scores theirs.scores --scores ours.scores "
             f"-m NDCG@{K} -o report.html",
         ]),
-        ("Learn what your editors value", [
+        ("Learn a measure from your editors", [
             "firstpage label setup pages --tool lists --documents lists.jsonl --assessor ada",
             "firstpage label export pages --what preferences -o prefs.jsonl",
             f"firstpage dcglearn learn prefs.jsonl --K {K} -o measure.json",
@@ -197,134 +202,138 @@ def on_your_own() -> Steps:
     ]  # fmt: skip
 
 
-def html(steps: Steps) -> str:
-    """A heading and a block of commands a step."""
+def commands_html(steps: Steps) -> str:
+    """Return a title and a block of commands per step."""
     return "".join(
-        paragraph(what + ".") + "".join(f"<pre>{escape(command)}</pre>" for command in commands)
-        for what, commands in steps
+        paragraph(title + ".") + "".join(f"<pre>{escape(command)}</pre>" for command in commands)
+        for title, commands in steps
     )
 
 
 def files_table() -> Table:
-    """What lies in the folder."""
-    rows = [[name, what] for name, what in FILES.items()]
-    rows.append([f"{RUNS}/*.run", "what each system shows, best first (TREC)"])
-    return Table(["file", "what it is"], rows, left=2)
+    """Return the table of the files in the folder."""
+    rows = [[name, description] for name, description in FILES.items()]
+    rows.append([f"{RUNS}/*.run", "the ranking of each system, best first (TREC)"])
+    return Table(["file", "content"], rows, left=2)
 
 
 TITLE = "Can a better ranking be learned?"
-LOOKED_AT = 8  # features shown
+MAX_FEATURES = 8  # shown in the figure
 
 
-def rendered(results: Results, model: Explanation) -> str:
-    """The whole page."""
+def render(results: DemoResults, model: Explanation) -> str:
+    """Return the report as an HTML page."""
     lead = (
-        f"{results.questions} questions to Python's own documentation, "
-        f"{len(results.collection.documents):,} entries; people are simulated"
-        + (", except where you judged." if results.labels.yours else ".")
+        f"{results.questions} questions about Python's own documentation, "
+        f"{len(results.collection.documents):,} entries; all people are simulated"
+        + (", except where you judged." if results.labels.reader_questions else ".")
     )
     baseline, best = results.compared.baseline, results.compared.best
     sections = [
-        ("In short", parts(results)),
-        ("1. Labels: what people were asked", _labels(results)),
+        ("Summary", summary(results)),
+        ("1. Labels: what the assessors were asked", _labels(results)),
         ("2. Four rankers", _rankers(results, model)),
-        ("3. Which is best, and is it chance?", _comparison(results)),
-        ("4. What editors value: a learned measure", _measure(results)),
-        ("5. All four together", _together(results)),
-        ("Next: do it again with these files", [
-            paragraph("In the folder of this report:"),
-            html(again(baseline, best)),
+        ("3. Which ranking is best, and is the difference significant?", _comparison(results)),
+        ("4. A measure learned from editors", _measure(results)),
+        ("5. All four rankers combined", _combination(results)),
+        ("Next: repeat it with these files", [
+            paragraph("Run these commands in the folder of this report:"),
+            commands_html(demo_commands(baseline, best)),
         ]),
-        ("Next: do it with your own", [html(on_your_own())]),
+        ("Next: use your own data", [commands_html(own_commands())]),
         ("Files in this folder", [files_table().html()]),
-        ("How it was made", _made(results)),
+        ("Duration of each step", _durations(results)),
     ]  # fmt: skip
     return page(TITLE, lead, sections, STYLE)
 
 
-def _labels(results: Results) -> list[str]:
+def _labels(results: DemoResults) -> list[str]:
     labels = results.labels
-    told = labels.study.tables()[:-1]  # the last is about sides and repeats: programs have none
+    tables = labels.study.tables()[:-1]  # the last one, consistency, is trivial for programs
     return [
-        paragraph(words.labeling(labels)),
+        paragraph(sentences.labeling(labels)),
         paragraph(
-            f"A simulated assessor sees the true grade of a document with an error of {SIGMA:g} "
-            "(a step between grades is 1), and takes about as long as people did in a published "
-            "study. Questions, answers and times went through the labeling application, which "
-            "shows them: firstpage demo --serve."
+            "A simulated assessor perceives the true grade of a document with an error of standard "
+            f"deviation {ASSESSOR_ERROR_SD:g} (grades differ by 1), and takes about as long as "
+            "people did in a published study. Questions, answers and times went through the "
+            "labeling application; firstpage demo --serve shows them."
         ),
-        *(table.html() for table in told),
+        *(table.html() for table in tables),
     ]
 
 
-def _rankers(results: Results, model: Explanation) -> list[str]:
-    rows = model.ordered()[:LOOKED_AT]
+def _rankers(results: DemoResults, model: Explanation) -> list[str]:
+    rows = model.ordered()[:MAX_FEATURES]
     return [
         paragraph(
-            "Trained on the assessors' labels alone. Every question is ranked by models that "
-            f"were trained without it ({FOLDS} folds), and measured by the right answers, which "
-            "no training has seen."
+            "The rankers are trained on the assessors' labels only. Every question is ranked by "
+            f"models that were trained without it ({FOLDS} folds). The rankings are evaluated by "
+            "the correct grades, which are not used in training."
         ),
         figure(
             draw.bars(rows, model.kind),
-            f"What {results.compared.best}, trained on all questions, looks at: {model.kind}.",
+            f"{results.compared.best}, trained on all questions: {model.kind} per feature.",
         ),
     ]
 
 
-def _comparison(results: Results) -> list[str]:
-    found = results.compared.found
-    means = [(e.name, e[MAIN], *e.intervals[MAIN]) for e in found.evaluations]
-    gaps = [d for d in found.differences if d.measure == MAIN]
+def _comparison(results: DemoResults) -> list[str]:
+    comparison = results.compared.comparison
+    means = [(e.name, e[MAIN_MEASURE], *e.intervals[MAIN_MEASURE]) for e in comparison.evaluations]
+    differences = [d for d in comparison.differences if d.measure == MAIN_MEASURE]
+    intervals = [(d.system, d.difference, d.low, d.high) for d in differences]
     return [
-        paragraph(f"{results.compared.best}: {words.spread(results.compared.verdict)}."),
-        means_table(found).html(),
-        figure(draw.intervals(means, MAIN), f"{MAIN}: means, 95 % intervals."),
+        paragraph(
+            f"{results.compared.best}: {sentences.difference_text(results.compared.verdict)}."
+        ),
+        means_table(comparison).html(),
+        figure(draw.intervals(means, MAIN_MEASURE), f"{MAIN_MEASURE}: means and 95 % intervals."),
         figure(
-            draw.intervals([(d.system, d.difference, d.low, d.high) for d in gaps], MAIN, True),
-            f"Differences to {results.compared.baseline} with 95 % intervals, before any "
-            "correction for several comparisons; blue where the interval excludes 0.",
+            draw.intervals(intervals, MAIN_MEASURE, True),
+            f"Differences from {results.compared.baseline} with 95 % intervals, not corrected for "
+            "multiple comparisons; blue where the interval excludes 0.",
         ),
         figure(
-            draw.outcomes([(d.system, d.wins, d.ties, d.losses) for d in gaps], "outcomes"),
-            "Questions won, tied and lost against it.",
+            draw.outcomes([(d.system, d.wins, d.ties, d.losses) for d in differences], "outcomes"),
+            f"Questions won, tied and lost against {results.compared.baseline}.",
         ),
-        differences_table(found).html(),
+        differences_table(comparison).html(),
     ]
 
 
-def _measure(results: Results) -> list[str]:
+def _measure(results: DemoResults) -> list[str]:
     measured = results.measured
     rows = [
-        [name, f"{one[MAIN]:.4f}", f"{two[measured.text]:.4f}"]
-        for name, one, two in zip(
-            measured.found.systems, results.compared.found.evaluations,
-            measured.found.evaluations, strict=True,
+        [name, f"{standard[MAIN_MEASURE]:.4f}", f"{learned[measured.name]:.4f}"]
+        for name, standard, learned in zip(
+            measured.comparison.systems, results.compared.comparison.evaluations,
+            measured.comparison.evaluations, strict=True,
         )
     ]  # fmt: skip
     return [
-        paragraph(words.measure(measured, results.compared)),
-        utility_figures(measured.utility),
-        Table(["system", MAIN, "NDCG(measure.json)@5"], rows).html(),
+        paragraph(sentences.learned_measure(measured, results.compared)),
+        drawn(measured.utility),
+        Table(["system", MAIN_MEASURE, "NDCG(measure.json)@5"], rows).html(),
         paragraph(
-            f"Simulated editors have a taste of their own, and err by {BLUR:g} where a page with "
-            "one perfect first result is worth 1."
+            "Simulated editors have a utility of their own. Their error has a standard deviation "
+            f"of {EDITOR_ERROR_SD:g}, where a page with one perfect first result has utility 1."
         ),
     ]
 
 
-def _together(results: Results) -> list[str]:
-    weights = list(results.together.weights.items())
+def _combination(results: DemoResults) -> list[str]:
+    weights = list(results.combined.weights.items())
     return [
-        paragraph(words.together(results)),
+        paragraph(sentences.combination(results)),
         figure(
             draw.bars(weights, "weights"),
-            f"Weight of each vote: its {MEASURE} by the assessors' labels, on other questions.",
+            f"Weight of each ranker's vote: its {WEIGHT_MEASURE} by the assessors' labels, on "
+            "other questions.",
         ),
         means_table(results.against_best).html(),
     ]
 
 
-def _made(results: Results) -> list[str]:
+def _durations(results: DemoResults) -> list[str]:
     rows = [[name, f"{seconds:.1f}"] for name, seconds in results.seconds.items()]
     return [Table(["step", "seconds"], rows).html()]

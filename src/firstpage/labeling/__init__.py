@@ -1,1 +1,1 @@
-"""Labeling: few judgments, trustworthy truth.  Pure: no web, no database."""
+"""Labeling: an ordered top k per query from few judgments, without web server or database."""

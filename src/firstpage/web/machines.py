@@ -10,7 +10,13 @@ from uuid import uuid4
 from sqlalchemy import RowMapping
 
 from firstpage.errors import DataError
-from firstpage.labeling.assessors import Assessor, QueryText, Text, Unreadable, Verdict
+from firstpage.labeling.assessors import (
+    Assessor,
+    AssessorAnswer,
+    DocumentText,
+    InvalidReplyError,
+    QueryText,
+)
 from firstpage.types import Progress
 from firstpage.web.analysis.choosing import following, wish
 from firstpage.web.sanitize import plain_text
@@ -54,7 +60,7 @@ class Done:
         """How many questions were asked: those answered and those skipped."""
         return self.answers + self.skipped.total()
 
-    def count(self, verdict: Verdict) -> None:
+    def count(self, verdict: AssessorAnswer) -> None:
         """Add one question."""
         self.answers += verdict.skipped is None
         cost = verdict.cost
@@ -156,7 +162,7 @@ def _work(store: Store, project: Project, person: Person) -> Iterator[TaskRow]:
 
 def _judged(
     store: Store, desk: Desk, person: Person, assessor: Assessor, task: TaskRow, done: Done
-) -> Iterator[Verdict]:
+) -> Iterator[AssessorAnswer]:
     """Judge one task to its end; yields each verdict once it is kept."""
     with store.read() as tx:
         query, found = _texts(tx, task.query)
@@ -169,24 +175,24 @@ def _judged(
             other = found[right.key] if right else None
             verdict = _without_tie(task, state, assessor.judge(query, found[left.key], other))
             done.unreadable = 0
-        except Unreadable as error:
+        except InvalidReplyError as error:
             done.unreadable += 1
             if done.unreadable == MAX_UNREADABLE:
                 raise
-            verdict = Verdict(0, cost=error.cost, skipped=UNREADABLE)
+            verdict = AssessorAnswer(0, cost=error.cost, skipped=UNREADABLE)
         state = desk.answer(task.id, person, _given(state, verdict, shown, iso(store.clock())))
         yield verdict
     if not state.done:
         raise DataError(f"query {task.query_key}: {state.message}")
 
 
-def _texts(tx: Tx, query: int) -> tuple[QueryText, dict[str, Text]]:
+def _texts(tx: Tx, query: int) -> tuple[QueryText, dict[str, DocumentText]]:
     row = texts.query(tx, query)
     documents = {row["key"]: text_of(row) for row in texts.whole_of(tx, query)}
     return QueryText(row["key"], row["text"], row["description"]), documents
 
 
-def _without_tie(task: TaskRow, state: State, verdict: Verdict) -> Verdict:
+def _without_tie(task: TaskRow, state: State, verdict: AssessorAnswer) -> AssessorAnswer:
     """Return a tie as a skipped question where the project has no ties."""
     tie = verdict.outcome == 0 and not verdict.bad and verdict.skipped is None
     if tie and task.tool == "pairs" and not state.options["ties"]:
@@ -194,7 +200,7 @@ def _without_tie(task: TaskRow, state: State, verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _given(state: State, verdict: Verdict, shown: str, answered: str) -> Given:
+def _given(state: State, verdict: AssessorAnswer, shown: str, answered: str) -> Given:
     assert state.question is not None
     left, right = state.question.left, state.question.right
     span = {"kind": "active", "ms": round(1000 * float(verdict.cost.get("seconds", 0.0)))}
@@ -205,7 +211,7 @@ def _given(state: State, verdict: Verdict, shown: str, answered: str) -> Given:
     )  # fmt: skip
 
 
-def text_of(row: RowMapping) -> Text:
+def text_of(row: RowMapping) -> DocumentText:
     """Return what a program reads of a document.
 
     Its text is that of the page without tags, with a card's fields or a list's items in lines.
@@ -217,7 +223,7 @@ def text_of(row: RowMapping) -> Text:
         words = [str(value) for value in item.values() if value not in (None, "")]
         parts.append(f"{number}. {' - '.join(words)}")
     parts += [f"{name}: {value}" for name, value in fields.items()]
-    return Text(
+    return DocumentText(
         row["key"], "\n".join(part for part in parts if part), row["title"], kind=row["kind"],
         fields=fields, items=items, url=row.get("url"),
     )  # fmt: skip

@@ -15,25 +15,25 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import (
+    InconsistentEventError,
     Judged,
-    OutOfStep,
     Revised,
     Setting,
     Switched,
     Undone,
     from_dict,
     replay,
-    setting_from,
+    setting_from_dict,
     to_dict,
 )
-from firstpage.labeling.session.session import APART, Gold, Session, Shown
+from firstpage.labeling.session.session import MIN_REPEAT_DISTANCE, Gold, Session, ShownQuestion
 
 NAMES = [f"d{i}" for i in range(20)]
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort", "pairs"]
 
 
-def better(shown: Shown) -> int:
-    """Who knows: the greater number is better; a grade is the number's size."""
+def better(shown: ShownQuestion) -> int:
+    """Return the correct outcome: the greater number is better; a grade grows with the number."""
     if shown.right is None:
         return int(shown.left[1:]) // 4
     return (int(shown.left[1:]) > int(shown.right[1:])) * 2 - 1
@@ -46,21 +46,21 @@ def finish(session: Session) -> Session:
 
 
 def copy(session: Session, first: Setting) -> Session:
-    """From the log alone, through JSON."""
+    """Return a session replayed from the log, through JSON."""
     lines = [json.dumps(to_dict(event)) for event in session.events]
     return Session(session.documents, first, [from_dict(json.loads(line)) for line in lines])
 
 
 @pytest.mark.parametrize("name", [*STRATEGIES, "select-best"])
-def test_a_whole_query(name: str) -> None:
+def test_a_session_finds_the_top_k(name: str) -> None:
     session = finish(Session(NAMES, Setting(name, k=5)))
     assert session.order == ("d19", "d18", "d17", "d16", "d15")
     assert session.done
-    assert session.left == (0, 0)
-    assert session.found is not None
+    assert session.remaining == (0, 0)
+    assert session.top_k is not None
 
 
-def test_grades_and_lists() -> None:
+def test_sessions_with_grades_and_with_lists() -> None:
     session = finish(Session(NAMES, Setting("five-grade", k=3)))
     assert len(session.judgments) == 20
     lists = Session(["ours", "theirs"], Setting("pairs", k=2))
@@ -71,7 +71,7 @@ def test_grades_and_lists() -> None:
 
 
 class Sessions(RuleBasedStateMachine):
-    """Whatever happens, the log alone gives the same session."""
+    """After any sequence of events, the log alone gives the same session."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,9 +113,9 @@ class Sessions(RuleBasedStateMachine):
         assert again.question == self.session.question
         assert again.judgments == self.session.judgments
         assert again.order == self.session.order
-        assert again.left == self.session.left
-        standing = replay((event, n) for n, event in enumerate(self.session.events))
-        assert tuple(judged for judged, _ in standing) == self.session.judgments
+        assert again.remaining == self.session.remaining
+        active = replay((event, n) for n, event in enumerate(self.session.events))
+        assert tuple(judged for judged, _ in active) == self.session.judgments
 
 
 TestSessions = pytest.mark.slow(Sessions.TestCase)
@@ -124,7 +124,7 @@ TestSessions.settings = settings(max_examples=12, stateful_step_count=25)
 
 @pytest.mark.slow
 @given(steps=st.integers(0, 25), back=st.integers(1, 25), name=st.sampled_from(STRATEGIES))
-def test_undo_is_as_if_it_never_was(steps: int, back: int, name: str) -> None:
+def test_undo_restores_the_earlier_question(steps: int, back: int, name: str) -> None:
     session = Session(NAMES, Setting(name, k=5))
     shown = []
     for _ in range(steps):
@@ -143,64 +143,64 @@ def test_undo_is_as_if_it_never_was(steps: int, back: int, name: str) -> None:
 @given(
     steps=st.integers(1, 30), name=st.sampled_from(STRATEGIES), other=st.sampled_from(STRATEGIES)
 )
-def test_there_and_back_again(steps: int, name: str, other: str) -> None:
-    """Another strategy and back, with nothing answered between: the same question is open."""
+def test_switching_back_restores_the_question(steps: int, name: str, other: str) -> None:
+    """Switching to another strategy and back, without an answer between, keeps the question."""
     session = Session(NAMES, Setting(name, k=5))
     for _ in range(steps):
         if shown := session.question:
             session.answer(better(shown))
-    open_before, asked = session.question, len(session.judgments)
+    question_before, answered_before = session.question, len(session.judgments)
     session.switch(strategy=other)
     session.switch(strategy=name)
     shown = session.question
-    assert (shown is None) == (open_before is None)
-    if shown and open_before:
-        assert {shown.left, shown.right} == {open_before.left, open_before.right}
+    assert (shown is None) == (question_before is None)
+    if shown and question_before:
+        assert {shown.left, shown.right} == {question_before.left, question_before.right}
     finish(session)
     assert session.order == ("d19", "d18", "d17", "d16", "d15")
     assert len(session.judgments) == len(finish(Session(NAMES, Setting(name, k=5))).judgments)
-    assert asked <= len(session.judgments)
+    assert answered_before <= len(session.judgments)
 
 
-def test_switching_k_keeps_what_was_answered() -> None:
+def test_switching_k_keeps_the_answers() -> None:
     session = finish(Session(NAMES, Setting("tournament", k=10)))
-    asked = len(session.judgments)
+    n_judgments = len(session.judgments)
     session.switch(k=3)
     assert session.order == ("d19", "d18", "d17")
-    assert len(session.judgments) == asked
+    assert len(session.judgments) == n_judgments
     session.switch(k=12)
     assert not session.done
     assert len(finish(session).order or ()) == 12
 
 
-def test_revising_changes_the_result_without_asking_all_again() -> None:
+def test_revising_changes_the_result_with_few_new_questions() -> None:
     session = finish(Session(NAMES, Setting("heap-closure", k=5)))
-    asked = len(session.judgments)
+    n_judgments = len(session.judgments)
     at = next(i for i, e in enumerate(session.judgments) if {e.left, e.right} == {"d19", "d18"})
     old = session.judgments[at]
     session.revise(at, -old.outcome)
     finish(session)
     assert session.order is not None
     assert session.order[:2] == ("d18", "d19")
-    assert len(session.judgments) <= asked + 5
+    assert len(session.judgments) <= n_judgments + 5
 
 
 def test_a_document_keeps_its_side() -> None:
     session = Session(NAMES, Setting("heap", k=5, seed=3))
-    before: Shown | None = None
-    kept = lefts = new = 0
+    before: ShownQuestion | None = None
+    repeated = lefts = new = 0
     while shown := session.question:
         if before is not None:
             for name in (before.left, before.right):
                 if name in (shown.left, shown.right):
-                    kept += 1
+                    repeated += 1
                     assert (name == before.left) == (name == shown.left)
             if not {before.left, before.right} & {shown.left, shown.right}:
                 new += 1
                 lefts += int((shown.left or "")[1:]) > int((shown.right or "")[1:])
         session.answer(better(shown))
         before = shown
-    assert kept > 20
+    assert repeated > 20
     assert 0 < lefts < new, "new pairs come on both sides"
 
 
@@ -216,7 +216,7 @@ def test_peek_changes_nothing(name: str) -> None:
         assert session.question == ahead
 
 
-def test_an_audit_finds_what_does_not_fit() -> None:
+def test_audit_finds_an_inconsistent_event() -> None:
     for name in ("heap", "adaptive"):
         session = Session(NAMES, Setting(name, k=5))
         for _ in range(9):
@@ -227,23 +227,23 @@ def test_an_audit_finds_what_does_not_fit() -> None:
         assert isinstance(events[4], Judged)
         events[4] = replace(events[4], left="d0", right="d1")
         forged = Session(NAMES, Setting(name, k=5), events)
-        with pytest.raises(OutOfStep, match="event 4 does not fit"):
+        with pytest.raises(InconsistentEventError, match="event 4 does not fit"):
             forged.audit()
-    with pytest.raises(OutOfStep, match="was not asked"):
+    with pytest.raises(InconsistentEventError, match="was not the open question"):
         Session(NAMES, Setting("heap", k=5), [Judged("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["heap", "heap-closure", "tournament", "insertion", "five-grade"])
-def test_the_range_of_questions_left_is_honest(name: str) -> None:
-    """At nine moments in ten, or nearly, the number that came was in the range."""
+def test_the_range_of_remaining_questions_has_its_coverage(name: str) -> None:
+    """The range contains the true number at about nine steps in ten."""
     inside, widths = [], []
     for seed in range(25):
         order = np.random.default_rng(seed).permutation(30)
         session = Session(NAMES + [f"d{i}" for i in range(20, 30)], Setting(name, k=8, seed=seed))
         ranges = []
         while shown := session.question:
-            ranges.append(session.left)
+            ranges.append(session.remaining)
             a = order[int(shown.left[1:])]
             b = order[int(shown.right[1:])] if shown.right else 0
             session.answer(int(np.sign(a - b)) if shown.right else 1)
@@ -254,11 +254,11 @@ def test_the_range_of_questions_left_is_honest(name: str) -> None:
     assert np.mean(widths) < 30
 
 
-def test_extras_are_mixed_in_and_change_nothing() -> None:
+def test_repeats_and_golds_do_not_change_the_result() -> None:
     golds = [Gold("d1", "d2", -1), Gold("x", "y", 1)]
     plain = finish(Session(NAMES, Setting("heap", k=5)))
     mixed = Session(NAMES, Setting("heap", k=5, repeats=0.3, golds=0.2), golds=golds)
-    log: list[Shown] = []
+    log: list[ShownQuestion] = []
     while shown := mixed.question:
         log.append(shown)
         mixed.answer(better(shown) if shown.kind != "gold" else 1)
@@ -275,86 +275,86 @@ def test_extras_are_mixed_in_and_change_nothing() -> None:
             pairs = [{s.left, s.right} for s in earlier]
             at = max(j for j, pair in enumerate(pairs) if pair == {shown.left, shown.right})
             swapped += earlier[at].left == shown.right
-            assert {shown.left, shown.right} in pairs[:-APART]
+            assert {shown.left, shown.right} in pairs[:-MIN_REPEAT_DISTANCE]
     assert 0 < swapped < kinds.count("repeat")
 
 
-def answered(session: Session, **changes: Any) -> Judged:
+def judged(session: Session, **changes: Any) -> Judged:
     shown = session.question
     assert shown is not None
-    record = {**to_dict(shown.answered(1)), **changes}
+    record = {**to_dict(shown.judged(1)), **changes}
     event = from_dict(record)
     assert isinstance(event, Judged)
     return event
 
 
 @pytest.mark.parametrize(
-    ("event", "says"),
+    ("event", "message"),
     [
-        (lambda s: answered(s, left="d3", right="d4"), "the open question is"),
-        (lambda s: answered(s, kind="gold"), "the open question is"),
-        (lambda s: answered(s, bad=["elsewhere"]), "not shown"),
+        (lambda s: judged(s, left="d3", right="d4"), "the open question is"),
+        (lambda s: judged(s, kind="gold"), "the open question is"),
+        (lambda s: judged(s, bad=["elsewhere"]), "not shown"),
         (lambda s: Judged("a", "b", 3), "open question"),
         (lambda s: Undone(), "nothing to undo"),
         (lambda s: Revised(0, 1), "no judgment 0"),
         (lambda s: Switched(Setting("hep")), "Did you mean"),
     ],
 )
-def test_what_does_not_fit_changes_nothing(event, says: str) -> None:  # type: ignore[no-untyped-def]
+def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # type: ignore[no-untyped-def]
     session = Session(NAMES, Setting("heap"))
     before = session.question
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         session.apply(event(session))
     assert session.events == []
     assert session.question == before
 
 
-def test_judgments_that_stand_know_where_they_came_from() -> None:
+def test_replay_returns_active_judgments_with_their_sources() -> None:
     first, second, third = (Judged(a, b, 1) for a, b in ("ab", "bc", "cd"))
     log = [first, second, Undone(), third, Revised(0, -1, ("b",)), Switched(Setting("heap"))]
-    standing = replay((event, number) for number, event in enumerate(log))
-    assert standing == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
+    active = replay((event, number) for number, event in enumerate(log))
+    assert active == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
     for event in (Revised(2, 1), Revised(-1, 1), Revised(0, 3), Revised(0, 1, ("z",))):
         with pytest.raises(DataError):
             replay((e, None) for e in [*log, event])
 
 
-def test_done_is_done() -> None:
+def test_a_complete_session_takes_no_answer() -> None:
     session = finish(Session(["a1", "a2"], Setting("heap")))
-    with pytest.raises(OutOfStep, match="nothing to answer"):
+    with pytest.raises(InconsistentEventError, match="no question to answer"):
         session.answer(1)
     assert session.peek(1) is None
 
 
 @pytest.mark.parametrize(
-    ("bad", "says"),
+    ("bad", "message"),
     [
-        (lambda: Session(["a", "b", "a"]), "'a' is there twice"),
-        (lambda: Session([]), "nothing to label"),
-        (lambda: Setting(k=0), "from 1 on"),
-        (lambda: Setting(repeats=0.9), "0 to 0.5"),
-        (lambda: Setting(seed=-1), "from 0 on"),
+        (lambda: Session(["a", "b", "a"]), "'a' occurs twice"),
+        (lambda: Session([]), "cannot be labeled"),
+        (lambda: Setting(k=0), "k of Setting must be"),
+        (lambda: Setting(repeats=0.9), "between 0 and 0.5"),
+        (lambda: Setting(seed=-1), "seed of Setting must be"),
         (lambda: from_dict({"event": "danced"}), "one of judged"),
-        (lambda: from_dict({"event": "judged", "left": "a"}), "needs 'outcome'"),
+        (lambda: from_dict({"event": "judged", "left": "a"}), "needs the key 'outcome'"),
         (
             lambda: from_dict({"event": "judged", "left": "a", "right": "b", "outcome": 7}),
             "-2 to 2",
         ),
-        (lambda: from_dict({"event": "judged", "left": "a", "outcome": "1"}), "whole number"),
+        (lambda: from_dict({"event": "judged", "left": "a", "outcome": "1"}), "must be an integer"),
         (lambda: from_dict({"event": "judged", "left": "a", "outcome": 1, "kind": "x"}), "kind"),
-        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs 'at'"),
-        (lambda: setting_from({"stragety": "heap"}), "no 'stragety'"),
+        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs the key 'at'"),
+        (lambda: setting_from_dict({"stragety": "heap"}), "no key 'stragety'"),
         (lambda: Session(NAMES, prior=[1.0]), "1 scores for 20"),
     ],
 )
-def test_bad_input(bad, says: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(DataError, match=says):
+def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(DataError, match=message):
         bad()
 
 
 @pytest.mark.parametrize("name", ["adaptive(budget=40)", "adaptive"])
 def test_adaptive_sessions_replay_exactly(name: str) -> None:
-    """From the log alone the same question is open after every answer, and the same top is found."""
+    """The log alone gives the same open question after every answer, and the same top k."""
     setting = Setting(name, k=5, repeats=0.1)
     session = Session(NAMES, setting)
     while shown := session.question:
@@ -368,27 +368,27 @@ def test_adaptive_sessions_replay_exactly(name: str) -> None:
     assert len(set(session.order or ()) & {"d19", "d18", "d17", "d16", "d15"}) >= 4
 
 
-def test_refinement_asks_so_many_more() -> None:
+def test_refinement_asks_exactly_the_extra_questions() -> None:
     plain = finish(Session(NAMES, Setting("tournament", k=5)))
     session = Session(NAMES, Setting("tournament", k=5, refine=12))
-    left = []
+    ranges = []
     while shown := session.question:
-        left.append(session.left)
+        ranges.append(session.remaining)
         session.answer(better(shown))
     assert len(session.judgments) == len(plain.judgments) + 12
-    assert left[-12:] == [(i, i) for i in range(12, 0, -1)]
+    assert ranges[-12:] == [(i, i) for i in range(12, 0, -1)]
     assert session.order == plain.order
 
 
-def test_a_result_has_its_confidence_and_there_is_always_a_guess() -> None:
+def test_a_result_has_a_confidence_at_any_time() -> None:
     session = Session(NAMES, Setting("heap", k=5))
-    assert len(session.result.order) == 5, "even before the first answer"
+    assert len(session.result.order) == 5, "before the first answer too"
     for _ in range(30):
         session.answer(better(session.question))  # type: ignore[arg-type]
     early = session.result
     late = finish(session).result
-    assert session.found is not None
-    assert late.order == session.found.order
+    assert session.top_k is not None
+    assert late.order == session.top_k.order
     assert late.confidence is not None
     assert early.confidence is not None
     assert late.set_confidence is not None
@@ -397,7 +397,7 @@ def test_a_result_has_its_confidence_and_there_is_always_a_guess() -> None:
     assert sum(late.membership or ()) == pytest.approx(5)
 
 
-def test_switching_to_adaptive_takes_all_answers_along() -> None:
+def test_switching_to_adaptive_uses_all_earlier_answers() -> None:
     session = Session(NAMES, Setting("insertion", k=5))
     for _ in range(25):
         session.answer(better(session.question))  # type: ignore[arg-type]

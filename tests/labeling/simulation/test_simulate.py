@@ -1,4 +1,4 @@
-"""Rehearsals: made-up queries by their known counts, recorded votes by hand."""
+"""Simulations: random queries by known counts, recorded votes by hand."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.simulation.simulate import World, drive, simulate
+from firstpage.labeling.simulation.simulate import SimulatedQueries, run_strategy, simulate
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.strategies.registry import strategy
-from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Task
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopKTask
 
 VOTES = """topic,arg1,arg2,vote,worker
 t,a,b,a1,w1
@@ -32,9 +32,9 @@ def votes(tmp_path: Path) -> list[Votes]:
 
 
 @pytest.mark.slow
-def test_plain_heap_asks_as_often_as_the_spec_says() -> None:
-    [found] = simulate("heap", runs=2000)
-    record = found.to_dict()
+def test_the_heap_asks_the_expected_number_of_questions() -> None:
+    [result] = simulate("heap", runs=2000)
+    record = result.to_dict()
     assert record["mean"] == pytest.approx(150.8, abs=1.5)
     assert record["sd"] == pytest.approx(14.1, abs=0.8)
     assert record["recall"] == 1
@@ -42,62 +42,65 @@ def test_plain_heap_asks_as_often_as_the_spec_says() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("world", "mean"), [(World(ties=0.6), 136.3), (World(grades=5), 120.5)])
-def test_ties_lower_the_count(world: World, mean: float) -> None:
-    """SPEC 2.3: 60 % of documents mutually tied; five equally likely grades."""
-    [found] = simulate("heap", world=world, runs=500)
-    assert found.asked.mean() == pytest.approx(mean, abs=2.5)
-    assert found.recall.mean() == 1, "documents as good as the k-th belong there"
+@pytest.mark.parametrize(
+    ("queries", "mean"), [(SimulatedQueries(ties=0.6), 136.3), (SimulatedQueries(grades=5), 120.5)]
+)
+def test_ties_reduce_the_number_of_questions(queries: SimulatedQueries, mean: float) -> None:
+    """With 60 % of documents mutually tied, and with five equally likely grades."""
+    [result] = simulate("heap", queries=queries, runs=500)
+    assert result.question_counts.mean() == pytest.approx(mean, abs=2.5)
+    assert result.recall.mean() == 1, "documents as good as the k-th count"
 
 
 @pytest.mark.slow
-def test_noise_costs_recall() -> None:
+def test_noise_reduces_recall() -> None:
     [clean] = simulate("heap", runs=100)
-    [noisy] = simulate("heap", world=World(noise=0.1), runs=300)
+    [noisy] = simulate("heap", queries=SimulatedQueries(noise=0.1), runs=300)
     assert clean.recall.mean() == 1
     assert 0.6 < noisy.recall.mean() < 0.9
-    [grades] = simulate("five-grade", world=World(noise=0.1), runs=100)
-    assert grades.asked.tolist() == [50.0] * 100
+    [grades] = simulate("five-grade", queries=SimulatedQueries(noise=0.1), runs=100)
+    assert grades.question_counts.tolist() == [50.0] * 100
     assert 0.5 < grades.recall.mean() <= 1
 
 
 @pytest.mark.slow
-def test_a_prior_has_the_tau_that_was_asked_for() -> None:
+def test_a_prior_has_the_requested_tau_and_saves_questions() -> None:
     from scipy.stats import kendalltau
 
-    world = World(n=200, prior_tau=0.6)
+    queries = SimulatedQueries(n=200, prior_tau=0.6)
     taus = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        merit = world.merit(rng)
-        taus.append(kendalltau(merit, world.prior(merit, rng)).statistic)
+        merit = queries.merit(rng)
+        taus.append(kendalltau(merit, queries.prior(merit, rng)).statistic)
     assert np.mean(taus) == pytest.approx(0.6, abs=0.03)
     [without], [good] = (
-        simulate("insertion", world=World(prior_tau=tau), runs=100) for tau in (None, 0.9)
+        simulate("insertion", queries=SimulatedQueries(prior_tau=tau), runs=100)
+        for tau in (None, 0.9)
     )
-    assert good.asked.mean() < without.asked.mean() - 15
+    assert good.question_counts.mean() < without.question_counts.mean() - 15
 
 
 @pytest.mark.slow
-def test_budgets_cut_a_run_and_leave_a_guess() -> None:
-    few, more, whole = simulate("insertion", runs=60, budgets=[30, 80, None])
-    assert few.asked.tolist() == [30.0] * 60
-    assert whole.asked.mean() > 100
-    assert few.recall.mean() < more.recall.mean() < whole.recall.mean() == 1
-    assert few.recall.mean() > 0.25, "better than ten of fifty by chance"
+def test_results_at_a_budget_are_estimates() -> None:
+    few, more, complete = simulate("insertion", runs=60, budgets=[30, 80, None])
+    assert few.question_counts.tolist() == [30.0] * 60
+    assert complete.question_counts.mean() > 100
+    assert few.recall.mean() < more.recall.mean() < complete.recall.mean() == 1
+    assert few.recall.mean() > 0.25, "better than a random ten of fifty"
 
 
-def test_a_run_does_not_depend_on_the_others() -> None:
+def test_runs_are_independent() -> None:
     [short], [long] = (simulate("heap", runs=runs, seed=3) for runs in (5, 20))
-    assert short.asked.tolist() == long.asked[:5].tolist()
+    assert short.question_counts.tolist() == long.question_counts[:5].tolist()
     [other] = simulate("heap", runs=5, seed=4)
-    assert short.asked.tolist() != other.asked.tolist()
+    assert short.question_counts.tolist() != other.question_counts.tolist()
 
 
-def test_watching() -> None:
-    seen: list[tuple[int, int]] = []
-    simulate("heap", runs=3, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+def test_progress_is_called_after_each_run() -> None:
+    calls: list[tuple[int, int]] = []
+    simulate("heap", runs=3, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_votes_by_hand(votes: list[Votes]) -> None:
@@ -107,61 +110,61 @@ def test_votes_by_hand(votes: list[Votes]) -> None:
     assert t.merit.tolist() == [2, 1, 0]
     assert u.merit.tolist() == [0, 1]
     rng = np.random.default_rng(0)
-    said = [t.judge(rng)(Compare(1, 0)).outcome for _ in range(300)]
-    assert set(said) == {-1, 0}
-    assert np.mean(np.array(said) == 0) == pytest.approx(1 / 3, abs=0.1)
-    flipped = [t.judge(rng, "coin")(Compare(1, 0)).outcome for _ in range(300)]
-    assert np.mean(flipped) == pytest.approx(-2 / 3, abs=0.15)
-    assert t.judge(rng)(Compare(0, 2)) == Answer(1)
-    with pytest.raises(DataError, match="cannot answer for grades"):
-        t.judge(rng)(Grade(0))
+    outcomes = [t.responder(rng)(Compare(1, 0)).outcome for _ in range(300)]
+    assert set(outcomes) == {-1, 0}
+    assert np.mean(np.array(outcomes) == 0) == pytest.approx(1 / 3, abs=0.1)
+    coin_outcomes = [t.responder(rng, "coin")(Compare(1, 0)).outcome for _ in range(300)]
+    assert np.mean(coin_outcomes) == pytest.approx(-2 / 3, abs=0.15)
+    assert t.responder(rng)(Compare(0, 2)) == Answer(1)
+    with pytest.raises(DataError, match="cannot answer questions for grades"):
+        t.responder(rng)(Grade(0))
 
 
 def test_simulation_on_votes(votes: list[Votes]) -> None:
-    [found] = simulate("heap", k=1, votes=votes, runs=4)
-    record = found.to_dict()
+    [result] = simulate("heap", k=1, votes=votes, runs=4)
+    record = result.to_dict()
     assert record["runs"] == 8
     assert set(record["topics"]) == {"t", "u"}
     assert record["topics"]["u"] == 1
 
 
-def test_drive_tells_each_budget() -> None:
-    ends = drive(strategy("select-best"), Task(5, 2), lambda q: Answer(1), [2, 4, 99])
-    assert [end.asked for end in ends] == [2, 4, 7]
+def test_run_strategy_returns_a_result_per_budget() -> None:
+    results = run_strategy(strategy("select-best"), TopKTask(5, 2), lambda q: Answer(1), [2, 4, 99])
+    assert [result.questions for result in results] == [2, 4, 7]
 
 
 def test_real_votes(real_data: Path) -> None:
-    """What was measured before, about: tournament 68 questions, recall .63, kNDCG .59."""
+    """The tournament asks about 66 questions, with recall .62 and kNDCG .59."""
     votes = read_votes(real_data / "ukpconvarg1" / "votes.csv")
     assert len(votes) == 16
     assert sum(len(v) for topic in votes for v in topic.outcomes.values()) == 41750
-    [found] = simulate("tournament", votes=votes, runs=8)
-    record = found.to_dict()
+    [result] = simulate("tournament", votes=votes, runs=8)
+    record = result.to_dict()
     assert record["mean"] == pytest.approx(66, abs=4)
     assert record["recall"] == pytest.approx(0.62, abs=0.04)
     assert record["kNDCG@10"] == pytest.approx(0.59, abs=0.06)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
-        ("topic,arg1,vote\n", ":1: has no column arg2 or right"),
+        ("topic,arg1,vote\n", ":1: there is no column arg2 or right"),
         ("topic,arg1,arg2,vote\nt,a,b,better\n", ":2: the vote 'better'"),
-        ("topic,arg1,arg2,vote\nt,a,a,a1\n", ":2: a text against itself"),
-        ("topic,arg1,arg2,vote\nt,a\n", ":2: has 2 fields"),
-        ("topic,arg1,arg2,vote\n", "holds no votes"),
-        ("", ":1: has no column topic"),
+        ("topic,arg1,arg2,vote\nt,a,a,a1\n", ":2: a document against itself"),
+        ("topic,arg1,arg2,vote\nt,a\n", ":2: the row has 2 fields"),
+        ("topic,arg1,arg2,vote\n", "there are no votes"),
+        ("", ":1: there is no column topic"),
     ],
 )
-def test_broken_votes(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_vote_files_raise_an_error(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "votes.csv"
     path.write_text(text)
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         read_votes(path)
 
 
 @pytest.mark.parametrize(
-    "bad",
+    "parameters",
     [
         {"noise": 1.5},
         {"ties": -0.1},
@@ -171,8 +174,8 @@ def test_broken_votes(tmp_path: Path, text: str, says: str) -> None:
         {"noise": float("nan")},
     ],
 )
-def test_bad_worlds(bad: dict[str, float]) -> None:
+def test_invalid_parameters_raise_an_error(parameters: dict[str, float]) -> None:
     with pytest.raises(DataError):
-        World(**bad)  # type: ignore[arg-type]
+        SimulatedQueries(**parameters)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="runs"):
         simulate("heap", runs=0)

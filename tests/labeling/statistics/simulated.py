@@ -1,4 +1,4 @@
-"""Final results of simulated assessors who see as those of Niu et al. (2012)."""
+"""Final results of simulated assessors with the noise of Niu et al. (2012)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from firstpage.papers.niu2012.labeling import Crowd
 
 
 def simulated_results(queries=50, documents=50, k=10, assessors=2, crowd=None, seed=0):
-    """Top-k labels ("pairs") and grades of every assessor on every query."""
+    """Return the top-k labels ("pairs") and grades of every assessor on every query."""
     view = crowd or Crowd()
     rng = np.random.default_rng(seed)
-    found = {}
+    results = {}
     names = [f"d{i:0{len(str(documents - 1))}}" for i in range(documents)]
     for q in range(queries):
         utility = rng.standard_normal(documents)
         for a in range(assessors):
             best = np.argsort(-view.seen(utility, rng))[:k]
-            found[f"q{q}", f"u{a}", "pairs"] = top_labels([names[i] for i in best], names, k)
+            results[f"q{q}", f"u{a}", "pairs"] = top_labels([names[i] for i in best], names, k)
             grades = view.grades(utility, rng).tolist()
-            found[f"q{q}", f"u{a}", "grades"] = dict(zip(names, grades, strict=True))
-    return found
+            results[f"q{q}", f"u{a}", "grades"] = dict(zip(names, grades, strict=True))
+    return results

@@ -1,4 +1,4 @@
-"""Records and results as files, and what is refused."""
+"""Records and results as files, and their errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from firstpage.errors import DataError
 from firstpage.labeling.statistics.records import (
     Record,
-    judged,
+    counted_records,
     read_records,
     read_results,
     write_records,
@@ -23,14 +23,14 @@ PAIR = Record(
 GRADE = Record("q", "ü", "grades", "d1", grade=3, active=13.0)
 
 
-def test_a_pair_is_read_by_name():
+def test_a_pair_is_sorted_by_name():
     assert PAIR.pair == ("d1", "d2", -1)
     assert replace(PAIR, left="d0").pair == ("d0", "d1", 1)
     assert GRADE.pair is None
-    assert list(judged([PAIR, GRADE])) == [GRADE]
+    assert list(counted_records([PAIR, GRADE])) == [GRADE]
 
 
-def test_there_and_back(tmp_path):
+def test_records_round_trip_through_a_file(tmp_path):
     path = tmp_path / "records.jsonl"
     write_records(path, [PAIR, GRADE])
     assert read_records(path) == [PAIR, GRADE]
@@ -47,7 +47,7 @@ def write_results(path, results):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_results_there_and_back(tmp_path):
+def test_results_round_trip_through_a_file(tmp_path):
     path = tmp_path / "results.jsonl"
     results = {("q", "u", "pairs"): {"a": 2.0, "b": 0.0}, ("q", "v", "grades"): {"a": 1.0}}
     write_results(path, results)
@@ -55,7 +55,7 @@ def test_results_there_and_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "message"),
     [
         ("{", "no JSON"),
         ("[]", "one JSON object"),
@@ -63,42 +63,45 @@ def test_results_there_and_back(tmp_path):
         ('{"query": "q", "color": 1}', "no field 'color'"),
         ('{"query": "q", "assessor": "u", "tool": "dice", "left": "a"}', "tool must be one of"),
         ('{"query": "q", "assessor": "u", "tool": "pairs", "left": "a", "active": "x"}', "active"),
-        ('{"query": "q", "assessor": "u", "tool": "pairs", "left": "a", "bad": 3}', "bad"),
+        (
+            '{"query": "q", "assessor": "u", "tool": "pairs", "left": "a", "bad": 3}',
+            "bad must be a list",
+        ),
     ],
 )
-def test_a_bad_line_is_told_with_its_number(tmp_path, line, words):
+def test_an_invalid_line_is_reported_with_its_number(tmp_path, line, message):
     path = tmp_path / "records.jsonl"
     write_records(path, [GRADE])
     path.write_text(path.read_text() + line + "\n")
-    with pytest.raises(DataError, match=words) as caught:
+    with pytest.raises(DataError, match=message) as caught:
         read_records(path)
     assert f"{path}:2: " in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "words"),
+    ("field", "value", "message"),
     [
         ("tool", "x", "tool must be"),
         ("kind", "x", "kind must be"),
         ("outcome", 2, "outcome must be"),
         ("right", None, "two documents"),
         ("right", "d2", "same document"),
-        ("active", -1.0, "active must be seconds"),
-        ("away", float("nan"), "away must be seconds"),
-        ("query", 3, "query must be a text"),
-        ("right", 3, "right must be a text or null"),
-        ("grade", "3", "grade must be a whole number"),
-        ("answered_at", "noon", "answered_at must be seconds"),
+        ("active", -1.0, "active must be a number of seconds"),
+        ("away", float("nan"), "away must be a number of seconds"),
+        ("query", 3, "query must be a string"),
+        ("right", 3, "right must be a string or null"),
+        ("grade", "3", "grade must be an integer"),
+        ("answered_at", "noon", "answered_at must be a number of seconds"),
     ],
 )
-def test_a_bad_record_is_refused(field, value, words):
-    with pytest.raises(DataError, match=words):
+def test_an_invalid_record_raises_an_error(field, value, message):
+    with pytest.raises(DataError, match=message):
         replace(PAIR, **{field: value})
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
+    ("row", "message"),
     [
         ({"query": "q"}, "a result needs"),
         ({"query": "q", "assessor": "u", "tool": "pairs", "labels": [1]}, "a result needs"),
@@ -107,10 +110,10 @@ def test_a_bad_record_is_refused(field, value, words):
         ({"query": "p", "assessor": "u", "tool": "pairs", "labels": {}}, "a second result"),
     ],
 )
-def test_a_bad_result_is_told_with_its_number(tmp_path, row, words):
+def test_an_invalid_result_is_reported_with_its_number(tmp_path, row, message):
     path = tmp_path / "results.jsonl"
     write_results(path, {("p", "u", "pairs"): {"d": 1.0}})
     path.write_text(path.read_text() + json.dumps(row) + "\n")
-    with pytest.raises(DataError, match=words) as caught:
+    with pytest.raises(DataError, match=message) as caught:
         read_results(path)
     assert f"{path}:2: " in str(caught.value)

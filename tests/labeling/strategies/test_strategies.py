@@ -1,4 +1,4 @@
-"""Every strategy finds the true top k, asks as often as theory says, and ends whatever is answered."""
+"""Every strategy finds the true top k, asks the expected number of questions, and always ends."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
-from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Task, TopK, tied_runs
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopK, TopKTask, tied_runs
 from tests.labeling.reference import by_merit, heap_label, play
 
 SORTING = [
     "heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort",
-    "quick-sort(whole=false)", "select-best", "pairs",
+    "quick-sort(full=false)", "select-best", "pairs",
 ]  # fmt: skip
 MEMORIES = ["tournament(memory=none)", "insertion(memory=pairs)", "quick-sort(memory=none)"]
 
@@ -26,35 +26,38 @@ MEMORIES = ["tournament(memory=none)", "insertion(memory=pairs)", "quick-sort(me
 def counts(name: str, n: int, k: int, runs: int) -> np.ndarray:
     merit = [float(i) for i in range(n)]
     return np.array(
-        [len(play(strategy(name), Task(n, k, seed), by_merit(merit))[1]) for seed in range(runs)]
+        [
+            len(play(strategy(name), TopKTask(n, k, seed), by_merit(merit))[1])
+            for seed in range(runs)
+        ]
     )
 
 
 @pytest.mark.parametrize("name", SORTING + MEMORIES)
 @given(merit=st.permutations(range(9)), k=st.integers(1, 12), seed=st.integers(0, 5))
-def test_finds_the_true_top(name: str, merit: list[int], k: int, seed: int) -> None:
-    found, _ = play(strategy(name), Task(9, k, seed), by_merit([float(m) for m in merit]))
+def test_the_true_top_is_found(name: str, merit: list[int], k: int, seed: int) -> None:
+    top_k, _ = play(strategy(name), TopKTask(9, k, seed), by_merit([float(m) for m in merit]))
     best = sorted(range(9), key=lambda d: -merit[d])
-    assert list(found.order) == best[:k]
-    assert sorted(found.order + found.rest) == list(range(9))
+    assert list(top_k.order) == best[:k]
+    assert sorted(top_k.order + top_k.rest) == list(range(9))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SORTING)
 @given(data=st.data(), n=st.integers(1, 12), k=st.integers(1, 14))
-def test_any_answers_end_in_a_valid_top(name: str, data: st.DataObject, n: int, k: int) -> None:
-    """Contradictions, ties and bad documents too: every question has a fixed consequence."""
+def test_any_answers_give_a_valid_top(name: str, data: st.DataObject, n: int, k: int) -> None:
+    """Contradictory answers, ties, skips and bad documents give a valid result."""
 
     def respond(question: Compare | Grade) -> Answer:
         outcome = data.draw(st.integers(-1, 1))
         bad = data.draw(st.sets(st.sampled_from(question.documents)))
         return Answer(outcome, frozenset(bad), skipped=data.draw(st.booleans()))
 
-    found, asked = play(strategy(name), Task(n, k), respond)
-    assert len(found.order) == min(n, k)
-    assert sorted(found.order + found.rest) == list(range(n))
-    assert len(asked) <= 2 * n * n
-    flags = [d in found.bad for d in found.order]
+    top_k, questions = play(strategy(name), TopKTask(n, k), respond)
+    assert len(top_k.order) == min(n, k)
+    assert sorted(top_k.order + top_k.rest) == list(range(n))
+    assert len(questions) <= 2 * n * n
+    flags = [d in top_k.bad for d in top_k.order]
     assert flags == sorted(flags), "bad documents come last"
 
 
@@ -63,9 +66,9 @@ def test_any_answers_end_in_a_valid_top(name: str, data: st.DataObject, n: int, 
     k=st.integers(1, 12),
     seed=st.integers(0, 9),
 )
-def test_heap_is_the_papers(merit: list[int], k: int, seed: int) -> None:
-    """The same questions in the same order as the algorithm of SPEC 2.1, ties included."""
-    task = Task(len(merit), k, seed)
+def test_the_heap_is_the_algorithm_of_the_paper(merit: list[int], k: int, seed: int) -> None:
+    """The questions are those of the paper's Algorithm 1, in the same order, ties included."""
+    task = TopKTask(len(merit), k, seed)
     calls: list[tuple[int, int]] = []
 
     def less(a: int, b: int) -> bool:
@@ -73,10 +76,10 @@ def test_heap_is_the_papers(merit: list[int], k: int, seed: int) -> None:
         return merit[a] < merit[b]
 
     top, rest = heap_label(task.shuffled(), k, less)
-    found, asked = play(strategy("heap"), task, by_merit([float(m) for m in merit]))
-    assert [q.documents for q in asked] == calls
-    assert list(found.order) == top
-    assert sorted(found.rest) == sorted(rest)
+    top_k, questions = play(strategy("heap"), task, by_merit([float(m) for m in merit]))
+    assert [q.documents for q in questions] == calls
+    assert list(top_k.order) == top
+    assert sorted(top_k.rest) == sorted(rest)
 
 
 @pytest.mark.slow
@@ -89,21 +92,21 @@ def test_heap_is_the_papers(merit: list[int], k: int, seed: int) -> None:
         ("insertion", 100, 189, 4),
     ],
 )  # fmt: skip
-def test_counts(name: str, n: int, mean: float, within: float) -> None:
-    """SPEC 2.3; the tournament meets what no strategy can promise to beat, 90 and 150."""
-    found = counts(name, n, 10, 600 if n == 50 else 150)
-    error = 3 * found.std() / np.sqrt(len(found))
-    assert abs(found.mean() - mean) < max(within, error)
+def test_mean_number_of_questions(name: str, n: int, mean: float, within: float) -> None:
+    """The tournament meets the lower bounds of the worst case, 90 and 150."""
+    numbers = counts(name, n, 10, 600 if n == 50 else 150)
+    error = 3 * numbers.std() / np.sqrt(len(numbers))
+    assert abs(numbers.mean() - mean) < max(within, error)
 
 
-def test_thousand_documents() -> None:
+def test_number_of_questions_for_a_thousand_documents() -> None:
     assert abs(counts("tournament", 1000, 10, 3).mean() - 1080) <= 1
     assert abs(counts("heap", 1000, 10, 5).mean() - 1238) < 60
 
 
 @pytest.mark.slow
 def test_tournament_stays_under_ninety_one() -> None:
-    """On average; n - k + ceil(log2(n! / (n-k+1)!)) = 90 is the least that can be promised."""
+    """On average; the lower bound of the worst case is n - k + ceil(log2(n! / (n-k+1)!)) = 90."""
     assert 40 + ceil(log2(factorial(50) / factorial(41))) == 90
     assert counts("tournament", 50, 10, 200).mean() <= 91
 
@@ -120,46 +123,48 @@ def test_select_best_and_every_pair_by_arithmetic() -> None:
 @pytest.mark.parametrize(
     "name", ["heap-memo", "heap-closure", "tournament", "insertion", "quick-sort"]
 )
-def test_no_pair_twice(name: str) -> None:
+def test_no_pair_is_asked_twice(name: str) -> None:
     for seed in range(20):
-        asked = play(strategy(name), Task(30, 8, seed), by_merit([float(i) for i in range(30)]))[1]
-        assert max(Counter(q.pair for q in asked if isinstance(q, Compare)).values()) == 1
+        questions = play(
+            strategy(name), TopKTask(30, 8, seed), by_merit([float(i) for i in range(30)])
+        )[1]
+        assert max(Counter(q.pair for q in questions if isinstance(q, Compare)).values()) == 1
 
 
-def test_closure_asks_nothing_that_follows() -> None:
-    """Against a plain search for paths among the answers given before."""
+def test_closure_asks_no_implied_pair() -> None:
+    """No asked pair is connected by a path of earlier answers."""
     for seed in range(10):
-        asked = play(
-            strategy("heap-closure"), Task(25, 6, seed), by_merit([float(i) for i in range(25)])
+        questions = play(
+            strategy("heap-closure"), TopKTask(25, 6, seed), by_merit([float(i) for i in range(25)])
         )[1]
         above: dict[int, set[int]] = {d: set() for d in range(25)}
-        for question in asked:
+        for question in questions:
             low, high = question.pair  # merit is the number itself
-            reach, stack = set(), [low]
+            reachable, stack = set(), [low]
             while stack:
-                for up in above[stack.pop()] - reach:
-                    reach.add(up)
+                for up in above[stack.pop()] - reachable:
+                    reachable.add(up)
                     stack.append(up)
-            assert high not in reach
+            assert high not in reachable
             above[low].add(high)
 
 
 def test_ties_are_not_transitive() -> None:
-    """a ~ b and b ~ c say nothing of a and c: the pair is asked."""
-    asked = play(strategy("pairs(memory=closure)"), Task(5, 5), lambda q: Answer(0))[1]
-    assert {q.pair for q in asked if isinstance(q, Compare)} == set(combinations(range(5), 2))
+    """a ~ b and b ~ c do not imply a ~ c: the pair is asked."""
+    questions = play(strategy("pairs(memory=closure)"), TopKTask(5, 5), lambda q: Answer(0))[1]
+    assert {q.pair for q in questions if isinstance(q, Compare)} == set(combinations(range(5), 2))
 
 
 def test_a_good_prior_saves_questions() -> None:
     n, merit = 50, [float(-i) for i in range(50)]
-    with_prior = Task(n, 10, prior=tuple(merit))
-    asked = play(strategy("insertion"), with_prior, by_merit(merit))[1]
-    assert len(asked) == n - 1  # each document loses to the one before it, and that is all
-    assert len(asked) < counts("insertion", n, 10, 5).min()
+    with_prior = TopKTask(n, 10, prior=tuple(merit))
+    questions = play(strategy("insertion"), with_prior, by_merit(merit))[1]
+    assert len(questions) == n - 1  # each document loses to the one before it, and that is all
+    assert len(questions) < counts("insertion", n, 10, 5).min()
 
 
-def test_bad_documents_are_not_asked_about() -> None:
-    """SPEC 2.5: one bad loses unasked, two are equal, and the bad ones come last."""
+def test_bad_documents_are_not_compared() -> None:
+    """A bad document loses without a question, two are equal, and bad documents come last."""
     good = {0, 1, 2, 3}
     merit = [float(10 - d) for d in range(12)]
 
@@ -168,27 +173,29 @@ def test_bad_documents_are_not_asked_about() -> None:
         return Answer(by_merit(merit)(question).outcome, bad)
 
     for name in SORTING:
-        found, asked = play(strategy(name), Task(12, 6), respond)
-        assert list(found.order[:4]) == [0, 1, 2, 3], name
-        assert set(found.order[4:]) <= found.bad, name
-        twice = [q for q in asked if not set(q.documents) & good]
+        top_k, questions = play(strategy(name), TopKTask(12, 6), respond)
+        assert list(top_k.order[:4]) == [0, 1, 2, 3], name
+        assert set(top_k.order[4:]) <= top_k.bad, name
+        twice = [q for q in questions if not set(q.documents) & good]
         assert len(twice) <= 4, "two bad documents meet only while nobody has called them bad"
 
 
-def test_five_grades() -> None:
+def test_the_top_k_by_grades() -> None:
     grades = [4, 0, 2, 2, 3, 0]
-    found, asked = play(strategy("five-grade"), Task(6, 4, 3), by_merit([float(g) for g in grades]))
-    assert sorted(q.document for q in asked if isinstance(q, Grade)) == list(range(6))
-    assert [grades[d] for d in found.order] == [4, 3, 2, 2]
-    assert found.tied == (tuple(d for d in found.order if grades[d] == 2),)
-    assert found.bad == {1, 5}
-
-
-def test_skipped_grades_come_last() -> None:
-    found, _ = play(
-        strategy("five-grade"), Task(3, 3), lambda q: Answer(0, skipped=q.documents == (1,))
+    top_k, questions = play(
+        strategy("five-grade"), TopKTask(6, 4, 3), by_merit([float(g) for g in grades])
     )
-    assert found.order[-1] == 1
+    assert sorted(q.document for q in questions if isinstance(q, Grade)) == list(range(6))
+    assert [grades[d] for d in top_k.order] == [4, 3, 2, 2]
+    assert top_k.tied == (tuple(d for d in top_k.order if grades[d] == 2),)
+    assert top_k.bad == {1, 5}
+
+
+def test_documents_with_skipped_grades_come_last() -> None:
+    top_k, _ = play(
+        strategy("five-grade"), TopKTask(3, 3), lambda q: Answer(0, skipped=q.documents == (1,))
+    )
+    assert top_k.order[-1] == 1
 
 
 def test_tied_runs_by_hand() -> None:
@@ -196,32 +203,32 @@ def test_tied_runs_by_hand() -> None:
     assert tied_runs([5, 3], set()) == ()
 
 
-def test_labels() -> None:
-    assert TopK.of([2, 0], 4).labels(10) == [9, 0, 10, 0]
+def test_labels_decrease_from_k() -> None:
+    assert TopK.from_order([2, 0], 4).labels(10) == [9, 0, 10, 0]
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_one_and_two_documents(name: str) -> None:
-    found, asked = play(strategy(name), Task(1, 10), lambda q: Answer(0))
-    assert found.order == (0,)
-    assert len(asked) == (1 if name == "five-grade" else 0)
-    found, _ = play(strategy(name), Task(2, 1), by_merit([0.0, 1.0]))
-    assert found.order == (1,)
+def test_queries_with_one_and_two_documents(name: str) -> None:
+    top_k, questions = play(strategy(name), TopKTask(1, 10), lambda q: Answer(0))
+    assert top_k.order == (0,)
+    assert len(questions) == (1 if name == "five-grade" else 0)
+    top_k, _ = play(strategy(name), TopKTask(2, 1), by_merit([0.0, 1.0]))
+    assert top_k.order == (1,)
 
 
 @pytest.mark.parametrize(
-    ("bad", "says"),
+    ("bad", "message"),
     [
-        (lambda: Task(0, 3), "nothing to label"),
-        (lambda: Task(3, 0), "from 1 on"),
-        (lambda: Task(3, 1, prior=(1.0,)), "1 scores for 3"),
-        (lambda: Task(2, 1, prior=(1.0, float("nan"))), "missing or infinite"),
+        (lambda: TopKTask(0, 3), "cannot be labeled"),
+        (lambda: TopKTask(3, 0), "k must be at least 1"),
+        (lambda: TopKTask(3, 1, prior=(1.0,)), "1 scores for 3"),
+        (lambda: TopKTask(2, 1, prior=(1.0, float("nan"))), "finite scores"),
         (lambda: strategy("heep"), "Did you mean 'heap'"),
         (lambda: strategy("heap(memory=much)"), "none, pairs or closure"),
         (lambda: strategy("heap(size=3)"), "no parameter 'size'"),
-        (lambda: strategy("five-grade(levels=1)"), "from 2 on"),
+        (lambda: strategy("five-grade(levels=1)"), "levels of FiveGrade must be"),
     ],
 )
-def test_bad_input(bad, says: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(DataError, match=says):
+def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(DataError, match=message):
         bad()

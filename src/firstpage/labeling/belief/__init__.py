@@ -1,1 +1,1 @@
-"""What answers say about documents: utilities, choice of questions, ranks, consensus."""
+"""Bayesian model of the answers: utilities, choice of questions, posterior ranks, consensus."""

@@ -1,4 +1,4 @@
-"""What a belief says about ranks: the order, how confident it is, and the consensus of several."""
+"""Posterior ranks: the order, its confidence, and the consensus of several assessors."""
 
 from __future__ import annotations
 
@@ -11,125 +11,141 @@ import numpy as np
 from scipy.special import ndtr
 
 from firstpage.labeling.belief.utilities import Utilities, fit, prior
-from firstpage.labeling.strategies.strategy import Asked, Compare, Grade, TopK, tied_runs
+from firstpage.labeling.strategies.strategy import (
+    AnsweredQuestion,
+    Compare,
+    Grade,
+    TopK,
+    tied_runs,
+)
 from firstpage.types import Floats, Ints
 
-SAMPLES = 2000  # a chance is then known to about .01
-FEW = 400  # to see whether it is time to stop, which is asked after every answer
+SAMPLES = 2000  # a probability then has a standard error of about .01
+STOPPING_SAMPLES = 400  # of the stopping rule, which is evaluated after every answer
 SEED = 20120812
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """The top k as believed, best first.
+class RankPosterior:
+    """The posterior of the top k.
 
-    `places[d, r]`: the chance that document d has place r (from 0); `membership`: that it is among
-    the top k; `confidence[r]`: that the document at place r of `order` belongs there;
-    `set_confidence`: that these documents are the top k.
+    Attributes
+    ----------
+    order : array of int
+        The top k by mean utility, best first.
+    ranks : array of shape (n, k)
+        Probability that document d has rank r, counted from 0.
+    membership : array of shape (n,)
+        Probability that a document is among the top k.
+    confidence : array of shape (k,)
+        Probability that the document at rank r of `order` has this rank.
+    set_confidence : float
+        Probability that the documents of `order` are the top k in some order.
     """
 
     order: Ints
-    places: Floats
+    ranks: Floats
     membership: Floats
     confidence: Floats
     set_confidence: float
 
 
-def standing(
+def rank_posterior(
     belief: Utilities,
     k: int,
-    among: Ints | None = None,
+    documents: Ints | None = None,
     samples: int = SAMPLES,
     order: Ints | None = None,
-) -> Standing:
-    """From samples of the utilities of documents `among` (all); the others have no chance.
+) -> RankPosterior:
+    """Return the posterior of the top k of `documents` (default all), by sampling utilities.
 
-    The order is that of the means, unless another one is given to be judged.
+    The other documents have probability 0.  The order is that of the means unless `order` gives
+    another one.
     """
     n = len(belief.mean)
-    among = np.arange(n) if among is None else among
-    k = min(k, len(among)) if order is None else len(order)
+    documents = np.arange(n) if documents is None else documents
+    k = min(k, len(documents)) if order is None else len(order)
     if order is None:
-        order = among[np.argsort(-belief.mean[among], kind="stable")][:k]
-    tops = sampled_tops(belief, k, among, samples)
-    places = np.zeros((n, k))
-    for place in range(k):
-        places[:, place] = np.bincount(tops[:, place], minlength=n)
-    places /= len(tops)
+        order = documents[np.argsort(-belief.mean[documents], kind="stable")][:k]
+    tops = sample_top_k(belief, k, documents, samples)
+    ranks = np.zeros((n, k))
+    for rank in range(k):
+        ranks[:, rank] = np.bincount(tops[:, rank], minlength=n)
+    ranks /= len(tops)
     same = (np.sort(tops, axis=1) == np.sort(order)).all(axis=1)
-    return Standing(
-        order, places, places.sum(axis=1), places[order, np.arange(k)], float(same.mean())
+    return RankPosterior(
+        order, ranks, ranks.sum(axis=1), ranks[order, np.arange(k)], float(same.mean())
     )
 
 
-def surer_than(confidence: float, belief: Utilities, k: int, among: Ints) -> bool:
-    """Whether the k documents of greatest mean are the best with at least this chance.
+def is_confident(confidence: float, belief: Utilities, k: int, documents: Ints) -> bool:
+    """Return whether the k documents of greatest mean are the best with this probability.
 
-    They are not more surely so than any one of them is above any other document; where that
-    already is too little, as it mostly is, nothing is sampled.
+    The probability is at most that of any of them being above any other document; where this
+    bound is too small, as it mostly is, nothing is sampled.
     """
-    order = among[np.argsort(-belief.mean[among], kind="stable")]
+    order = documents[np.argsort(-belief.mean[documents], kind="stable")]
     top, rest = order[:k], order[k:]
     if not (len(top) and len(rest)):
         return True
-    apart = belief.mean[top][:, None] - belief.mean[rest]
+    difference = belief.mean[top][:, None] - belief.mean[rest]
     variance = belief.variance[top][:, None] + belief.variance[rest]
     variance = variance - 2.0 * belief.covariance[np.ix_(top, rest)]
-    if ndtr((apart / np.sqrt(np.maximum(variance, 1e-12))).min()) < confidence:
+    if ndtr((difference / np.sqrt(np.maximum(variance, 1e-12))).min()) < confidence:
         return False
-    return standing(belief, k, among, FEW).set_confidence >= confidence
+    return rank_posterior(belief, k, documents, STOPPING_SAMPLES).set_confidence >= confidence
 
 
-def sampled_tops(belief: Utilities, k: int, among: Ints, samples: int) -> Ints:
-    """The top k, best first, in samples of the utilities; always the same samples.
+def sample_top_k(belief: Utilities, k: int, documents: Ints, samples: int) -> Ints:
+    """Return the top k, best first, per sample of the utilities; the seed is fixed.
 
-    Documents that four standard deviations would not bring near the k-th are left out.
+    Documents more than four standard deviations below the k-th are left out.
     """
-    mean, deviation = belief.mean[among], np.sqrt(belief.variance[among])
-    bar = np.sort(mean - 4.0 * deviation)[::-1][k - 1 : k]
-    near = among[mean + 4.0 * deviation >= bar] if k else among[:0]
+    mean, deviation = belief.mean[documents], np.sqrt(belief.variance[documents])
+    threshold = np.sort(mean - 4.0 * deviation)[::-1][k - 1 : k]
+    near = documents[mean + 4.0 * deviation >= threshold] if k else documents[:0]
     cov = belief.covariance[np.ix_(near, near)]
     root = np.linalg.cholesky(cov + 1e-9 * np.diag(np.diagonal(cov)))
-    noise = np.random.default_rng(SEED).standard_normal((samples, len(near)))
-    drawn = belief.mean[near] + noise @ root.T
-    best = np.argsort(-drawn, axis=1, kind="stable")[:, :k]
-    found: Ints = near[best]
-    return found
+    normal = np.random.default_rng(SEED).standard_normal((samples, len(near)))
+    utilities = belief.mean[near] + normal @ root.T
+    best = np.argsort(-utilities, axis=1, kind="stable")[:, :k]
+    tops: Ints = near[best]
+    return tops
 
 
 Row = tuple[int, int, int, float]  # first, second, outcome, weight
 
 
-def consensus(n: int, k: int, opinions: Sequence[Sequence[Asked]]) -> TopK:
-    """The top k of n documents from everybody's answers, with its confidence.
+def consensus(n: int, k: int, opinions: Sequence[Sequence[AnsweredQuestion]]) -> TopK:
+    """Return the top k of n documents from the answers of all assessors, with its confidence.
 
-    A document is bad, and comes last, if more than half of those who judged called it so.  m
-    grades of one person are m (m - 1) / 2 comparisons that count m together.
+    A document is bad, and comes last, if more than half of the assessors flagged it.  The m
+    grades of an assessor are m (m - 1) / 2 comparisons whose weights sum to m - 1.
     """
-    rows = [row for answers in opinions for row in _rows(answers)]
-    called = Counter(document for answers in opinions for document in _called_bad(answers))
-    bad = frozenset(d for d, times in called.items() if 2 * times > len(opinions))
+    rows = [row for answers in opinions for row in _comparisons(answers)]
+    flags = Counter(document for answers in opinions for document in _flagged_bad(answers))
+    bad = frozenset(d for d, times in flags.items() if 2 * times > len(opinions))
     firsts, seconds, outcomes, weights = zip(*rows, strict=True) if rows else ((), (), (), ())
     belief = fit(prior(n), (firsts, seconds, outcomes), weights)
     good = np.array([d for d in range(n) if d not in bad], np.int64)
-    found = standing(belief, min(k, n), good)
-    last = sorted(bad, key=lambda d: -float(belief.mean[d]))[: min(k, n) - len(found.order)]
-    membership = found.membership.copy()
+    posterior = rank_posterior(belief, min(k, n), good)
+    last = sorted(bad, key=lambda d: -float(belief.mean[d]))[: min(k, n) - len(posterior.order)]
+    membership = posterior.membership.copy()
     membership[last] = 1.0
-    order = [*(int(d) for d in found.order), *last]
-    return TopK.of(
+    order = [*(int(d) for d in posterior.order), *last]
+    return TopK.from_order(
         order,
         n,
         bad=bad,
-        tied=tied_runs(order[: len(found.order)], _mostly_ties(rows)),
-        confidence=(*map(float, found.confidence), *[1.0] * len(last)),
-        set_confidence=found.set_confidence,
+        tied=tied_runs(order[: len(posterior.order)], _majority_ties(rows)),
+        confidence=(*map(float, posterior.confidence), *[1.0] * len(last)),
+        set_confidence=posterior.set_confidence,
         membership=tuple(map(float, membership)),
     )
 
 
-def _rows(answers: Sequence[Asked]) -> list[Row]:
-    """Comparisons of one person, grades turned into such."""
+def _comparisons(answers: Sequence[AnsweredQuestion]) -> list[Row]:
+    """Return an assessor's answers as weighted comparisons; grades become comparisons."""
     rows: list[Row] = []
     graded: list[tuple[int, int]] = []
     for question, answer in answers:
@@ -139,23 +155,23 @@ def _rows(answers: Sequence[Asked]) -> list[Row]:
             rows.append((question.first, question.second, answer.outcome, 1.0))
         else:
             graded.append((question.document, answer.outcome))
-    for (one, high), (other, low) in combinations(graded, 2):
-        rows.append((one, other, (high > low) - (high < low), 2 / len(graded)))
+    for (first, a), (second, b) in combinations(graded, 2):
+        rows.append((first, second, (a > b) - (a < b), 2 / len(graded)))
     return rows
 
 
-def _mostly_ties(rows: Sequence[Row]) -> set[tuple[int, int]]:
-    """Pairs that were called equal more often than not."""
+def _majority_ties(rows: Sequence[Row]) -> set[tuple[int, int]]:
+    """Return the pairs that were called equal more often than not."""
     balance: Counter[tuple[int, int]] = Counter()
     for first, second, outcome, _ in rows:
         balance[min(first, second), max(first, second)] += -1 if outcome else 1
     return {pair for pair, count in balance.items() if count > 0}
 
 
-def _called_bad(answers: Sequence[Asked]) -> set[int]:
-    """By the button, or by the lowest grade."""
-    found = {document for _, answer in answers for document in answer.bad}
-    return found | {
+def _flagged_bad(answers: Sequence[AnsweredQuestion]) -> set[int]:
+    """Return the documents that an assessor flagged as bad or gave the lowest grade."""
+    flagged = {document for _, answer in answers for document in answer.bad}
+    return flagged | {
         question.document
         for question, answer in answers
         if isinstance(question, Grade) and answer.outcome == 0 and not answer.skipped

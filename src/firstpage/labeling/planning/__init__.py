@@ -1,1 +1,1 @@
-"""Who judges what: folds, assessors and tools."""
+"""Assignment of queries to assessors and tools, in folds."""

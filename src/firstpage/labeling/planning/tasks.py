@@ -1,4 +1,4 @@
-"""Who judges which query with which tool: the rows, views of them, and what is wrong with them."""
+"""Assignments of queries to assessors: the tasks, views of them, and unmet requirements."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ from typing import Any
 
 from firstpage.errors import DataError
 
-MANY = 12  # names listed in one message at most
+MAX_NAMES = 12  # listed in a message
 
 
 @dataclass(frozen=True, order=True)
 class Task:
-    """One query for one assessor, under one tool; `replicate` counts from 0."""
+    """A query for an assessor, with a tool.
+
+    Attributes
+    ----------
+    query, assessor, tool : str
+        Who judges what, and how.
+    replicate : int
+        The number of the repetition under the same tool, counted from 0.
+    """
 
     query: str
     assessor: str
@@ -23,18 +31,38 @@ class Task:
 
     @property
     def key(self) -> tuple[str, str]:
-        """(query, assessor): enough to name a task, since nobody sees a query twice."""
+        """(query, assessor): identifies a task, since nobody judges a query twice."""
         return self.query, self.assessor
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What was asked for (queries, assessors, tools, replicates) and the tasks that give it.
+    """An assignment of queries to assessors.
 
-    Queries stand in the order in which they are worked on; each wants `replicates` assessors
-    under each tool.  `gone` are those who left: their finished tasks stay, and no requirement
-    is held against them.  `abandoned` are tasks that were handed back, or begun by somebody who
-    then left: they cover nothing, but nobody gets a query again that they have abandoned.
+    Parameters
+    ----------
+    queries : tuple of str
+        The queries in the order of work; each needs `replicates` assessors per tool.
+    assessors : tuple of str
+        The assessors.
+    tools : tuple of str
+        The tools, such as "pairs" and "grades".
+    replicates : int
+        Number of assessors per query and tool.
+    tasks : tuple of Task
+        The tasks.
+    departed : tuple of str, default ()
+        Assessors who left: their finished tasks stay, and no requirement applies to them.
+    abandoned : tuple of Task, default ()
+        Tasks that were handed back, or started by an assessor who then left: they cover no
+        query, and nobody gets a query again that they have abandoned.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> assignment = fp.make_assignment(["q1", "q2"], ["ada", "ben"], tools=["pairs"])
+    >>> assignment.load()
+    {'ada': 1, 'ben': 1}
     """
 
     queries: tuple[str, ...]
@@ -42,103 +70,134 @@ class Assignment:
     tools: tuple[str, ...]
     replicates: int
     tasks: tuple[Task, ...]
-    gone: tuple[str, ...] = ()
+    departed: tuple[str, ...] = ()
     abandoned: tuple[Task, ...] = ()
 
     def __len__(self) -> int:
         return len(self.tasks)
 
     def by_assessor(self) -> dict[str, tuple[Task, ...]]:
-        """The tasks of everyone, in the order of work; those without work too."""
-        return _grouped(self.tasks, (*self.assessors, *self.gone), "assessor")
+        """Return the tasks per assessor, in the order of work; some may have none."""
+        return _group(self.tasks, (*self.assessors, *self.departed), "assessor")
 
     def by_query(self) -> dict[str, tuple[Task, ...]]:
-        """The tasks of every query; a query that nobody judges has none."""
-        return _grouped(self.tasks, self.queries, "query")
+        """Return the tasks per query; some may have none."""
+        return _group(self.tasks, self.queries, "query")
 
     def load(self, tool: str | None = None) -> dict[str, int]:
-        """How many queries each present assessor has, in all or under one tool."""
-        found = Counter(t.assessor for t in self.tasks if tool in (None, t.tool))
-        return {name: found[name] for name in self.assessors}
+        """Return the number of tasks per assessor.
+
+        Parameters
+        ----------
+        tool : str, optional
+            Count the tasks with this tool only.
+
+        Returns
+        -------
+        dict of str to int
+            The number of tasks per assessor who has not left.
+        """
+        counts = Counter(t.assessor for t in self.tasks if tool in (None, t.tool))
+        return {name: counts[name] for name in self.assessors}
 
     def missing(self) -> list[tuple[str, str, int]]:
-        """(query, tool, replicate) that nobody has."""
-        had = {(t.query, t.tool, t.replicate) for t in self.tasks}
+        """Return each (query, tool, replicate) without a task."""
+        covered = {(t.query, t.tool, t.replicate) for t in self.tasks}
         return [
             (query, tool, r)
             for r in range(self.replicates)
             for query in self.queries
             for tool in self.tools
-            if (query, tool, r) not in had
+            if (query, tool, r) not in covered
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, for JSON."""
+        """Return the assignment as a dictionary for JSON."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Assignment:
-        """From what `to_dict` gave."""
+    def from_dict(cls, record: Mapping[str, Any]) -> Assignment:
+        """Return the assignment that `to_dict` wrote.
+
+        Parameters
+        ----------
+        record : mapping
+            The dictionary.
+
+        Returns
+        -------
+        Assignment
+            The assignment.
+
+        Raises
+        ------
+        DataError
+            If the record is not an assignment.
+        """
         try:
             return cls(
-                tuple(map(str, given["queries"])),
-                tuple(map(str, given["assessors"])),
-                tuple(map(str, given["tools"])),
-                int(given["replicates"]),
-                tuple(Task(**row) for row in given["tasks"]),
-                tuple(map(str, given.get("gone", ()))),
-                tuple(Task(**row) for row in given.get("abandoned", ())),
+                tuple(map(str, record["queries"])),
+                tuple(map(str, record["assessors"])),
+                tuple(map(str, record["tools"])),
+                int(record["replicates"]),
+                tuple(Task(**row) for row in record["tasks"]),
+                tuple(map(str, record.get("departed", ()))),
+                tuple(Task(**row) for row in record.get("abandoned", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
-                f"this is no assignment ({error!r}); give what Assignment.to_dict wrote."
+                f"the record is not an assignment ({error!r}); pass what Assignment.to_dict "
+                "returned."
             ) from error
 
 
 def problems(assignment: Assignment) -> list[str]:
-    """Every requirement that is not kept, in words; empty where all is fine.
+    """Return every requirement that is not met, as a sentence; empty if all are met.
 
-    1. every query is judged under each tool, `replicates` times; 2. no assessor sees a query
-    twice, under whatever tools; 3. every assessor uses every tool (asked only where there are
-    several tools); Niu et al. 2012, section 4.1.1.
+    1. Every query is judged under each tool, `replicates` times. 2. No assessor judges a query
+    twice, with whatever tools. 3. Every assessor uses every tool (only if there are several
+    tools); Niu et al. 2012, section 4.1.1.
     """
     return [
-        *_strangers(assignment),
+        *_unknown_names(assignment),
         *_uncovered(assignment),
         *_seen_twice(assignment),
         *_tools_unused(assignment),
     ]
 
 
-def listed(names: Iterable[object]) -> str:
-    """Names with commas between; the rest of many is only counted."""
-    given = [str(name) for name in names]
-    more = f" and {len(given) - MANY} more" if len(given) > MANY else ""
-    return ", ".join(given[:MANY]) + more
+def format_names(names: Iterable[object]) -> str:
+    """Return the names separated by commas; of many, the rest is only counted."""
+    texts = [str(name) for name in names]
+    more = f" and {len(texts) - MAX_NAMES} more" if len(texts) > MAX_NAMES else ""
+    return ", ".join(texts[:MAX_NAMES]) + more
 
 
-def _strangers(a: Assignment) -> list[str]:
+def _unknown_names(a: Assignment) -> list[str]:
     known = {
-        "query": set(a.queries), "assessor": {*a.assessors, *a.gone}, "tool": set(a.tools),
+        "query": set(a.queries), "assessor": {*a.assessors, *a.departed}, "tool": set(a.tools),
     }  # fmt: skip
-    found = []
-    for what, names in known.items():
-        odd = sorted({getattr(t, what) for t in a.tasks} - names)
-        if odd:
-            found.append(f"tasks name what is not in the assignment: {what} {listed(odd)}")
-    return found
+    messages = []
+    for kind, names in known.items():
+        unknown = sorted({getattr(t, kind) for t in a.tasks} - names)
+        if unknown:
+            messages.append(
+                f"tasks refer to names that are not in the assignment: {kind} "
+                f"{format_names(unknown)}"
+            )
+    return messages
 
 
 def _uncovered(a: Assignment) -> list[str]:
-    people: dict[tuple[str, str], set[str]] = {}
+    assessors: dict[tuple[str, str], set[str]] = {}
     for t in a.tasks:
-        people.setdefault((t.query, t.tool), set()).add(t.assessor)
+        assessors.setdefault((t.query, t.tool), set()).add(t.assessor)
     return [
-        f"query {query} has {len(people.get((query, tool), ()))} of {a.replicates} assessors "
+        f"query {query} has {len(assessors.get((query, tool), ()))} of {a.replicates} assessors "
         f"under {tool}"
         for query in a.queries
         for tool in a.tools
-        if len(people.get((query, tool), ())) < a.replicates
+        if len(assessors.get((query, tool), ())) < a.replicates
     ]
 
 
@@ -147,8 +206,8 @@ def _seen_twice(a: Assignment) -> list[str]:
     for t in a.tasks:
         tools.setdefault(t.key, []).append(t.tool)
     return [
-        f"assessor {who} sees query {query} {len(used)} times ({', '.join(used)})"
-        for (query, who), used in tools.items()
+        f"assessor {assessor} sees query {query} {len(used)} times ({', '.join(used)})"
+        for (query, assessor), used in tools.items()
         if len(used) > 1
     ]
 
@@ -158,15 +217,15 @@ def _tools_unused(a: Assignment) -> list[str]:
         return []
     used = {(t.assessor, t.tool) for t in a.tasks}
     return [
-        f"assessor {who} never uses {tool}"
-        for who in a.assessors
+        f"assessor {assessor} never uses {tool}"
+        for assessor in a.assessors
         for tool in a.tools
-        if (who, tool) not in used
+        if (assessor, tool) not in used
     ]
 
 
-def _grouped(tasks: Iterable[Task], names: Iterable[str], by: str) -> dict[str, tuple[Task, ...]]:
-    found: dict[str, list[Task]] = {name: [] for name in names}
+def _group(tasks: Iterable[Task], names: Iterable[str], by: str) -> dict[str, tuple[Task, ...]]:
+    groups: dict[str, list[Task]] = {name: [] for name in names}
     for task in tasks:
-        found.setdefault(getattr(task, by), []).append(task)
-    return {name: tuple(rows) for name, rows in found.items()}
+        groups.setdefault(getattr(task, by), []).append(task)
+    return {name: tuple(rows) for name, rows in groups.items()}

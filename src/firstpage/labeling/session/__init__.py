@@ -1,1 +1,1 @@
-"""One assessor, one query: the log of events and the session that replays it."""
+"""One assessor labels one query: the event log and the session that replays it."""

@@ -1,4 +1,4 @@
-"""Estimates along a session: how many questions remain, and the top k as far as answers tell."""
+"""Estimates during a session: the number of remaining questions, and a provisional top k."""
 
 from __future__ import annotations
 
@@ -9,90 +9,112 @@ from statistics import fmean
 
 import numpy as np
 
-from firstpage.labeling.belief.posterior_ranks import standing
-from firstpage.labeling.strategies.adaptive import Adaptive, State
+from firstpage.labeling.belief.posterior_ranks import rank_posterior
+from firstpage.labeling.strategies.adaptive import Adaptive, BeliefState
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Grade,
     Strategy,
-    Task,
     TopK,
+    TopKTask,
 )
 
-REHEARSED = 20_000  # questions in all rehearsals together, about a tenth of a second
-FEWEST, MOST = 10, 100  # rehearsals
-OUTSIDE = 0.05  # of them, on either side of the range
+REHEARSAL_QUESTIONS = 20_000  # in all rehearsals together: about a tenth of a second
+MIN_REHEARSALS, MAX_REHEARSALS = 10, 100
+TAIL = 0.05  # fraction of rehearsals below the range, and above it
 
 
 @dataclass(frozen=True)
-class Moment:
-    """Where a session stands: documents seen so far, questions since the last new one, and all."""
+class SessionProgress:
+    """How far a session has come.
 
-    seen: int
-    since: int
-    asked: int = 0
+    Attributes
+    ----------
+    documents_seen : int
+        Number of distinct documents shown so far.
+    since_new : int
+        Number of questions since a document was shown for the first time.
+    questions : int
+        Number of questions answered so far.
+    """
+
+    documents_seen: int
+    since_new: int
+    questions: int = 0
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """One run against made-up answers: after which question the 1st, 2nd, .. document was seen."""
+    """A simulated run of a strategy against an assessor who never errs.
 
-    seen_at: tuple[int, ...]
+    Attributes
+    ----------
+    first_shown : tuple of int
+        The number of the question that showed the first, second, ... new document.
+    length : int
+        Number of questions of the run.
+    """
+
+    first_shown: tuple[int, ...]
     length: int
 
-    def left(self, moment: Moment) -> int:
-        """What was left of this run at such a moment."""
-        if moment.seen == 0:
+    def remaining(self, progress: SessionProgress) -> int:
+        """Return how many questions this run had left at the same progress."""
+        if progress.documents_seen == 0:
             return self.length
-        at = self.seen_at[min(moment.seen, len(self.seen_at)) - 1]
-        return self.length - at - moment.since
+        last_new = self.first_shown[min(progress.documents_seen, len(self.first_shown)) - 1]
+        return self.length - last_new - progress.since_new
 
 
-def questions_left(name: str, n: int, k: int, moment: Moment) -> tuple[int, int]:
-    """The middle nine tenths of what was left in rehearsals that had come as far.
+def remaining_questions(name: str, n: int, k: int, progress: SessionProgress) -> tuple[int, int]:
+    """Return a 90 % range of the number of remaining questions, from rehearsals.
 
-    A strategy with a budget knows by itself: at least, at most.
+    A strategy with a budget returns its own lower and upper bound.
     """
     chosen = strategy(name)
     if isinstance(chosen, Adaptive):
-        return chosen.left(n, k, moment.asked)
-    left = [run.left(moment) for run in _rehearsals(name, n, min(k, n))]
-    low, high = np.quantile([max(1, x) for x in left], (OUTSIDE, 1 - OUTSIDE))
+        return chosen.remaining(n, k, progress.questions)
+    counts = [run.remaining(progress) for run in _rehearsals(name, n, min(k, n))]
+    low, high = np.quantile([max(1, count) for count in counts], (TAIL, 1 - TAIL))
     return int(np.floor(low)), int(np.ceil(high))
 
 
 def expected_questions(name: str, n: int, k: int) -> float:
-    """How many questions a strategy asks of one query, on average; all of a budget."""
+    """Return the mean number of questions per query; for a strategy with a budget, the budget."""
     chosen = strategy(name)
     if isinstance(chosen, Adaptive):
-        return float(chosen.most(n, k))
+        return float(chosen.max_questions(n, k))
     return fmean(run.length for run in _rehearsals(name, n, min(k, n)))
 
 
-def moment_of(shown: Iterable[tuple[str, ...]]) -> Moment:
-    """The moment after these questions, each given by its documents."""
+def progress_after(questions: Iterable[tuple[str, ...]]) -> SessionProgress:
+    """Return the progress after these questions, each given by its documents."""
     seen: set[str] = set()
     number = last_new = 0
-    for number, documents in enumerate(shown, 1):
+    for number, documents in enumerate(questions, 1):
         if not seen.issuperset(documents):
             seen.update(documents)
             last_new = number
-    return Moment(len(seen), number - last_new, number)
+    return SessionProgress(len(seen), number - last_new, number)
 
 
-def needed(how: Strategy, task: Task, answers: Sequence[Asked]) -> int | None:
-    """After how many of these answers a strategy was done; None if it is not."""
-    steps = how.questions(task)
+def answers_used(
+    strategy: Strategy, task: TopKTask, answers: Sequence[AnsweredQuestion]
+) -> int | None:
+    """Return after how many of these answers the strategy finished; None if it has not."""
+    questions = strategy.questions(task)
     used = 0
     try:
-        question = next(steps)
-        for asked, answer in answers:
-            turned = isinstance(asked, Compare) and asked != question
+        question = next(questions)
+        for answered, answer in answers:
+            swapped = isinstance(answered, Compare) and answered != question
             used += 1
-            question = steps.send(replace(answer, outcome=-answer.outcome) if turned else answer)
+            question = questions.send(
+                replace(answer, outcome=-answer.outcome) if swapped else answer
+            )
     except StopIteration:
         return used
     return None
@@ -101,67 +123,69 @@ def needed(how: Strategy, task: Task, answers: Sequence[Asked]) -> int | None:
 @lru_cache(maxsize=256)
 def _rehearsals(name: str, n: int, k: int) -> tuple[Rehearsal, ...]:
     runs: list[Rehearsal] = []
-    asked = 0
-    while len(runs) < FEWEST or (len(runs) < MOST and asked < REHEARSED):
+    questions = 0
+    while len(runs) < MIN_REHEARSALS or (
+        len(runs) < MAX_REHEARSALS and questions < REHEARSAL_QUESTIONS
+    ):
         runs.append(_rehearse(name, n, k, seed=len(runs)))
-        asked += runs[-1].length
+        questions += runs[-1].length
     return tuple(runs)
 
 
 def _rehearse(name: str, n: int, k: int, seed: int) -> Rehearsal:
-    """Answer by an order of the documents; strategies shuffle them, so any order will do."""
-    steps = strategy(name).questions(Task(n, k, seed))
+    """Run a strategy once; document 0 is the best, since strategies shuffle the documents."""
+    questions = strategy(name).questions(TopKTask(n, k, seed))
     seen: set[int] = set()
-    seen_at: list[int] = []
+    first_shown: list[int] = []
     number = 0
     try:
-        question = next(steps)
+        question = next(questions)
         while True:
             number += 1
             new = set(question.documents) - seen
             seen |= new
-            seen_at += [number] * len(new)
+            first_shown += [number] * len(new)
             better = not isinstance(question, Compare) or question.first < question.second
-            question = steps.send(Answer(1 if better else -1))
+            question = questions.send(Answer(1 if better else -1))
     except StopIteration:
-        return Rehearsal(tuple(seen_at), number)
+        return Rehearsal(tuple(first_shown), number)
 
 
-def guess(task: Task, asked: Sequence[Asked]) -> TopK:
-    """The best guess from these answers and those before them; nothing more is asked."""
-    if any(isinstance(question, Grade) for question, _ in asked):
-        return _by_grade(task, asked)
-    return _state(task, asked).top_k(task)
+def provisional_top_k(task: TopKTask, answers: Sequence[AnsweredQuestion]) -> TopK:
+    """Return the best estimate of the top k from the answers so far."""
+    if any(isinstance(question, Grade) for question, _ in answers):
+        return _top_k_by_grade(task, answers)
+    return _belief_state(task, answers).top_k(task)
 
 
-def with_confidence(task: Task, asked: Sequence[Asked], found: TopK) -> TopK:
-    """A strategy's own top k, with the chances that all answers together give it.
+def with_confidence(task: TopKTask, answers: Sequence[AnsweredQuestion], top_k: TopK) -> TopK:
+    """Return a strategy's top k with the posterior probabilities given all answers.
 
-    Grades say nothing about errors, so a top k of grades stays as it is.
+    Grades carry no error model, so a top k from grades is returned unchanged.
     """
-    if found.confidence is not None or any(isinstance(q, Grade) for q, _ in asked):
-        return found
-    state = _state(task, asked)
-    order = np.array([d for d in found.order if d not in found.bad], np.int64)
-    sure = standing(state.belief, task.top, state.good, order=order)
-    bad = len(found.order) - len(order)
-    membership = sure.membership.copy()
-    membership[list(found.order[len(order) :])] = 1.0
+    if top_k.confidence is not None or any(isinstance(q, Grade) for q, _ in answers):
+        return top_k
+    state = _belief_state(task, answers)
+    order = np.array([d for d in top_k.order if d not in top_k.bad], np.int64)
+    posterior = rank_posterior(state.belief, task.top, state.good, order=order)
+    n_bad = len(top_k.order) - len(order)
+    membership = posterior.membership.copy()
+    membership[list(top_k.order[len(order) :])] = 1.0
     return replace(
-        found,
-        confidence=(*map(float, sure.confidence), *[1.0] * bad),
-        set_confidence=sure.set_confidence,
+        top_k,
+        confidence=(*map(float, posterior.confidence), *[1.0] * n_bad),
+        set_confidence=posterior.set_confidence,
         membership=tuple(map(float, membership)),
     )
 
 
-def _state(task: Task, asked: Sequence[Asked]) -> State:
-    return State.of(replace(task, past=(*task.past, *asked)))
+def _belief_state(task: TopKTask, answers: Sequence[AnsweredQuestion]) -> BeliefState:
+    return BeliefState.from_task(replace(task, past=(*task.past, *answers)))
 
 
-def _by_grade(task: Task, asked: Sequence[Asked]) -> TopK:
-    """Documents by grade; one without a grade lies in the middle of them."""
-    grades = {q.document: a.outcome for q, a in asked if isinstance(q, Grade) and not a.skipped}
+def _top_k_by_grade(task: TopKTask, answers: Sequence[AnsweredQuestion]) -> TopK:
+    """Return the documents by grade; a document without a grade gets the median grade."""
+    grades = {q.document: a.outcome for q, a in answers if isinstance(q, Grade) and not a.skipped}
     middle = float(np.median(list(grades.values()))) if grades else 0.0
     order = sorted(task.shuffled(), key=lambda d: -grades.get(d, middle))
-    return TopK.of(order[: task.top], task.n)
+    return TopK.from_order(order[: task.top], task.n)

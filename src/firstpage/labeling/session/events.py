@@ -1,4 +1,7 @@
-"""What is written down: judgments, undoings, changes of the setting.  Nothing else is state."""
+"""The events of a labeling session: judgments, undos, revisions, changes of the setting.
+
+The event log is the only stored state of a session; everything else is computed by replay.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,39 @@ from firstpage.registry import number
 Kind = Literal["judgment", "repeat", "gold", "training"]
 KINDS = ("judgment", "repeat", "gold", "training")
 DEFAULT_STRATEGY = "adaptive"
+MAX_FREQUENCY = 0.5  # of repeats and of gold questions
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How a query is labeled.
+    """How a query is labeled: strategy, k and quality controls.
 
-    `refine`: questions spent near the k-th place after the strategy is done.  `repeats`, `golds`:
-    shares of judgments after which one is asked again, or one with a known answer is mixed in.
+    Parameters
+    ----------
+    strategy : str, default "adaptive"
+        Name of the labeling strategy, with parameters where needed, such as ``"heap"`` or
+        ``"adaptive(budget=80)"``.
+    k : int, default 10
+        Number of documents to find and order.
+    seed : int, default 0
+        Seed of the document order, of the sides and of the repeated questions.
+    refine : int, default 0
+        Number of extra comparisons near rank k after the strategy has finished.
+    repeats : float, default 0.0
+        Probability that an earlier question is asked again after a judgment, from 0 to 0.5.
+    golds : float, default 0.0
+        Probability that a question with a known answer follows a judgment, from 0 to 0.5.
+
+    Raises
+    ------
+    DataError
+        If a parameter has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.Setting("heap", k=5).strategy
+    'heap'
     """
 
     strategy: str = DEFAULT_STRATEGY
@@ -31,23 +59,37 @@ class Setting:
 
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, str):
-            raise DataError(f"a strategy is named by a text; got {self.strategy!r}.")
+            raise DataError(f"the strategy must be a string; got {self.strategy!r}.")
         number(self, "k", low=1, whole=True)
         number(self, "seed", low=0, whole=True)
         number(self, "refine", low=0, whole=True)
         for name in ("repeats", "golds"):
             number(self, name, low=0.0)
-            if getattr(self, name) > 0.5:
-                raise DataError(f"{name} is a share from 0 to 0.5; got {getattr(self, name)!r}.")
+            if getattr(self, name) > MAX_FREQUENCY:
+                raise DataError(
+                    f"{name} must be between 0 and {MAX_FREQUENCY}; got {getattr(self, name)!r}."
+                )
 
 
 @dataclass(frozen=True)
 class Judged:
-    """An answer to what was shown.
+    """The answer to a question that was shown.
 
-    `right` is None where one document was graded.  `outcome`: 1 the left one is better, -1 the
-    right one, 0 neither (2 and -2: much better); or the grade.  `bad`: those of the two called
-    clearly irrelevant.
+    Attributes
+    ----------
+    left : str
+        The left document, or the document that was graded.
+    right : str or None
+        The right document; None where one document was graded.
+    outcome : int
+        1 if the left document is better, -1 if the right one is, 0 if neither is; 2 and -2 mean
+        much better. For a grade, the grade.
+    bad : tuple of str
+        Documents among the two that were flagged as clearly irrelevant.
+    kind : {"judgment", "repeat", "gold", "training"}
+        Why the question was asked.
+    skipped : bool
+        Whether the assessor skipped the question.
     """
 
     left: str
@@ -60,14 +102,14 @@ class Judged:
 
 @dataclass(frozen=True)
 class Undone:
-    """The last judgment that still stands is taken back."""
+    """Removes the last active judgment."""
 
 
 @dataclass(frozen=True)
 class Revised:
-    """A judgment that stands, the one at this place from 0 on, gets another answer.
+    """Changes the answer of the active judgment with index `at`, counted from 0.
 
-    The strategy begins anew from there, with all judgments known, so nothing is asked in vain.
+    The strategy restarts from there with all judgments known, so no answer is lost.
     """
 
     at: int
@@ -77,106 +119,121 @@ class Revised:
 
 @dataclass(frozen=True)
 class Switched:
-    """From here on, another setting; the judgments so far stay known."""
+    """Changes the setting; earlier judgments stay known."""
 
     setting: Setting
 
 
 Event = Judged | Undone | Revised | Switched
-WORDS: dict[str, type[Any]] = {
+EVENT_TYPES: dict[str, type[Any]] = {
     "judged": Judged, "undone": Undone, "revised": Revised, "switched": Switched,
 }  # fmt: skip
-STRONGEST = 2  # outcome of a comparison: much better
+MAX_OUTCOME = 2  # of a comparison: much better
 Source = TypeVar("Source")
 
 
-class OutOfStep(DataError):
-    """An event that does not fit the log before it."""
+class InconsistentEventError(DataError):
+    """An event does not fit the log before it."""
 
 
-def apply_event(standing: list[Judged], event: Event) -> None:
-    """Apply one event to the judgments that stand; one that does not fit changes nothing."""
+def apply_event(active: list[Judged], event: Event) -> None:
+    """Apply an event to the list of active judgments; an inconsistent event changes nothing."""
     if isinstance(event, Judged):
-        standing.append(event)
+        active.append(event)
     elif isinstance(event, Undone):
-        if not standing:
-            raise OutOfStep("there is nothing to undo.")
-        standing.pop()
+        if not active:
+            raise InconsistentEventError("there is nothing to undo.")
+        active.pop()
     elif isinstance(event, Revised):
-        if not 0 <= event.at < len(standing):
-            raise OutOfStep(f"there is no judgment {event.at}; {len(standing)} stand.")
-        old = standing[event.at]
-        changed = replace(old, outcome=event.outcome, bad=event.bad, skipped=False)
-        check_outcome(changed)
-        standing[event.at] = changed
+        if not 0 <= event.at < len(active):
+            raise InconsistentEventError(
+                f"there is no judgment {event.at}; there are {len(active)}."
+            )
+        old = active[event.at]
+        revised = replace(old, outcome=event.outcome, bad=event.bad, skipped=False)
+        check_outcome(revised)
+        active[event.at] = revised
 
 
 def replay(log: Iterable[tuple[Event, Source]]) -> list[tuple[Judged, Source]]:
-    """Return the judgments that stand after a log, each with the source of its first answer."""
-    standing: list[Judged] = []
+    """Return the active judgments after a log, each with the source of its first answer."""
+    active: list[Judged] = []
     sources: list[Source] = []
     for event, source in log:
-        apply_event(standing, event)
+        apply_event(active, event)
         if isinstance(event, Judged):
             sources.append(source)
-        del sources[len(standing) :]
-    return list(zip(standing, sources, strict=True))
+        del sources[len(active) :]
+    return list(zip(active, sources, strict=True))
 
 
 def check_outcome(judgment: Judged) -> None:
-    """Refuse an outcome or a bad document that the question does not have."""
-    if judgment.right is not None and abs(judgment.outcome) > STRONGEST:
-        raise DataError(f"the outcome of a comparison is -2 to 2; got {judgment.outcome!r}.")
+    """Raise a DataError if the question does not allow the outcome or the bad documents."""
+    if judgment.right is not None and abs(judgment.outcome) > MAX_OUTCOME:
+        raise DataError(
+            f"the outcome of a comparison must be an integer from -2 to 2; "
+            f"got {judgment.outcome!r}."
+        )
     for name in judgment.bad:
         if name not in (judgment.left, judgment.right):
-            raise DataError(f"{name!r} cannot be called bad: it is not shown.")
+            raise DataError(f"document {name!r} cannot be flagged as bad: it is not shown.")
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """For JSON."""
-    word = next(word for word, cls in WORDS.items() if isinstance(event, cls))
-    return {"event": word, **asdict(event)}
+    """Return the event as a dictionary for JSON."""
+    name = next(name for name, cls in EVENT_TYPES.items() if isinstance(event, cls))
+    return {"event": name, **asdict(event)}
 
 
 def from_dict(record: Mapping[str, Any]) -> Event:
-    """The event that `to_dict` wrote; other keys of the record are somebody else's."""
-    cls = WORDS.get(str(record.get("event")))
+    """Return the event that `to_dict` wrote; unknown keys of the record are ignored."""
+    cls = EVENT_TYPES.get(str(record.get("event")))
     if cls is None:
-        raise DataError(f"an event is one of {', '.join(WORDS)}; got {record.get('event')!r}.")
+        raise DataError(
+            f"an event must be one of {', '.join(EVENT_TYPES)}; got {record.get('event')!r}."
+        )
     if cls is Switched:
-        return Switched(setting_from(record.get("setting") or {}))
-    given = {f.name: record[f.name] for f in fields(cls) if f.name in record}
+        return Switched(setting_from_dict(record.get("setting") or {}))
+    values = {f.name: record[f.name] for f in fields(cls) if f.name in record}
     if cls is Judged:
-        _check_judgment(given)
+        _check_judgment(values)
     if cls is Revised:
-        _need(given, "at", "outcome")
-    if "bad" in given:
-        given["bad"] = tuple(given["bad"])
-    return cls(**given)  # type: ignore[no-any-return]
+        _check_keys(values, "at", "outcome")
+    if "bad" in values:
+        values["bad"] = tuple(values["bad"])
+    return cls(**values)  # type: ignore[no-any-return]
 
 
-def setting_from(record: Mapping[str, Any]) -> Setting:
-    """A setting of a mapping; keys that a setting does not have are refused."""
+def setting_from_dict(record: Mapping[str, Any]) -> Setting:
+    """Return the setting of a mapping; unknown keys raise a DataError."""
     allowed = [f.name for f in fields(Setting)]
     for key in record:
         if key not in allowed:
-            raise DataError(f"a setting has no {key!r} (it has: {', '.join(allowed)}).")
+            raise DataError(f"a setting has no key {key!r} (keys: {', '.join(allowed)}).")
     return Setting(**record)
 
 
-def _check_judgment(given: Mapping[str, Any]) -> None:
-    _need(given, "left", "outcome")
-    if given.get("right") is not None and abs(given["outcome"]) > STRONGEST:
-        raise DataError(f"the outcome of a comparison is -2 to 2; got {given['outcome']!r}.")
-    if given.get("kind", "judgment") not in KINDS:
-        raise DataError(f"the kind of a judgment is one of {', '.join(KINDS)}.")
+def _check_judgment(values: Mapping[str, Any]) -> None:
+    _check_keys(values, "left", "outcome")
+    if values.get("right") is not None and abs(values["outcome"]) > MAX_OUTCOME:
+        raise DataError(
+            f"the outcome of a comparison must be an integer from -2 to 2; "
+            f"got {values['outcome']!r}."
+        )
+    if values.get("kind", "judgment") not in KINDS:
+        raise DataError(
+            f"the kind of a judgment must be one of {', '.join(KINDS)}; got {values['kind']!r}."
+        )
 
 
-def _need(given: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        if name not in given:
-            raise DataError(f"a judgment needs {name!r}; it has {', '.join(given) or 'nothing'}.")
+def _check_keys(values: Mapping[str, Any], *required: str) -> None:
+    """Raise a DataError if a required key is missing or an integer key holds something else."""
+    for name in required:
+        if name not in values:
+            raise DataError(
+                f"a judgment needs the key {name!r}; it has {', '.join(values) or 'none'}."
+            )
     for name in ("at", "outcome"):
-        value = given.get(name, 0)
+        value = values.get(name, 0)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise DataError(f"the {name} of a judgment is a whole number; got {value!r}.")
+            raise DataError(f"the {name} of a judgment must be an integer; got {value!r}.")

@@ -1,7 +1,8 @@
-"""One person labels one query: a strategy run over the log of what was answered.
+"""A labeling session: one assessor, one query, a strategy run over the log of answers.
 
-A session is its documents, its first setting and its events; everything else is replay.  So a
-session resumes after a crash, undoes as far as one likes, and changes strategy or k on the way.
+A session consists of its documents, its first setting and its events; everything else is computed
+by replay.  So a session resumes after a crash, undoes any number of judgments, and changes
+strategy or k at any time.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ import numpy as np
 
 from firstpage.errors import DataError
 from firstpage.labeling.session.estimate import (
-    guess,
-    moment_of,
-    needed,
-    questions_left,
+    answers_used,
+    progress_after,
+    provisional_top_k,
+    remaining_questions,
     with_confidence,
 )
 from firstpage.labeling.session.events import (
     Event,
+    InconsistentEventError,
     Judged,
     Kind,
-    OutOfStep,
     Revised,
     Setting,
     Switched,
@@ -33,27 +34,36 @@ from firstpage.labeling.session.events import (
     check_outcome,
 )
 from firstpage.labeling.strategies.adaptive import Refined
-from firstpage.labeling.strategies.exhaustive import AnyOrder
+from firstpage.labeling.strategies.exhaustive import EveryPairRun
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Grade,
     Question,
-    Run,
     Strategy,
-    Task,
+    StrategyRun,
     TopK,
-    begin,
+    TopKTask,
+    start,
 )
 
-APART = 5  # a question is not repeated before so many others
+MIN_REPEAT_DISTANCE = 5  # judgments between a question and its repetition
+COMPLETE = "this query is complete: there is no question to answer."
 
 
 @dataclass(frozen=True)
 class Gold:
-    """A question whose answer is known: 1, the left one is better, -1 or 0; or a grade."""
+    """A question with a known answer.
+
+    Attributes
+    ----------
+    left, right : str
+        The two documents; `right` is None for a grade.
+    outcome : int
+        1 if the left document is better, -1 if the right one is, 0 if neither is; or the grade.
+    """
 
     left: str
     right: str | None
@@ -62,25 +72,28 @@ class Gold:
 
 @dataclass(frozen=True)
 class Extras:
-    """Which extra question is due.  It depends on the log and the seed alone, so replay agrees."""
+    """Decides which extra question is due: a repeat or a gold question.
+
+    The decision depends only on the log and the seed, so that a replay repeats it.
+    """
 
     golds: tuple[Gold, ...] = ()
 
     def due(self, setting: Setting, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
-        """The extra question to show now, if any: never the first, never two in a row."""
+        """Return the extra question to show now, or None; never first, never two in a row."""
         if not log or log[-1].kind != "judgment" or not (setting.repeats or setting.golds):
             return None
-        plain = [event for event in log if event.kind == "judgment"]
-        rng = np.random.default_rng([setting.seed, len(plain), 1])
-        chance = rng.random()
-        if chance < setting.golds:
-            return self._gold(log)
-        if chance < setting.golds + setting.repeats:
-            return _repeat(plain[:-APART], log, rng)
+        judgments = [event for event in log if event.kind == "judgment"]
+        rng = np.random.default_rng([setting.seed, len(judgments), 1])
+        draw = rng.random()
+        if draw < setting.golds:
+            return self._next_gold(log)
+        if draw < setting.golds + setting.repeats:
+            return _repeat(judgments[:-MIN_REPEAT_DISTANCE], log, rng)
         return None
 
-    def _gold(self, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
-        """The first one not yet asked."""
+    def _next_gold(self, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
+        """Return the first gold question that is not in the log."""
         seen = {(event.left, event.right) for event in log if event.kind == "gold"}
         for gold in self.golds:
             if (gold.left, gold.right) not in seen:
@@ -89,51 +102,111 @@ class Extras:
 
 
 def _repeat(
-    plain: Sequence[Judged], log: Sequence[Judged], rng: np.random.Generator
+    judgments: Sequence[Judged], log: Sequence[Judged], rng: np.random.Generator
 ) -> tuple[str, str | None, Kind] | None:
-    """One of the older judgments that was not repeated yet, with sides swapped half of the time."""
-    seen = {frozenset((e.left, e.right)) for e in log if e.kind == "repeat"}
-    old = [e for e in plain if frozenset((e.left, e.right)) not in seen and not e.skipped]
-    if not old:
+    """Return a judgment that was not repeated yet, its sides swapped with probability 1/2."""
+    repeated = {frozenset((e.left, e.right)) for e in log if e.kind == "repeat"}
+    candidates = [
+        e for e in judgments if frozenset((e.left, e.right)) not in repeated and not e.skipped
+    ]
+    if not candidates:
         return None
-    event = old[int(rng.integers(len(old)))]
+    event = candidates[int(rng.integers(len(candidates)))]
     if event.right is not None and rng.random() < 0.5:
         return event.right, event.left, "repeat"
     return event.left, event.right, "repeat"
 
 
-def sides(first: str, second: str, before: Sequence[Judged], seed: int) -> tuple[str, str]:
-    """Left and right: a document that was just shown keeps its side, else the seed decides.
+def sides(first: str, second: str, log: Sequence[Judged], seed: int) -> tuple[str, str]:
+    """Return the two documents as (left, right).
 
-    A document that stays where it is need not be read again.
+    A document of the previous question keeps its side, so that it need not be read again;
+    otherwise the seed decides.
     """
-    if before and before[-1].right is not None:
-        left, right = before[-1].left, before[-1].right
+    if log and log[-1].right is not None:
+        left, right = log[-1].left, log[-1].right
         if first == left or second == right:
             return first, second
         if first == right or second == left:
             return second, first
-    flip = np.random.default_rng([seed, len(before)]).random() < 0.5
+    flip = np.random.default_rng([seed, len(log)]).random() < 0.5
     return (second, first) if flip else (first, second)
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What an assessor sees; `right` is None where one document is graded."""
+class ShownQuestion:
+    """A question as the assessor sees it.
+
+    Attributes
+    ----------
+    left : str
+        The left document, or the document to grade.
+    right : str or None
+        The right document; None where one document is graded.
+    kind : {"judgment", "repeat", "gold", "training"}
+        Why the question is asked.
+    """
 
     left: str
     right: str | None
     kind: Kind = "judgment"
 
-    def answered(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judged:
-        """The judgment of this question."""
+    def judged(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judged:
+        """Return the event that answers this question."""
         return Judged(self.left, self.right, outcome, tuple(bad), self.kind, skipped)
 
 
 class Session:
     """Questions and answers about one query.
 
-    `prior` and `features` belong to the documents, in their order.
+    A session asks one question at a time until the strategy knows the top k. Its state follows
+    from its documents, its first setting and its events: a session that is created again with
+    the same `events` continues where the first one stopped.
+
+    Parameters
+    ----------
+    documents : sequence of str
+        Names of the query's documents, each once.
+    setting : Setting, optional
+        Strategy, k and quality controls; ``Setting()`` by default.
+    events : iterable of Event, default ()
+        Events of an earlier session with the same documents and setting, to be replayed.
+    prior : sequence of float, optional
+        Score per document, higher is better, such as that of a current ranker. Strategies that
+        can use it ask fewer questions.
+    features : array of shape (n_documents, n_features), optional
+        Feature vectors; the adaptive strategy expects similar documents to be similarly good.
+    golds : sequence of Gold, default ()
+        Questions with known answers that ``Setting.golds`` mixes in.
+
+    Attributes
+    ----------
+    documents : tuple of str
+        The documents.
+    setting : Setting
+        The current setting.
+    events : list of Event
+        All events in order: the log to be stored.
+
+    Raises
+    ------
+    DataError
+        If a document occurs twice, there are no documents, the strategy is unknown, or `prior`
+        has another length than `documents`.
+
+    References
+    ----------
+    S. Niu, J. Guo, Y. Lan and X. Cheng (2012). Top-k Learning to Rank: Labeling, Ranking and
+    Evaluation. SIGIR, section 3.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> session = fp.Session(["a", "b", "c", "d"], fp.Setting("tournament", k=2))
+    >>> while (question := session.question) is not None:
+    ...     _ = session.answer(1 if question.left < question.right else -1)
+    >>> session.order
+    ('a', 'b')
     """
 
     def __init__(
@@ -147,241 +220,345 @@ class Session:
         golds: Sequence[Gold] = (),
     ) -> None:
         self.documents = tuple(documents)
-        self._number = {name: i for i, name in enumerate(self.documents)}
-        if len(self._number) < len(self.documents):
-            twice = next(d for d in self.documents if self.documents.count(d) > 1)
-            raise DataError(f"document {twice!r} is there twice; give each document once.")
-        self.setting = self._first = setting or Setting()
+        self._index = {name: i for i, name in enumerate(self.documents)}
+        if len(self._index) < len(self.documents):
+            duplicate = next(d for d in self.documents if self.documents.count(d) > 1)
+            raise DataError(f"document {duplicate!r} occurs twice; give each document once.")
+        self.setting = self._first_setting = setting or Setting()
         self.events: list[Event] = []
-        self._standing: list[Judged] = []  # judgments that are not undone
-        self._since = 0  # how many of them came before the present setting
+        self._active: list[Judged] = []  # judgments that are not undone
+        self._past_count = 0  # how many of them precede the current setting
         self._prior = None if prior is None else tuple(float(x) for x in prior)
         self._features = features
         self._extras = Extras(tuple(golds))
-        self._at_work: Run | None = None
+        self._current_run: StrategyRun | None = None
         strategy(self.setting.strategy)
-        self._task = self._task_after(())  # refuses what cannot be
+        self._task = self._task_after(())  # raises for invalid documents, k or prior
         self.replay(events)
 
     @property
     def judgments(self) -> tuple[Judged, ...]:
-        """Those that stand, in order."""
-        return tuple(self._standing)
+        """The active judgments (not undone, as revised), in order."""
+        return tuple(self._active)
 
     @property
-    def _plain(self) -> list[Judged]:
-        """The judgments that the strategy asked for."""
-        return [e for e in self._standing if e.kind == "judgment"]
+    def _strategy_judgments(self) -> list[Judged]:
+        """The active judgments without repeats and gold questions."""
+        return [e for e in self._active if e.kind == "judgment"]
 
     @property
-    def question(self) -> Shown | None:
-        """What is open; None when the query is done."""
-        return self._shown(self._run().open, self._standing)
+    def question(self) -> ShownQuestion | None:
+        """The open question; None when the query is complete."""
+        return self._shown(self._run().question, self._active)
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """The pairs that may be asked next, where any order will do; else none."""
+        """The pairs that may be asked next, where the strategy allows any order; else empty."""
         run = self._run()
-        found = run.choices if isinstance(run, AnyOrder) else []
-        return [(self.documents[q.first], self.documents[q.second]) for q in found]
+        questions = run.choices if isinstance(run, EveryPairRun) else []
+        return [(self.documents[q.first], self.documents[q.second]) for q in questions]
 
-    def turn(self, left: str, right: str) -> None:
-        """Ask this pair next, if it is one of the `choices`."""
-        self._turn(self._run(), left, right)
+    def select_pair(self, left: str, right: str) -> None:
+        """Ask this pair next; without effect unless it is one of `choices`.
 
-    def _turn(self, run: Run, left: str, right: str | None) -> None:
-        pair = self._number.get(left), self._number.get(right or "")
-        if isinstance(run, AnyOrder) and pair[0] is not None and pair[1] is not None:
-            run.turn((pair[0], pair[1]))
+        Parameters
+        ----------
+        left, right : str
+            The two documents, in any order.
+        """
+        self._select(self._run(), left, right)
 
-    def _shown(self, question: Question | None, log: Sequence[Judged]) -> Shown | None:
-        """A question of the strategy as it is shown after this log, or the extra one before it."""
+    def _select(self, run: StrategyRun, left: str, right: str | None) -> None:
+        first, second = self._index.get(left), self._index.get(right or "")
+        if isinstance(run, EveryPairRun) and first is not None and second is not None:
+            run.select((first, second))
+
+    def _shown(self, question: Question | None, log: Sequence[Judged]) -> ShownQuestion | None:
+        """Return the strategy's question as shown after this log, or the extra one before it."""
         if question is None:
             return None
         extra = self._extras.due(self.setting, log)
         if extra is not None:
             left, right, kind = extra
-            return Shown(left, right, kind)
+            return ShownQuestion(left, right, kind)
         if not isinstance(question, Compare):
-            return Shown(self.documents[question.document], None)
+            return ShownQuestion(self.documents[question.document], None)
         first, second = self.documents[question.first], self.documents[question.second]
-        return Shown(*sides(first, second, log, self.setting.seed))
+        return ShownQuestion(*sides(first, second, log, self.setting.seed))
 
     @property
-    def left(self) -> tuple[int, int]:
-        """How many questions are left: nine times in ten the truth is in this range."""
-        if self._run().open is None:
+    def remaining(self) -> tuple[int, int]:
+        """A range (low, high) that contains the number of remaining questions nine times in ten."""
+        if self._run().question is None:
             return 0, 0
         extra = self.setting.refine
         if extra:
-            asked = [self._asked(e) for e in self._plain[len(self._task.past) :]]
-            used = needed(strategy(self.setting.strategy), self._task, asked)
+            answers = [self._answered(e) for e in self._strategy_judgments[len(self._task.past) :]]
+            used = answers_used(strategy(self.setting.strategy), self._task, answers)
             if used is not None:
-                return (extra - len(asked) + used,) * 2
-        shown = [(e.left,) if e.right is None else (e.left, e.right) for e in self._plain]
-        low, high = questions_left(
-            self.setting.strategy, len(self.documents), self.setting.k, moment_of(shown)
+                return (extra - len(answers) + used,) * 2
+        shown = [
+            (e.left,) if e.right is None else (e.left, e.right) for e in self._strategy_judgments
+        ]
+        low, high = remaining_questions(
+            self.setting.strategy, len(self.documents), self.setting.k, progress_after(shown)
         )
         return low + extra, high + extra
 
     @property
     def done(self) -> bool:
-        """No question is left."""
-        return self._run().open is None
+        """Whether the query is complete."""
+        return self._run().question is None
 
     @property
-    def found(self) -> TopK | None:
-        """The top k, once it is known; documents by number."""
+    def top_k(self) -> TopK | None:
+        """The strategy's top k, documents by index; None while questions remain."""
         run = self._run()
-        return run.found if run.open is None else None
+        return run.result if run.question is None else None
 
     @property
     def result(self) -> TopK:
-        """The top k with its confidence; before it is known, the best guess from the answers."""
-        found = self.found
-        asked = [self._asked(e) for e in self._plain]
+        """The top k with its confidence; while questions remain, the best estimate so far."""
+        top_k = self.top_k
+        answers = [self._answered(e) for e in self._strategy_judgments]
         task = self._task_after(())
-        return guess(task, asked) if found is None else with_confidence(task, asked, found)
+        if top_k is None:
+            return provisional_top_k(task, answers)
+        return with_confidence(task, answers, top_k)
 
     @property
     def order(self) -> tuple[str, ...] | None:
-        """The top k by name, best first, once it is known."""
-        found = self.found
-        return None if found is None else tuple(self.documents[d] for d in found.order)
+        """The names of the top k documents, best first; None while questions remain."""
+        top_k = self.top_k
+        return None if top_k is None else tuple(self.documents[d] for d in top_k.order)
 
     def answer(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judged:
-        """Answer what is open."""
-        shown = self.question
-        if shown is None:
-            raise OutOfStep("this query is done: there is nothing to answer.")
-        event = shown.answered(outcome, bad, skipped)
+        """Answer the open question.
+
+        Parameters
+        ----------
+        outcome : int
+            1 if the left document is better, -1 if the right one is, 0 if neither is; 2 and -2
+            mean much better. For a grade, the grade.
+        bad : iterable of str, default ()
+            Documents of the question that are clearly irrelevant.
+        skipped : bool, default False
+            Whether the assessor skips the question.
+
+        Returns
+        -------
+        Judged
+            The event that was appended to `events`.
+
+        Raises
+        ------
+        InconsistentEventError
+            If the query is complete.
+        DataError
+            If the outcome is out of range or a bad document is not shown.
+        """
+        question = self.question
+        if question is None:
+            raise InconsistentEventError(COMPLETE)
+        event = question.judged(outcome, bad, skipped)
         self.apply(event)
         return event
 
     def undo(self) -> None:
-        """Take back the last judgment that stands."""
+        """Remove the last active judgment.
+
+        Raises
+        ------
+        InconsistentEventError
+            If there is no active judgment.
+        """
         self.apply(Undone())
 
     def revise(self, at: int, outcome: int, bad: Iterable[str] = ()) -> None:
-        """Give the judgment at this place (of `judgments`) another answer."""
+        """Change the answer of an active judgment.
+
+        Parameters
+        ----------
+        at : int
+            Index of the judgment in `judgments`.
+        outcome : int
+            The new outcome or grade.
+        bad : iterable of str, default ()
+            Documents of the question that are clearly irrelevant.
+
+        Raises
+        ------
+        InconsistentEventError
+            If there is no such judgment.
+        """
         self.apply(Revised(at, outcome, tuple(bad)))
 
     def switch(self, **changes: Any) -> None:
-        """Go on with another strategy, k or seed; what was answered stays known."""
+        """Continue with a changed setting; all answers stay known.
+
+        Parameters
+        ----------
+        **changes
+            Fields of `Setting`, such as ``strategy="insertion"`` or ``k=3``.
+
+        Raises
+        ------
+        DataError
+            If the new setting is not valid.
+        """
         self.apply(Switched(replace(self.setting, **changes)))
 
     def apply(self, event: Event) -> None:
-        """Let one event happen; one that does not fit changes nothing."""
+        """Apply an event; an inconsistent event raises an error and changes nothing.
+
+        Parameters
+        ----------
+        event : Event
+            A judgment, an undo, a revision or a change of the setting.
+
+        Raises
+        ------
+        InconsistentEventError
+            If the event does not fit the log.
+        """
         if isinstance(event, Judged):
-            self._fits(event)
-        self._take(event)
+            self._check_open(event)
+        self._apply_to_judgments(event)
         if isinstance(event, Judged) and event.kind == "judgment":
-            self._meet(self._run(), event)
+            self._advance(self._run(), event)
         self.events.append(event)
 
     def replay(self, events: Iterable[Event]) -> None:
-        """Events from a log, which fitted when they happened; see `audit`."""
+        """Append events of a stored log without checking them; `audit` checks.
+
+        Parameters
+        ----------
+        events : iterable of Event
+            Events that were valid when they were logged.
+        """
         for event in events:
-            self._take(event)
-            self._at_work = None
+            self._apply_to_judgments(event)
+            self._current_run = None
             self.events.append(event)
 
     def audit(self) -> None:
-        """Go the whole way again; `OutOfStep` tells the first event that does not fit."""
+        """Check all events by applying them one by one to a new session.
+
+        Raises
+        ------
+        InconsistentEventError
+            At the first event that does not fit the log before it.
+        """
         again = Session(
-            self.documents, self._first, prior=self._prior, features=self._features,
+            self.documents, self._first_setting, prior=self._prior, features=self._features,
             golds=self._extras.golds,
         )  # fmt: skip
         for number, event in enumerate(self.events):
             try:
                 again.apply(event)
             except DataError as error:
-                raise OutOfStep(f"event {number} does not fit: {error}") from error
+                raise InconsistentEventError(
+                    f"event {number} does not fit the log: {error}"
+                ) from error
 
-    def peek(self, outcome: int) -> Shown | None:
-        """What would be open after this answer; changes nothing."""
+    def peek(self, outcome: int) -> ShownQuestion | None:
+        """Return the question that would follow this answer; the session does not change.
+
+        Parameters
+        ----------
+        outcome : int
+            The supposed outcome of the open question.
+
+        Returns
+        -------
+        ShownQuestion or None
+            The next question; None if the query would be complete.
+        """
         run, shown = self._run(), self.question
         if shown is None:
             return None
-        event = shown.answered(outcome)
-        question = run.open
+        event = shown.judged(outcome)
+        question = run.question
         if event.kind == "judgment":
-            question = run.ahead(self._turned(event, question))
-        return self._shown(question, [*self._standing, event])
+            question = run.peek(self._oriented_answer(event, question))
+        return self._shown(question, [*self._active, event])
 
-    def _take(self, event: Event) -> None:
-        """Apply an event; all but a judgment begin the strategy anew."""
-        apply_event(self._standing, event)
+    def _apply_to_judgments(self, event: Event) -> None:
+        """Update the active judgments; every event but a judgment restarts the strategy."""
+        apply_event(self._active, event)
         if isinstance(event, Judged):
             return
         if isinstance(event, Switched):
             strategy(event.setting.strategy)
-            self.setting, self._since = event.setting, len(self._standing)
+            self.setting, self._past_count = event.setting, len(self._active)
         elif isinstance(event, Revised):
-            self._since = len(self._standing)
+            self._past_count = len(self._active)
         else:
-            self._since = min(self._since, len(self._standing))
-        self._at_work = None
+            self._past_count = min(self._past_count, len(self._active))
+        self._current_run = None
 
-    def _fits(self, event: Judged) -> None:
+    def _check_open(self, event: Judged) -> None:
+        """Raise an error unless the judgment answers a question that may be asked now."""
         before = self.question
-        self._turn(self._run(), event.left, event.right)
+        self._select(self._run(), event.left, event.right)
         shown = self.question
         if shown is None or before is None:
-            raise OutOfStep("this query is done: there is nothing to answer.")
+            raise InconsistentEventError(COMPLETE)
         if (event.left, event.right, event.kind) != (shown.left, shown.right, shown.kind):
-            self._turn(self._run(), before.left, before.right)
-            raise OutOfStep(
+            self._select(self._run(), before.left, before.right)
+            raise InconsistentEventError(
                 f"the open question is {shown.left!r} against {shown.right!r} ({shown.kind}), "
                 f"not {event.left!r} against {event.right!r} ({event.kind})."
             )
         check_outcome(event)
 
-    def _run(self) -> Run:
-        """The strategy where the judgments lead."""
-        if self._at_work is not None:
-            return self._at_work
-        how = chosen(self.setting)
-        if getattr(how, "memoryless", False):
-            self._since = len(self._standing)  # saves finding every question again
-        before, after = self._standing[: self._since], self._standing[self._since :]
-        self._task = self._task_after(self._asked(e) for e in before if e.kind == "judgment")
-        run = begin(how, self._task)
-        for event in after:
+    def _run(self) -> StrategyRun:
+        """Return the run of the strategy after all active judgments."""
+        if self._current_run is not None:
+            return self._current_run
+        current = strategy_of(self.setting)
+        if getattr(current, "memoryless", False):
+            self._past_count = len(self._active)  # avoids computing every question again
+        past, answers = self._active[: self._past_count], self._active[self._past_count :]
+        self._task = self._task_after(self._answered(e) for e in past if e.kind == "judgment")
+        run = start(current, self._task)
+        for event in answers:
             if event.kind == "judgment":
-                self._meet(run, event)
-        self._at_work = run
+                self._advance(run, event)
+        self._current_run = run
         return run
 
-    def _task_after(self, past: Iterable[Asked]) -> Task:
-        return Task(
+    def _task_after(self, past: Iterable[AnsweredQuestion]) -> TopKTask:
+        return TopKTask(
             len(self.documents), self.setting.k, self.setting.seed,
             self._prior, self._features, tuple(past),
         )  # fmt: skip
 
-    def _meet(self, run: Run, event: Judged) -> None:
-        """A judgment comes to the strategy."""
-        self._turn(run, event.left, event.right)
-        run.answer(self._turned(event, run.open))
+    def _advance(self, run: StrategyRun, event: Judged) -> None:
+        """Pass a judgment to the run of the strategy."""
+        self._select(run, event.left, event.right)
+        run.answer(self._oriented_answer(event, run.question))
 
-    def _turned(self, event: Judged, question: Question | None) -> Answer:
-        """An answer as of the document that the strategy named first."""
-        asked, answer = self._asked(event)
-        if question is None or set(asked.documents) != set(question.documents):
-            raise OutOfStep(f"{event.left!r} against {event.right!r} was not asked then.")
-        return answer if asked == question else replace(answer, outcome=-answer.outcome)
+    def _oriented_answer(self, event: Judged, question: Question | None) -> Answer:
+        """Return the answer from the view of the document that the strategy named first."""
+        answered, answer = self._answered(event)
+        if question is None or set(answered.documents) != set(question.documents):
+            raise InconsistentEventError(
+                f"{event.left!r} against {event.right!r} was not the open question."
+            )
+        return answer if answered == question else replace(answer, outcome=-answer.outcome)
 
-    def _asked(self, event: Judged) -> Asked:
-        """A judgment by the numbers of its documents."""
-        left = self._number[event.left]
-        bad = frozenset(self._number[name] for name in event.bad)
+    def _answered(self, event: Judged) -> AnsweredQuestion:
+        """Return a judgment as question and answer, documents by index."""
+        left = self._index[event.left]
+        bad = frozenset(self._index[name] for name in event.bad)
         if event.right is None:
             return Grade(left), Answer(event.outcome, bad, event.skipped)
         sign = (event.outcome > 0) - (event.outcome < 0)
-        return Compare(left, self._number[event.right]), Answer(sign, bad, event.skipped)
+        return Compare(left, self._index[event.right]), Answer(sign, bad, event.skipped)
 
 
-def chosen(setting: Setting) -> Strategy:
-    """The strategy that a setting means."""
+def strategy_of(setting: Setting) -> Strategy:
+    """Return the strategy of a setting, with its extra comparisons near rank k."""
     base = strategy(setting.strategy)
     return Refined(base, setting.refine) if setting.refine else base

@@ -1,1 +1,1 @@
-"""Strategies tried on simulated assessors and recorded votes."""
+"""Simulation of labeling strategies with simulated assessors and recorded votes."""

@@ -1,4 +1,4 @@
-"""Rehearse a strategy: how many questions it asks, and how good the top k is that it finds."""
+"""Simulate a strategy: how many questions it asks, and how good the top k is that it finds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.estimate import guess
+from firstpage.labeling.session.estimate import provisional_top_k
+from firstpage.labeling.strategies import registry
 from firstpage.labeling.strategies.exhaustive import GRADES
-from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Question,
     Strategy,
-    Task,
     TopK,
+    TopKTask,
 )
 from firstpage.measures.evaluate import evaluate
 from firstpage.types import Floats, Progress
@@ -27,16 +27,38 @@ from firstpage.types import Floats, Progress
 if TYPE_CHECKING:
     from firstpage.labeling.simulation.votes import Votes
 
-Respond = Callable[[Question], Answer]
+Responder = Callable[[Question], Answer]
 
 
 @dataclass(frozen=True)
-class World:
-    """Made-up queries: `n` documents in a random order of merit, and one who judges them.
+class SimulatedQueries:
+    """Random queries with documents of known merit, and an assessor who errs at random.
 
-    `noise`: the chance of an answer to be wrong.  `ties`: this share of the documents is equally
-    bad, and the assessor says so.  `grades`: merit has only so many levels.  `prior_tau`: there is
-    an order beforehand whose Kendall's tau with the truth is about this.
+    Parameters
+    ----------
+    n : int, default 50
+        Number of documents per query.
+    noise : float, default 0.0
+        Probability that an answer is wrong, from 0 to 1.
+    ties : float, default 0.0
+        Fraction of the documents that are equally bad, from 0 to 1; the assessor calls them equal.
+    grades : int, optional
+        Number of levels of merit; by default all documents differ, apart from `ties`.
+    prior_tau : float, optional
+        Approximate Kendall's tau between a prior order and the truth, from -1 to 1; by default
+        there is no prior order.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.simulation.simulate import SimulatedQueries, simulate
+    >>> [result] = simulate("tournament", k=3, queries=SimulatedQueries(n=10), runs=20)
+    >>> float(result.recall.mean())
+    1.0
     """
 
     n: int = 50
@@ -49,79 +71,140 @@ class World:
         for name, low, high in (("noise", 0, 1), ("ties", 0, 1), ("prior_tau", -1, 1)):
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
-                raise DataError(f"{name} is a number from {low} to {high}; got {value!r}.")
+                raise DataError(f"{name} must be between {low} and {high}; got {value!r}.")
         if self.n < 1 or (self.grades is not None and self.grades < 1):
-            raise DataError("n and grades are whole numbers from 1 on.")
+            raise DataError("n and grades must be integers of at least 1.")
 
     def merit(self, rng: np.random.Generator) -> Floats:
-        """How good each document is; equal numbers are ties."""
+        """Return the merit per document, higher is better; equal values are ties.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        array of shape (n,)
+            The merit.
+        """
         if self.grades is not None:
             return rng.integers(self.grades, size=self.n).astype(np.float64)
-        places = rng.permutation(self.n).astype(np.float64)
-        return np.maximum(places, np.floor(self.ties * self.n))
+        ranks = rng.permutation(self.n).astype(np.float64)
+        return np.maximum(ranks, np.floor(self.ties * self.n))
 
     def prior(self, merit: Floats, rng: np.random.Generator) -> tuple[float, ...] | None:
-        """Normal scores correlated with those of the truth: rho = sin(pi tau / 2)."""
+        """Return normal scores whose correlation with those of the merit is sin(pi tau / 2).
+
+        Parameters
+        ----------
+        merit : array of shape (n,)
+            The merit per document.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        tuple of float or None
+            The prior scores; None if `prior_tau` is None.
+        """
         if self.prior_tau is None:
             return None
         rho = np.sin(np.pi / 2 * self.prior_tau)
         normal = np.empty(self.n)
         normal[np.argsort(merit, kind="stable")] = np.sort(rng.standard_normal(self.n))
-        blurred = rho * normal + np.sqrt(1 - rho * rho) * rng.standard_normal(self.n)
-        return tuple(float(x) for x in blurred)
+        noisy = rho * normal + np.sqrt(1 - rho * rho) * rng.standard_normal(self.n)
+        return tuple(float(x) for x in noisy)
 
-    def judge(self, merit: Floats, rng: np.random.Generator) -> Respond:
-        """One who knows the merit, and errs as often as `noise` says."""
-        share = np.argsort(np.argsort(merit, kind="stable")) / self.n
+    def responder(self, merit: Floats, rng: np.random.Generator) -> Responder:
+        """Return an assessor who knows the merit and errs with probability `noise`.
+
+        Parameters
+        ----------
+        merit : array of shape (n,)
+            The merit per document.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        callable
+            Function of a question that returns an answer.
+        """
+        quantile = np.argsort(np.argsort(merit, kind="stable")) / self.n
 
         def respond(question: Question) -> Answer:
             wrong = bool(self.noise) and rng.random() < self.noise
             if isinstance(question, Compare):
                 outcome = int(np.sign(merit[question.first] - merit[question.second]))
                 return Answer(-outcome if wrong else outcome)
-            grade = int(share[question.document] * len(GRADES))
-            off = int(rng.choice([-1, 1])) if wrong else 0
-            return Answer(min(max(grade + off, 0), len(GRADES) - 1))
+            grade = int(quantile[question.document] * len(GRADES))
+            error = int(rng.choice([-1, 1])) if wrong else 0
+            return Answer(min(max(grade + error, 0), len(GRADES) - 1))
 
         return respond
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What runs of one strategy gave: an entry a run."""
+    """The results of the runs of one strategy at one budget.
+
+    Attributes
+    ----------
+    strategy : str
+        Name of the strategy.
+    k : int
+        Number of documents to find.
+    question_counts : array of shape (n_runs,)
+        Number of questions per run.
+    recall : array of shape (n_runs,)
+        Fraction of the top k that was found, per run.
+    kndcg : array of shape (n_runs,) or None
+        kNDCG@k per run, which also counts the order; None where the truth has ties.
+    groups : tuple of str
+        The query of each run, where recorded votes are used; else empty.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.simulation.simulate import SimulatedQueries, simulate
+    >>> [result] = simulate("tournament", k=3, queries=SimulatedQueries(n=10), runs=20)
+    >>> result.to_dict()["runs"], result.to_dict()["recall"]
+    (20, 1.0)
+    """
 
     strategy: str
     k: int
-    asked: Floats
+    question_counts: Floats
     recall: Floats
-    kndcg: Floats | None  # None where the truth itself has ties
-    groups: tuple[str, ...] = ()  # whose run it was, where queries are given
+    kndcg: Floats | None
+    groups: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Means over runs; `sd` of the number of questions, standard errors of the qualities."""
-        found: dict[str, Any] = {
+        """Return means over runs, the standard deviation of questions and standard errors."""
+        counts = self.question_counts
+        summary: dict[str, Any] = {
             "strategy": self.strategy,
             "k": self.k,
-            "runs": len(self.asked),
-            "mean": float(self.asked.mean()),
-            "sd": float(self.asked.std(ddof=1)) if len(self.asked) > 1 else 0.0,
-            "min": int(self.asked.min()),
-            "max": int(self.asked.max()),
+            "runs": len(counts),
+            "mean": float(counts.mean()),
+            "sd": float(counts.std(ddof=1)) if len(counts) > 1 else 0.0,
+            "min": int(counts.min()),
+            "max": int(counts.max()),
             "recall": float(self.recall.mean()),
-            "recall_se": self._error(self.recall),
+            "recall_se": self._standard_error(self.recall),
         }
         if self.kndcg is not None:
-            found |= {f"kNDCG@{self.k}": float(self.kndcg.mean())}
-            found |= {"kndcg_se": self._error(self.kndcg)}
+            summary |= {f"kNDCG@{self.k}": float(self.kndcg.mean())}
+            summary |= {"kndcg_se": self._standard_error(self.kndcg)}
         if self.groups:
-            found["topics"] = {
+            summary["topics"] = {
                 group: float(self.recall[np.array(self.groups) == group].mean())
                 for group in dict.fromkeys(self.groups)
             }
-        return found
+        return summary
 
-    def _error(self, values: Floats) -> float:
-        """Of the mean, over queries where these are given: runs of one are not independent."""
+    def _standard_error(self, values: Floats) -> float:
+        """Return the standard error of the mean; over queries, whose runs are not independent."""
         if self.groups:
             names = np.array(self.groups)
             values = np.array([values[names == g].mean() for g in dict.fromkeys(self.groups)])
@@ -129,41 +212,41 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class Driven:
-    """Where a run stands after some questions."""
+class StrategyResult:
+    """The top k of a run and the number of questions asked."""
 
-    found: TopK
-    asked: int
+    top_k: TopK
+    questions: int
 
 
-def drive(
-    how: Strategy, task: Task, respond: Respond, budgets: Sequence[int | None] = (None,)
-) -> list[Driven]:
-    """Ask until the strategy is done, and tell what was found at each budget, in rising order.
+def run_strategy(
+    strategy: Strategy, task: TopKTask, respond: Responder, budgets: Sequence[int | None] = (None,)
+) -> list[StrategyResult]:
+    """Run a strategy to its end; return the result at each budget, budgets in ascending order.
 
-    Where the budget ends before the strategy does, the answers so far make a best guess.
+    Where a budget ends before the strategy, the result is the best estimate from the answers.
     """
-    steps = how.questions(task)
-    asked: list[Asked] = []
-    found: list[Driven] = []
+    questions = strategy.questions(task)
+    answered: list[AnsweredQuestion] = []
+    results: list[StrategyResult] = []
     try:
-        question = next(steps)
+        question = next(questions)
         for budget in budgets:
-            while budget is None or len(asked) < budget:
+            while budget is None or len(answered) < budget:
                 answer = respond(question)
-                asked.append((question, answer))
-                question = steps.send(answer)
-            found.append(Driven(guess(task, asked), len(asked)))
+                answered.append((question, answer))
+                question = questions.send(answer)
+            results.append(StrategyResult(provisional_top_k(task, answered), len(answered)))
     except StopIteration as end:
-        found += [Driven(end.value, len(asked))] * (len(budgets) - len(found))
-    return found
+        results += [StrategyResult(end.value, len(answered))] * (len(budgets) - len(results))
+    return results
 
 
 def simulate(
-    how: str | Strategy,
+    strategy: str | Strategy,
     k: int = 10,
     *,
-    world: World | None = None,
+    queries: SimulatedQueries | None = None,
     votes: Sequence[Votes] | None = None,
     runs: int = 2000,
     budgets: Sequence[int | None] = (None,),
@@ -172,76 +255,127 @@ def simulate(
     progress: Progress | None = None,
     name: str = "",
 ) -> list[Simulation]:
-    """Run a strategy many times: on made-up queries, or `runs` times on each query with votes.
+    """Run a strategy many times against simulated assessors or recorded votes.
 
-    One result a budget.  recall: the share of the top k that is found; kNDCG@k counts order too.
+    Parameters
+    ----------
+    strategy : str or Strategy
+        The strategy, or its name such as ``"heap"`` or ``"adaptive(budget=80)"``.
+    k : int, default 10
+        Number of documents to find.
+    queries : SimulatedQueries, optional
+        How random queries and their assessor are drawn; ``SimulatedQueries()`` by default. Not
+        used with `votes`.
+    votes : sequence of Votes, optional
+        Recorded votes of people per query; a random vote on the pair answers each question.
+    runs : int, default 2000
+        Number of runs; with `votes`, per query.
+    budgets : sequence of int or None, default (None,)
+        Numbers of questions, ascending, after which the result is measured; None is the end of
+        the strategy.
+    equal : {"tie", "coin"}, default "tie"
+        With `votes`, what a recorded "equal" answers: a tie, or a random winner.
+    seed : int, default 0
+        Random seed; a run depends only on the seed and its number.
+    progress : callable, optional
+        Called as ``progress(done, total)`` after each run.
+    name : str, default ""
+        Name of the strategy in the results; by default the given name or the class name.
+
+    Returns
+    -------
+    list of Simulation
+        One result per budget.
+
+    Raises
+    ------
+    DataError
+        If `runs` is less than 1, or the strategy asks for grades and `votes` are given.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.simulation.simulate import SimulatedQueries, simulate
+    >>> few, all_ = simulate("insertion", k=3, queries=SimulatedQueries(n=10), runs=20,
+    ...                      budgets=[5, None])
+    >>> bool(few.recall.mean() < all_.recall.mean())
+    True
     """
     if runs < 1:
-        raise DataError(f"runs is a whole number from 1 on; got {runs!r}.")
-    chosen = _unhurried(strategy(how), budgets)
-    ended: list[list[Driven]] = []
+        raise DataError(f"runs must be at least 1; got {runs!r}.")
+    chosen = _with_budget(registry.strategy(strategy), budgets)
+    results: list[list[StrategyResult]] = []
     merits: list[Floats] = []
     groups: list[str] = []
     total = runs * (1 if votes is None else len(votes))
-    for merit, task, respond, group in _queries(world, votes, runs, k, equal, seed):
-        ended.append(drive(chosen, task, respond, budgets))
+    for merit, task, respond, group in _tasks(queries, votes, runs, k, equal, seed):
+        results.append(run_strategy(chosen, task, respond, budgets))
         merits.append(merit)
         groups.append(group)
         if progress is not None:
-            progress(len(ended), total)
-    name = name or (how if isinstance(how, str) else type(how).__name__)
-    named = tuple(groups) if votes is not None else ()
+            progress(len(results), total)
+    name = name or (strategy if isinstance(strategy, str) else type(strategy).__name__)
+    run_groups = tuple(groups) if votes is not None else ()
     return [
-        _measured(name, k, [run[i] for run in ended], merits, named) for i in range(len(budgets))
+        _simulation(name, k, [run[i] for run in results], merits, run_groups)
+        for i in range(len(budgets))
     ]
 
 
-def _unhurried(how: Strategy, budgets: Sequence[int | None]) -> Strategy:
-    """A strategy with a budget of its own gets the largest one that is asked for."""
-    largest = max((b for b in budgets if b is not None), default=None)
-    if largest is None or not hasattr(how, "budget"):
-        return how
-    return replace(how, budget=largest, confidence=None)  # type: ignore[type-var]
+def _with_budget(strategy: Strategy, budgets: Sequence[int | None]) -> Strategy:
+    """Return the strategy; one with its own budget gets the greatest of `budgets`."""
+    greatest = max((b for b in budgets if b is not None), default=None)
+    if greatest is None or not hasattr(strategy, "budget"):
+        return strategy
+    return replace(strategy, budget=greatest, confidence=None)  # type: ignore[type-var]
 
 
-def _measured(
-    name: str, k: int, runs: Sequence[Driven], merits: Sequence[Floats], groups: tuple[str, ...]
+def _simulation(
+    name: str,
+    k: int,
+    runs: Sequence[StrategyResult],
+    merits: Sequence[Floats],
+    groups: tuple[str, ...],
 ) -> Simulation:
-    scores = [np.array(run.found.labels(k), np.float64) for run in runs]
+    scores = [np.array(run.top_k.labels(k), np.float64) for run in runs]
     recall = np.array([_recall(s, m, k) for s, m in zip(scores, merits, strict=True)])
-    asked = np.array([run.asked for run in runs], np.float64)
-    return Simulation(name, k, asked, recall, _kndcg(scores, merits, k), groups)
+    question_counts = np.array([run.questions for run in runs], np.float64)
+    return Simulation(name, k, question_counts, recall, _kndcg(scores, merits, k), groups)
 
 
-def _queries(
-    world: World | None, votes: Sequence[Votes] | None, runs: int, k: int, equal: str, seed: int
-) -> Iterator[tuple[Floats, Task, Respond, str]]:
-    """Each run's truth, task and assessor; a run depends on the seed and its number alone."""
+def _tasks(
+    queries: SimulatedQueries | None,
+    votes: Sequence[Votes] | None,
+    runs: int,
+    k: int,
+    equal: str,
+    seed: int,
+) -> Iterator[tuple[Floats, TopKTask, Responder, str]]:
+    """Yield the merit, the task, the assessor and the query of each run."""
     if votes is None:
-        made = world or World()
+        recipe = queries or SimulatedQueries()
         for run in range(runs):
             rng = np.random.default_rng([seed, run])
-            merit = made.merit(rng)
-            task = Task(made.n, k, int(rng.integers(2**31)), made.prior(merit, rng))
-            yield merit, task, made.judge(merit, rng), ""
+            merit = recipe.merit(rng)
+            task = TopKTask(recipe.n, k, int(rng.integers(2**31)), recipe.prior(merit, rng))
+            yield merit, task, recipe.responder(merit, rng), ""
         return
     for number, topic in enumerate(votes):
         merit = topic.merit
         for run in range(runs):
             rng = np.random.default_rng([seed, number, run])
-            task = Task(len(topic.documents), k, int(rng.integers(2**31)))
-            yield merit, task, topic.judge(rng, equal), topic.query
+            task = TopKTask(len(topic.documents), k, int(rng.integers(2**31)))
+            yield merit, task, topic.responder(rng, equal), topic.query
 
 
 def _recall(scores: Floats, merit: Floats, k: int) -> float:
-    """The share of what was found that belongs there; a document as good as the k-th does."""
+    """Return the fraction of the top k that was found; a document as good as the k-th counts."""
     top = min(k, len(merit))
-    least = np.sort(merit)[-top]
-    return float((merit[scores > 0] >= least).sum() / top)
+    threshold = np.sort(merit)[-top]
+    return float((merit[scores > 0] >= threshold).sum() / top)
 
 
 def _kndcg(scores: Sequence[Floats], merits: Sequence[Floats], k: int) -> Floats | None:
-    """Of all runs at once; None if a truth does not order its first k places."""
+    """Return kNDCG@k of all runs; None if a truth does not order its first k + 1 documents."""
     for merit in merits:
         best = np.sort(merit)[::-1][: k + 1]
         if (best[1:] == best[:-1]).any():
@@ -249,5 +383,5 @@ def _kndcg(scores: Sequence[Floats], merits: Sequence[Floats], k: int) -> Floats
     labels = [np.maximum(k - np.argsort(np.argsort(-merit, kind="stable")), 0) for merit in merits]
     qid = np.repeat(np.arange(len(merits)), [len(merit) for merit in merits])
     name = f"kNDCG@{k}"
-    found = evaluate(np.concatenate(scores), np.concatenate(labels), qid=qid, measures=[name])
-    return np.asarray(found.values[0], np.float64)
+    report = evaluate(np.concatenate(scores), np.concatenate(labels), qid=qid, measures=[name])
+    return np.asarray(report.values[0], np.float64)

@@ -1,4 +1,4 @@
-"""Recorded votes of real people: a strategy asks, and one of those who voted answers."""
+"""Recorded votes of people: a strategy asks, and a random vote on the pair answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
 from firstpage.types import Floats
 
-Respond = Callable[[Question], Answer]
+Responder = Callable[[Question], Answer]
 COLUMNS = {
     "query": ("topic", "query", "qid"),
     "left": ("arg1", "left", "a"),
@@ -30,7 +30,25 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class Votes:
-    """All votes on the pairs of one query: documents by number, outcomes as of the smaller one."""
+    """All votes on the pairs of one query.
+
+    Parameters
+    ----------
+    query : str
+        The query.
+    documents : tuple of str
+        Names of the documents.
+    outcomes : mapping of (int, int) to tuple of int
+        The votes per pair of document indices, the smaller one first: 1 if it is better, -1 if
+        the other one is, 0 if neither is.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.simulation.votes import Votes
+    >>> votes = Votes("q", ("a", "b", "c"), {(0, 1): (1, 1), (0, 2): (1, 0), (1, 2): (-1,)})
+    >>> votes.merit.tolist()
+    [2.0, 0.0, 1.0]
+    """
 
     query: str
     documents: tuple[str, ...]
@@ -38,9 +56,9 @@ class Votes:
 
     @property
     def merit(self) -> Floats:
-        """The truth: places from worst (0) to best by Bradley-Terry utilities of all votes.
+        """Ranks from 0 (worst) by Bradley-Terry utilities of all votes: the truth of simulations.
 
-        "equal" is half a win for each; documents of one utility stand in the order of their names.
+        "equal" is half a win for each; documents of equal utility are ordered by name.
         """
         rows = [(i, j, o) for (i, j), votes in self.outcomes.items() for o in votes]
         left, right, outcome = np.array(rows).T
@@ -49,16 +67,28 @@ class Votes:
         merit[np.argsort(-utilities, kind="stable")] = np.arange(len(utilities))[::-1]
         return merit
 
-    def judge(self, rng: np.random.Generator, equal: str = "tie") -> Respond:
-        """One who answers as a random one of those who judged the pair did, with replacement.
+    def responder(self, rng: np.random.Generator, equal: str = "tie") -> Responder:
+        """Return an assessor who answers with a random vote on the pair, with replacement.
 
-        `equal`: "tie" hands it on as a tie, "coin" as a win by the flip of a coin.  A pair that
-        nobody judged is a tie.
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+        equal : {"tie", "coin"}, default "tie"
+            Whether an "equal" vote answers a tie or a random winner. A pair without votes
+            counts as "equal".
+
+        Returns
+        -------
+        callable
+            Function of a question that returns an answer.
         """
 
         def respond(question: Question) -> Answer:
             if not isinstance(question, Compare):
-                raise DataError("votes on pairs cannot answer for grades; take another strategy.")
+                raise DataError(
+                    "votes on pairs cannot answer questions for grades; choose another strategy."
+                )
             votes = self.outcomes.get(question.pair, (0,))
             outcome = votes[int(rng.integers(len(votes)))]
             if outcome == 0 and equal == "coin":
@@ -69,40 +99,74 @@ class Votes:
 
 
 def read_votes(path: Path | str) -> list[Votes]:
-    """Votes of a CSV file with the columns topic, arg1, arg2, vote (a1, a2 or equal)."""
-    found: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
+    """Read recorded votes from a CSV file.
+
+    Parameters
+    ----------
+    path : path or str
+        CSV file with a header and the columns topic (or query, qid), arg1 (left, a), arg2 (right,
+        b) and vote (outcome, label). A vote is a1 (left, 1), a2 (right, -1, 2) or equal (tie, 0).
+
+    Returns
+    -------
+    list of Votes
+        The votes per query, in the order of the file.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, a row is invalid, or the file has no votes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from firstpage.labeling.simulation.votes import read_votes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "votes.csv"
+    ...     _ = path.write_text("topic,arg1,arg2,vote\\ntea,x,y,a1\\ntea,y,x,equal\\n")
+    ...     [votes] = read_votes(path)
+    >>> votes.documents, votes.outcomes
+    (('x', 'y'), {(0, 1): (1, 0)})
+    """
+    queries: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
     for query, left, right, outcome in _rows(file_cells(Path(path)), path):
         if right < left:
             left, right, outcome = right, left, -outcome
-        found[query][left, right].append(outcome)
-    if not found:
-        raise DataError(f"{path}: holds no votes.")
-    return [_gathered(query, pairs) for query, pairs in found.items()]
+        queries[query][left, right].append(outcome)
+    if not queries:
+        raise DataError(f"{path}: there are no votes.")
+    return [_votes(query, pairs) for query, pairs in queries.items()]
 
 
 def _rows(
     table: Iterator[tuple[int, list[str]]], path: Path | str
 ) -> Iterator[tuple[str, str, str, int]]:
+    """Yield (query, left, right, outcome) per row."""
     columns: list[int] = []
     _, header = next(table, (1, []))
     for names in COLUMNS.values():
-        place = next((i for i, name in enumerate(header) if name.strip().lower() in names), None)
-        if place is None:
-            raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}.")
-        columns.append(place)
+        column = next((i for i, name in enumerate(header) if name.strip().lower() in names), None)
+        if column is None:
+            raise DataError(f"{at(path, 1)}: there is no column {' or '.join(names)}.")
+        columns.append(column)
     for number, row in table:
         if len(row) <= max(columns):
-            raise DataError(f"{at(path, number)}: has {len(row)} fields; the header has more.")
+            raise DataError(
+                f"{at(path, number)}: the row has {len(row)} fields; the header has more."
+            )
         query, left, right, vote = (row[c] for c in columns)
         outcome = OUTCOMES.get(vote.strip().lower())
         if outcome is None or left == right:
-            what = "a text against itself" if left == right else f"the vote {vote!r}"
-            raise DataError(f"{at(path, number)}: {what}; a vote is a1, a2 or equal of two texts.")
+            problem = "a document against itself" if left == right else f"the vote {vote!r}"
+            raise DataError(
+                f"{at(path, number)}: {problem}; a vote must be a1, a2 or equal, on two documents."
+            )
         yield query, left, right, outcome
 
 
-def _gathered(query: str, pairs: Mapping[tuple[str, str], list[int]]) -> Votes:
+def _votes(query: str, pairs: Mapping[tuple[str, str], list[int]]) -> Votes:
     documents = sorted({name for pair in pairs for name in pair})
-    number = {name: i for i, name in enumerate(documents)}
-    outcomes = {(number[a], number[b]): tuple(votes) for (a, b), votes in pairs.items()}
+    index = {name: i for i, name in enumerate(documents)}
+    outcomes = {(index[a], index[b]): tuple(votes) for (a, b), votes in pairs.items()}
     return Votes(query, tuple(documents), outcomes)

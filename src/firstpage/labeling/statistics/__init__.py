@@ -1,1 +1,1 @@
-"""What judgments say of their assessors: agreement, consistency, effort."""
+"""Statistics of assessors: agreement, consistency and effort."""

@@ -1,7 +1,7 @@
-"""How two assessors' preferences agree: the 3 x 3 table of Niu et al. 2012, Tables 2 and 3.
+"""Agreement of two assessors' preferences: the 3 x 3 tables of Niu et al. 2012, Tables 2 and 3.
 
-`contrast` and `estimate` have intervals over queries: pairs of one query are not independent, so a
-test that takes them as independent finds too much.
+`estimate` and `contrast` have bootstrap intervals over queries: pairs of one query are not
+independent, and a test that treats them as independent rejects too often.
 """
 
 from __future__ import annotations
@@ -15,22 +15,46 @@ from typing import Any
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.statistics.intervals import Interval, bootstrap, defined, ratio
-from firstpage.labeling.statistics.records import Labels, Record, Results, judged
-from firstpage.labeling.statistics.relations import common, relations
+from firstpage.labeling.statistics.intervals import Interval, bootstrap, nan_to_none, ratio
+from firstpage.labeling.statistics.records import Labels, Record, Results, counted_records
+from firstpage.labeling.statistics.relations import common_documents, relations
 from firstpage.types import Floats, Ints
 
 SIGNS = ("A≻B", "A∼B", "A≺B")
-LINEAR = 1 - np.abs(np.subtract.outer(np.arange(3), np.arange(3))) / 2
+LINEAR_WEIGHTS = 1 - np.abs(np.subtract.outer(np.arange(3), np.arange(3))) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Counts of document pairs: rows what one assessor said (≻, ∼, ≺), columns the other.
+    """A 3 x 3 table of document pairs: rows are one assessor's answers, columns the other's.
 
-    A share of nothing is NaN, and so is kappa where chance alone would agree on everything.
-    Chance and kappa depend on which document of a pair is called A (where names go from best
-    to worst, everybody says ≻); `symmetrized` frees them of it.
+    A fraction of no pairs is NaN, and so is kappa where the expected agreement is 1. The chance
+    agreement and kappa depend on which document of a pair is called A; `symmetrized` removes
+    this dependence.
+
+    Parameters
+    ----------
+    counts : array of shape (3, 3)
+        Numbers of pairs; rows and columns are A better, tie, B better.
+
+    Raises
+    ------
+    DataError
+        If `counts` is not a 3 x 3 table of numbers of at least 0.
+
+    References
+    ----------
+    J. Cohen (1960). A Coefficient of Agreement for Nominal Scales. Educational and Psychological
+    Measurement 20(1).
+
+    J. Cohen (1968). Weighted Kappa. Psychological Bulletin 70(4).
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import Agreement
+    >>> table = Agreement.from_labels({"a": 2, "b": 1, "c": 0}, {"a": 2, "b": 0, "c": 0})
+    >>> table.total, round(table.overall, 3), table.without_ties
+    (3.0, 0.667, 1.0)
     """
 
     counts: Floats
@@ -38,28 +62,52 @@ class Agreement:
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts, np.float64)
         if counts.shape != (3, 3) or not (counts >= 0).all():
-            raise DataError("an agreement table must have 3 x 3 counts from 0 on.")
+            raise DataError("an agreement table must have 3 x 3 counts of at least 0.")
         counts = counts.copy()
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
 
     @classmethod
-    def none(cls) -> Agreement:
-        """The table of no pairs at all."""
+    def empty(cls) -> Agreement:
+        """Return the table without pairs."""
         return cls(np.zeros((3, 3)))
 
     @classmethod
-    def of(cls, first: Labels, second: Labels, documents: Sequence[str] | None = None) -> Agreement:
-        """Over all pairs of documents that both labeled; A is the earlier one in `documents`.
+    def from_labels(
+        cls, first: Labels, second: Labels, documents: Sequence[str] | None = None
+    ) -> Agreement:
+        """Return the table of all pairs of documents that both assessors labeled.
 
-        Without `documents` those in common, by name.
+        Parameters
+        ----------
+        first, second : mapping of str to float
+            The labels of the two assessors.
+        documents : sequence of str, optional
+            The documents; A is the earlier one of a pair. By default the common documents,
+            sorted by name.
+
+        Returns
+        -------
+        Agreement
+            The table.
         """
-        order = common(first, second) if documents is None else documents
-        return cls.between(relations(first, order), relations(second, order))
+        order = common_documents(first, second) if documents is None else documents
+        return cls.from_relations(relations(first, order), relations(second, order))
 
     @classmethod
-    def between(cls, first: Ints, second: Ints) -> Agreement:
-        """From the relations (+1, 0, -1) that two assessors gave to the same pairs."""
+    def from_relations(cls, first: Ints, second: Ints) -> Agreement:
+        """Return the table of the relations that two assessors gave to the same pairs.
+
+        Parameters
+        ----------
+        first, second : array of int
+            1 (A better), 0 (tie) or -1 (B better) per pair.
+
+        Returns
+        -------
+        Agreement
+            The table.
+        """
         cells = 3 * (1 - np.asarray(first)) + (1 - np.asarray(second))
         return cls(np.bincount(cells, minlength=9).reshape(3, 3).astype(np.float64))
 
@@ -67,55 +115,57 @@ class Agreement:
         return Agreement(self.counts + other.counts)
 
     def symmetrized(self) -> Agreement:
-        """Every pair in both orientations and both orders of the assessors, a quarter each.
+        """Return the mean table over both orientations of pairs and both orders of assessors.
 
-        Overall figures and the number of pairs stay; the names of documents no longer matter.
+        Overall agreement and the number of pairs stay; the names of documents no longer matter.
         """
         flipped = self.counts[::-1, ::-1]
         return Agreement((self.counts + self.counts.T + flipped + flipped.T) / 4)
 
     @property
     def total(self) -> float:
+        """The number of pairs."""
         return float(self.counts.sum())
 
     @property
     def agreed(self) -> float:
+        """The number of pairs with equal answers."""
         return float(np.trace(self.counts))
 
     @property
     def overall(self) -> float:
-        """The share of pairs on which both said the same."""
+        """The fraction of pairs with equal answers."""
         return ratio(self.agreed, self.total)
 
     @property
     def strict(self) -> tuple[float, float]:
-        """(agreed, opposed) among the pairs on which neither said tie."""
+        """(agreed, opposed): numbers of pairs that neither assessor called a tie."""
         c = self.counts
         return float(c[0, 0] + c[2, 2]), float(c[0, 2] + c[2, 0])
 
     @property
     def without_ties(self) -> float:
-        """The agreed share of the pairs on which neither said tie."""
+        """The fraction of equal answers among the pairs that neither assessor called a tie."""
         agreed, opposed = self.strict
         return ratio(agreed, agreed + opposed)
 
     @property
     def ties(self) -> tuple[float, float]:
-        """The share of ties in the rows and in the columns."""
+        """The fraction of ties in the rows and in the columns."""
         rows, columns = float(self.counts[1].sum()), float(self.counts[:, 1].sum())
         return ratio(rows, self.total), ratio(columns, self.total)
 
     @property
     def table(self) -> Floats:
-        """Row-normalized: what the other says, given what one said; NaN rows where nothing was."""
+        """The table with normalized rows; NaN in rows without pairs."""
         sums = self.counts.sum(axis=1, keepdims=True)
         empty = np.full((3, 3), np.nan)
-        found: Floats = np.divide(self.counts, sums, out=empty, where=sums > 0)
-        return found
+        normalized: Floats = np.divide(self.counts, sums, out=empty, where=sums > 0)
+        return normalized
 
     @property
     def chance(self) -> float:
-        """The agreement expected of two who answer as often, but independently (Cohen 1960)."""
+        """The agreement expected by chance, given how often each answer occurs (Cohen 1960)."""
         return float((self._expected() * np.eye(3)).sum()) if self.total else math.nan
 
     @property
@@ -126,93 +176,150 @@ class Agreement:
     @property
     def weighted_kappa(self) -> float:
         """Cohen's kappa with linear weights: a tie is half as wrong as the opposite (1968)."""
-        return self._kappa(LINEAR)
+        return self._kappa(LINEAR_WEIGHTS)
 
     def _expected(self) -> Floats:
-        found: Floats = np.outer(self.counts.sum(axis=1), self.counts.sum(axis=0)) / self.total**2
-        return found
+        """Return the cell probabilities of independent answers."""
+        cells: Floats = np.outer(self.counts.sum(axis=1), self.counts.sum(axis=0)) / self.total**2
+        return cells
 
     def _kappa(self, weights: Floats) -> float:
         if not self.total:
             return math.nan
-        lost = float(((1 - weights) * self.counts).sum()) / self.total
+        observed = float(((1 - weights) * self.counts).sum()) / self.total
         expected = float(((1 - weights) * self._expected()).sum())
-        return 1 - lost / expected if expected > 0 else math.nan
+        return 1 - observed / expected if expected > 0 else math.nan
 
     def rows(self) -> list[list[str]]:
-        """The row-normalized table as text, a dash where a row is empty."""
+        """Return the normalized table as text; a dash where a row has no pairs."""
         return [
             [sign, *("–" if math.isnan(x) else f"{x:.4f}" for x in row)]
             for sign, row in zip(SIGNS, self.table, strict=True)
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints; chance and kappas also of the symmetrized table."""
-        both = self.symmetrized()
+        """Return all statistics for JSON; chance and kappas also of the symmetrized table."""
+        symmetrized = self.symmetrized()
         return {
             "pairs": self.total,
             "counts": self.counts.tolist(),
-            "table": [[defined(x) for x in row] for row in self.table.tolist()],
-            "overall": defined(self.overall),
-            "without_ties": defined(self.without_ties),
-            "ties": [defined(x) for x in self.ties],
-            "chance": defined(self.chance),
-            "kappa": defined(self.kappa),
-            "weighted_kappa": defined(self.weighted_kappa),
+            "table": [[nan_to_none(x) for x in row] for row in self.table.tolist()],
+            "overall": nan_to_none(self.overall),
+            "without_ties": nan_to_none(self.without_ties),
+            "ties": [nan_to_none(x) for x in self.ties],
+            "chance": nan_to_none(self.chance),
+            "kappa": nan_to_none(self.kappa),
+            "weighted_kappa": nan_to_none(self.weighted_kappa),
             "symmetrized": {
-                name: defined(getattr(both, name)) for name in ("chance", "kappa", "weighted_kappa")
+                name: nan_to_none(getattr(symmetrized, name))
+                for name in ("chance", "kappa", "weighted_kappa")
             },
         }
 
 
 @dataclass(frozen=True)
 class ChiSquared:
-    """Pearson's test with one degree of freedom, without Yates's correction."""
+    """The result of Pearson's chi-squared test of a 2 x 2 table, without Yates' correction.
+
+    Attributes
+    ----------
+    statistic : float
+        The test statistic, with one degree of freedom; NaN if there is no test.
+    p : float
+        The p-value.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import chi_squared
+    >>> round(chi_squared(90, 10, 70, 30).statistic, 3)
+    12.5
+    """
 
     statistic: float
     p: float
 
     def to_dict(self) -> dict[str, float | None]:
-        return {"statistic": defined(self.statistic), "p": defined(self.p), "df": 1}
+        """Return the result for JSON."""
+        return {"statistic": nan_to_none(self.statistic), "p": nan_to_none(self.p), "df": 1}
 
     def __str__(self) -> str:
         if math.isnan(self.statistic):
-            return "no test: one of the methods has no pairs, or all pairs went the same way"
+            return "no test: a method has no pairs, or all pairs have the same result"
         p = "p < .001" if self.p < 0.001 else f"p = {self.p:.3f}"
         return f"χ² = {self.statistic:.1f}, df = 1, {p}"
 
 
 def chi_squared(a: float, b: float, c: float, d: float) -> ChiSquared:
-    """N(ad - bc)^2 / ((a+b)(c+d)(a+c)(b+d)): methods that agreed a, c times and disagreed b, d."""
-    under = (a + b) * (c + d) * (a + c) * (b + d)
-    if under == 0:
+    """Return Pearson's test whether two methods agree equally often.
+
+    The statistic is N (ad - bc)^2 / ((a+b)(c+d)(a+c)(b+d)).
+
+    Parameters
+    ----------
+    a, b : float
+        Numbers of pairs on which the first method's assessors agreed and disagreed.
+    c, d : float
+        The same of the second method.
+
+    Returns
+    -------
+    ChiSquared
+        Statistic and p-value.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import chi_squared
+    >>> print(chi_squared(90, 10, 70, 30))
+    χ² = 12.5, df = 1, p < .001
+    """
+    denominator = (a + b) * (c + d) * (a + c) * (b + d)
+    if denominator == 0:
         return ChiSquared(math.nan, math.nan)
-    statistic = (a + b + c + d) * (a * d - b * c) ** 2 / under
+    statistic = (a + b + c + d) * (a * d - b * c) ** 2 / denominator
     return ChiSquared(statistic, math.erfc(math.sqrt(statistic / 2)))
 
 
-def compare_methods(one: Agreement, other: Agreement) -> dict[str, ChiSquared]:
-    """Do two methods agree equally often?  "overall", and "without_ties".
+def compare_methods(first: Agreement, second: Agreement) -> dict[str, ChiSquared]:
+    """Test whether two labeling methods agree equally often.
 
-    The test takes pairs as independent.  Those of one query are not, so p is too small.
+    The test assumes independent pairs. Pairs of one query are not independent, so the p-value is
+    too small; `contrast` gives an interval over queries.
+
+    Parameters
+    ----------
+    first, second : Agreement
+        The tables of the two methods.
+
+    Returns
+    -------
+    dict of str to ChiSquared
+        The tests of "overall" agreement and of agreement "without_ties".
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import Agreement, compare_methods
+    >>> first = Agreement([[45, 0, 5], [0, 0, 0], [5, 0, 45]])
+    >>> second = Agreement([[35, 0, 15], [0, 0, 0], [15, 0, 35]])
+    >>> print(compare_methods(first, second)["overall"])
+    χ² = 12.5, df = 1, p < .001
     """
     return {
         "overall": chi_squared(
-            one.agreed, one.total - one.agreed, other.agreed, other.total - other.agreed
+            first.agreed, first.total - first.agreed, second.agreed, second.total - second.agreed
         ),
-        "without_ties": chi_squared(*one.strict, *other.strict),
+        "without_ties": chi_squared(*first.strict, *second.strict),
     }
 
 
-def caution(top: Agreement, other: Agreement | None = None) -> str:
-    """The line to print beside the overall agreement of top-k results."""
+def caution(top: Agreement, graded: Agreement | None = None) -> str:
+    """Return the caution to print beside the overall agreement of top-k results."""
     chance = top.symmetrized().chance
     text = (
-        "Caution: overall agreement favors top-k, because all pairs outside the top are ties by "
-        f"force: {top.ties[0]:.1%} of pairs, and {chance:.3f} would agree by chance"
+        "Caution: overall agreement favors top-k labeling, because all pairs outside the top k are "
+        f"forced ties: {top.ties[0]:.1%} of pairs; the agreement expected by chance is {chance:.3f}"
     )
-    if other is not None and other.total:
-        text += f" (against {other.symmetrized().chance:.3f})"
+    if graded is not None and graded.total:
+        text += f" (graded: {graded.symmetrized().chance:.3f})"
     return text + ". Compare kappa, and agreement without ties."
 
 
@@ -221,7 +328,7 @@ Pair = tuple[str, str, str]  # query and two documents, by name
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """What `first` (rows) and `second` (columns) said about one query."""
+    """The agreement of assessors `first` (rows) and `second` (columns) on one query."""
 
     query: str
     first: str
@@ -230,136 +337,195 @@ class Overlap:
 
 
 def result_overlaps(results: Results, tool: str | None = None) -> list[Overlap]:
-    """From final results: all document pairs of every query that two people judged by one tool."""
-    people: dict[tuple[str, str], dict[str, Labels]] = {}
+    """Return the overlaps of final results: all document pairs of queries judged by two people.
+
+    Both must have used the same tool; with `tool`, this one.
+    """
+    by_query: dict[tuple[str, str], dict[str, Labels]] = {}
     for (query, assessor, used), labels in results.items():
         if tool in (None, used):
-            people.setdefault((query, used), {})[assessor] = labels
+            by_query.setdefault((query, used), {})[assessor] = labels
     return [
-        Overlap(query, a, b, Agreement.of(labeled[a], labeled[b]))
-        for (query, _), labeled in people.items()
-        for a, b in combinations(sorted(labeled), 2)
+        Overlap(query, a, b, Agreement.from_labels(labels[a], labels[b]))
+        for (query, _), labels in by_query.items()
+        for a, b in combinations(sorted(labels), 2)
     ]
 
 
 def pair_overlaps(records: Iterable[Record]) -> list[Overlap]:
-    """From raw answers: the document pairs that two people were both asked.
+    """Return the overlaps of raw answers: the document pairs that two people both answered.
 
-    Who answered a pair several times counts with the last answer; A is the document whose
-    name comes first.
+    Of several answers to a pair the last one counts; A is the document whose name comes first.
     """
-    cells: dict[tuple[str, str, str], np.ndarray] = {}
+    tables: dict[tuple[str, str, str], np.ndarray] = {}
     for (query, _, _), answers in pair_answers(records).items():
-        people = sorted(answers)
-        for a, b in combinations(people, 2):
-            counts = cells.get((query, a, b))
+        for a, b in combinations(sorted(answers), 2):
+            counts = tables.get((query, a, b))
             if counts is None:
-                counts = cells[query, a, b] = np.zeros((3, 3))
+                counts = tables[query, a, b] = np.zeros((3, 3))
             counts[1 - answers[a], 1 - answers[b]] += 1
-    return [Overlap(*key, Agreement(counts)) for key, counts in cells.items()]
+    return [Overlap(*key, Agreement(counts)) for key, counts in tables.items()]
 
 
 def pair_answers(records: Iterable[Record]) -> dict[Pair, dict[str, int]]:
-    """What each person said about each pair of documents: the relation of the first by name."""
-    found: dict[Pair, dict[str, int]] = {}
-    for record in judged(records):
+    """Return the relation per pair of documents (sorted by name) and assessor."""
+    answers: dict[Pair, dict[str, int]] = {}
+    for record in counted_records(records):
         if (pair := record.pair) is not None:
             a, b, outcome = pair
-            found.setdefault((record.query, a, b), {})[record.assessor] = outcome
-    return found
+            answers.setdefault((record.query, a, b), {})[record.assessor] = outcome
+    return answers
 
 
 def total(overlaps: Iterable[Overlap]) -> Agreement:
-    """All pairs of all queries and couples in one table."""
+    """Return the table of all pairs of all queries and pairs of assessors."""
     counts = [overlap.agreement.counts for overlap in overlaps]
-    return Agreement(np.sum(counts, axis=0)) if counts else Agreement.none()
+    return Agreement(np.sum(counts, axis=0)) if counts else Agreement.empty()
 
 
 def by_query(overlaps: Iterable[Overlap]) -> dict[str, Agreement]:
-    """One table a query."""
-    parts: dict[str, list[Overlap]] = {}
+    """Return a table per query."""
+    groups: dict[str, list[Overlap]] = {}
     for overlap in overlaps:
-        parts.setdefault(overlap.query, []).append(overlap)
-    return {query: total(found) for query, found in parts.items()}
+        groups.setdefault(overlap.query, []).append(overlap)
+    return {query: total(group) for query, group in groups.items()}
 
 
 def by_assessor(overlaps: Iterable[Overlap]) -> dict[str, dict[str, Agreement]]:
-    """Each assessor (rows) with each of the others (columns)."""
+    """Return a table per assessor (rows) and partner (columns)."""
     counts: dict[str, dict[str, np.ndarray]] = {}
     for o in overlaps:
-        for one, other, table in (
+        for assessor, partner, table in (
             (o.first, o.second, o.agreement.counts),
             (o.second, o.first, o.agreement.counts.T),
         ):
-            partners = counts.setdefault(one, {})
-            partners[other] = partners.get(other, 0) + table
+            partners = counts.setdefault(assessor, {})
+            partners[partner] = partners.get(partner, 0) + table
     return {
-        one: {other: Agreement(table) for other, table in partners.items()}
-        for one, partners in counts.items()
+        assessor: {partner: Agreement(table) for partner, table in partners.items()}
+        for assessor, partners in counts.items()
     }
 
 
 def contrast(
-    one: Mapping[str, Agreement], other: Mapping[str, Agreement], figure: str = "overall", *,
+    first: Mapping[str, Agreement], second: Mapping[str, Agreement], statistic: str = "overall", *,
     rounds: int = 2000, seed: int = 0, level: float = 0.95,
 ) -> Interval:  # fmt: skip
-    """The figure of `one` less that of `other` (tables by query), and its bootstrap interval.
+    """Return the difference of an agreement statistic between two methods, with its interval.
 
-    `figure` is overall, without_ties or kappa, the latter of symmetrized tables.  A query that
-    only one method has counts for that method; NaN where a method has no pairs.
+    Parameters
+    ----------
+    first, second : mapping of str to Agreement
+        The tables of the two methods per query. A query that only one method has counts for
+        that method.
+    statistic : {"overall", "without_ties", "kappa"}, default "overall"
+        The statistic; kappa is that of the symmetrized tables.
+    rounds : int, default 2000
+        Number of bootstrap samples.
+    seed : int, default 0
+        Seed of the bootstrap.
+    level : float, default 0.95
+        Confidence level.
+
+    Returns
+    -------
+    Interval
+        The first method's value minus the second's, with its bootstrap interval over queries;
+        NaN where a method has no pairs.
+
+    Raises
+    ------
+    DataError
+        If the statistic is unknown.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import Agreement, contrast
+    >>> first = Agreement([[45, 0, 5], [0, 0, 0], [5, 0, 45]])
+    >>> second = Agreement([[35, 0, 15], [0, 0, 0], [15, 0, 35]])
+    >>> round(contrast({"q": first, "r": first}, {"q": second, "r": second}).value, 3)
+    0.2
     """
-    if figure not in FIGURES:
-        raise DataError(f"figure must be one of {', '.join(FIGURES)}; got {figure!r}.")
-    queries = sorted({*one, *other})
-    none = Agreement.none()
-    first, second = (
-        np.array([method.get(q, none).symmetrized().counts for q in queries]).reshape(-1, 3, 3)
-        for method in (one, other)
+    if statistic not in STATISTICS:
+        raise DataError(f"statistic must be one of {', '.join(STATISTICS)}; got {statistic!r}.")
+    queries = sorted({*first, *second})
+    empty = Agreement.empty()
+    counts, other_counts = (
+        np.array([method.get(q, empty).symmetrized().counts for q in queries]).reshape(-1, 3, 3)
+        for method in (first, second)
     )
+    compute = STATISTICS[statistic]
 
-    def statistic(weights: Floats) -> Floats:
-        return FIGURES[figure](np.tensordot(weights, first, 1)) - FIGURES[figure](
-            np.tensordot(weights, second, 1)
+    def difference(weights: Floats) -> Floats:
+        return compute(np.tensordot(weights, counts, 1)) - compute(
+            np.tensordot(weights, other_counts, 1)
         )
 
-    return bootstrap(statistic, len(queries), rounds, seed, level)
+    return bootstrap(difference, len(queries), rounds, seed, level)
 
 
 def estimate(
-    tables: Mapping[str, Agreement], figure: str = "overall", *,
+    tables: Mapping[str, Agreement], statistic: str = "overall", *,
     rounds: int = 2000, seed: int = 0, level: float = 0.95,
 ) -> Interval:  # fmt: skip
-    """Return a figure of all tables (by query) together, with its bootstrap interval."""
+    """Return an agreement statistic of all tables (by query) with its bootstrap interval.
+
+    Parameters
+    ----------
+    tables : mapping of str to Agreement
+        The table per query.
+    statistic : {"overall", "without_ties", "kappa"}, default "overall"
+        The statistic; kappa is that of the symmetrized tables.
+    rounds : int, default 2000
+        Number of bootstrap samples.
+    seed : int, default 0
+        Seed of the bootstrap.
+    level : float, default 0.95
+        Confidence level.
+
+    Returns
+    -------
+    Interval
+        The statistic with its interval over queries.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.statistics.agreement import Agreement, estimate
+    >>> table = Agreement([[45, 0, 5], [0, 0, 0], [5, 0, 45]])
+    >>> round(estimate({"q": table, "r": table}, "kappa").value, 3)
+    0.8
+    """
     counts = np.array([table.symmetrized().counts for table in tables.values()]).reshape(-1, 3, 3)
 
-    def statistic(weights: Floats) -> Floats:
-        return FIGURES[figure](np.tensordot(weights, counts, 1))
+    def compute(weights: Floats) -> Floats:
+        return STATISTICS[statistic](np.tensordot(weights, counts, 1))
 
-    return bootstrap(statistic, len(tables), rounds, seed, level)
+    return bootstrap(compute, len(tables), rounds, seed, level)
 
 
 def _overall(counts: Floats) -> Floats:
-    return _share(np.trace(counts, axis1=1, axis2=2), counts.sum(axis=(1, 2)))
+    return _fraction(np.trace(counts, axis1=1, axis2=2), counts.sum(axis=(1, 2)))
 
 
 def _without_ties(counts: Floats) -> Floats:
     agreed = counts[:, 0, 0] + counts[:, 2, 2]
-    return _share(agreed, agreed + counts[:, 0, 2] + counts[:, 2, 0])
+    return _fraction(agreed, agreed + counts[:, 0, 2] + counts[:, 2, 0])
 
 
 def _kappa(counts: Floats) -> Floats:
     rows, columns = counts.sum(axis=2), counts.sum(axis=1)
-    chance = _share((rows * columns).sum(axis=1), counts.sum(axis=(1, 2)) ** 2)
-    return _share(_overall(counts) - chance, 1 - chance)
+    chance = _fraction((rows * columns).sum(axis=1), counts.sum(axis=(1, 2)) ** 2)
+    return _fraction(_overall(counts) - chance, 1 - chance)
 
 
-def _share(over: Floats, under: Floats) -> Floats:
-    empty = np.full(over.shape, np.nan)
-    found: Floats = np.divide(over, under, out=empty, where=under > 0)
-    return found
+def _fraction(numerator: Floats, denominator: Floats) -> Floats:
+    """Return numerator / denominator; NaN where the denominator is not positive."""
+    empty = np.full(numerator.shape, np.nan)
+    fraction: Floats = np.divide(numerator, denominator, out=empty, where=denominator > 0)
+    return fraction
 
 
-FIGURES: Mapping[str, Callable[[Floats], Floats]] = {
+STATISTICS: Mapping[str, Callable[[Floats], Floats]] = {
     "overall": _overall,
     "without_ties": _without_ties,
     "kappa": _kappa,

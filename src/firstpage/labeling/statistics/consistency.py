@@ -1,4 +1,4 @@
-"""Is one person consistent?  Repeated questions, the side that is chosen, circles of three."""
+"""Consistency of single assessors: repeated questions, position bias, circular triads."""
 
 from __future__ import annotations
 
@@ -9,39 +9,44 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from firstpage.labeling.statistics.intervals import Share, defined
-from firstpage.labeling.statistics.records import Record, judged
+from firstpage.labeling.statistics.intervals import Proportion, nan_to_none
+from firstpage.labeling.statistics.records import Record, counted_records
 from firstpage.measures.significance import randomization
 
-Found = TypeVar("Found")
+Statistic = TypeVar("Statistic")
 
 
 @dataclass(frozen=True)
 class SelfConsistency:
-    """Hidden repeats of a person's own questions: how often the answer was the same.
+    """How often an assessor answered a hidden repeat in the same way.
 
-    `same_sides` were shown as before, `swapped` the other way round.  Of the swapped ones
-    whose answer changed, `stuck_left` chose the left side both times and `stuck_right` the
-    right; by `p` (exact, two-sided) the two are equally frequent when the side does not matter.
+    Attributes
+    ----------
+    same_sides, swapped : Proportion
+        Equal answers among repeats shown with the same sides, and with swapped sides.
+    stuck_left, stuck_right : int
+        Swapped repeats with a changed answer where the left (right) side was chosen both times.
     """
 
-    same_sides: Share
-    swapped: Share
+    same_sides: Proportion
+    swapped: Proportion
     stuck_left: int
     stuck_right: int
 
     @property
-    def overall(self) -> Share:
-        """Both kinds of repeats together."""
-        return Share(
+    def overall(self) -> Proportion:
+        """Equal answers among all repeats."""
+        return Proportion(
             self.same_sides.hits + self.swapped.hits, self.same_sides.total + self.swapped.total
         )
 
     @property
     def p(self) -> float:
-        return even_p(self.stuck_left, self.stuck_right)
+        """The exact two-sided p-value that both sides are equally likely among stuck answers."""
+        return sign_test(self.stuck_left, self.stuck_right)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the statistics for JSON."""
         return {
             "overall": self.overall.to_dict(),
             "same_sides": self.same_sides.to_dict(),
@@ -54,12 +59,19 @@ class SelfConsistency:
 
 @dataclass(frozen=True)
 class PositionBias:
-    """How often the left side won, ties aside.
+    """How often the left document was chosen.
 
-    A document that stays on the screen keeps its side, so that answers in succession are not
-    independent: what is good wins again on the side where it is.  What was drawn at random is the
-    side of the first of such a run; `p` (two-sided) is the chance of as uneven a count if every
-    run had been drawn the other way round as likely.
+    A document that stays on the screen keeps its side, so that successive answers are not
+    independent: a good document wins again on the side where it is.  Only the side of the first
+    question of such a run is random; the p-value is that of a randomization test that flips whole
+    runs.
+
+    Attributes
+    ----------
+    left, right, ties : int
+        Number of answers for the left document, for the right document, and ties.
+    p : float
+        Two-sided p-value that the side does not matter.
     """
 
     left: int
@@ -68,45 +80,60 @@ class PositionBias:
     p: float = 1.0
 
     @property
-    def share(self) -> Share:
-        return Share(self.left, self.left + self.right)
+    def fraction_left(self) -> Proportion:
+        """The proportion of answers for the left document, ties excluded."""
+        return Proportion(self.left, self.left + self.right)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the statistics for JSON."""
         return {
             "left": self.left, "right": self.right, "ties": self.ties,
-            "share_left": self.share.to_dict(), "p": self.p,
+            "share_left": self.fraction_left.to_dict(), "p": self.p,
         }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Triads:
-    """Threes of documents of which a person compared all three pairs, without ties."""
+    """Triples of documents of which an assessor compared all three pairs, without ties.
+
+    Attributes
+    ----------
+    circular : int
+        Number of circular triads: A beats B, B beats C, C beats A.
+    complete : int
+        Number of triads.
+    """
 
     circular: int
     complete: int
 
     @property
-    def share(self) -> float:
-        """The share of circles (A beats B beats C beats A); a quarter if answers were chance."""
-        return Share(self.circular, self.complete).value
+    def fraction(self) -> float:
+        """The fraction of circular triads; 1/4 for random answers."""
+        return Proportion(self.circular, self.complete).value
 
     def to_dict(self) -> dict[str, Any]:
-        return {"circular": self.circular, "complete": self.complete, "share": defined(self.share)}
+        """Return the counts and the fraction for JSON."""
+        return {
+            "circular": self.circular,
+            "complete": self.complete,
+            "share": nan_to_none(self.fraction),
+        }
 
 
-def even_p(one: int, other: int) -> float:
-    """The exact two-sided p that two counts come from a fair coin; 1 where nothing was counted."""
+def sign_test(first: int, second: int) -> float:
+    """Return the exact two-sided p-value that two counts come from a fair coin; 1 for (0, 0)."""
     from scipy.special import bdtr
 
-    return min(1.0, 2.0 * float(bdtr(min(one, other), one + other, 0.5)))
+    return min(1.0, 2.0 * float(bdtr(min(first, second), first + second, 0.5)))
 
 
 def self_consistency(records: Iterable[Record]) -> SelfConsistency:
-    """All hidden repeats of pairs against the same person's first answer to the pair.
+    """Compare hidden repeats of pairs with the same assessor's first answer to the pair.
 
     A repeat whose first answer is not among the records does not count.
     """
-    found: Counter[tuple[str, bool]] = Counter()
+    counts: Counter[tuple[str, bool]] = Counter()
     first: dict[tuple[str, str, str, str], Record] = {}
     for record in records:
         pair = record.pair
@@ -118,65 +145,65 @@ def self_consistency(records: Iterable[Record]) -> SelfConsistency:
             first.setdefault(key, record)
         elif before is not None and before.pair is not None:
             sides = "same" if before.left == record.left else "swapped"
-            found[sides, before.pair == pair] += 1
+            counts[sides, before.pair == pair] += 1
             if sides == "swapped" and before.outcome == record.outcome != 0:
-                found["left" if record.outcome == 1 else "right", False] += 1
+                counts["left" if record.outcome == 1 else "right", False] += 1
     return SelfConsistency(
-        Share(found["same", True], found["same", True] + found["same", False]),
-        Share(found["swapped", True], found["swapped", True] + found["swapped", False]),
-        found["left", False],
-        found["right", False],
+        Proportion(counts["same", True], counts["same", True] + counts["same", False]),
+        Proportion(counts["swapped", True], counts["swapped", True] + counts["swapped", False]),
+        counts["left", False],
+        counts["right", False],
     )
 
 
 def position_bias(records: Iterable[Record]) -> PositionBias:
-    """All answers to pairs except training; sides must have been drawn at random."""
-    count: Counter[int | None] = Counter()
-    runs: list[int] = []  # answers for the left less those for the right
-    last: dict[tuple[str, str], tuple[Record, int]] = {}  # what was on the screen, and its run
+    """Return the position bias of all answers to pairs but training; sides must be random."""
+    counts: Counter[int | None] = Counter()
+    runs: list[int] = []  # answers for the left minus those for the right, per run
+    last: dict[tuple[str, str], tuple[Record, int]] = {}  # the previous question and its run
     for record in records:
         if record.pair is None or record.outcome is None or record.kind == "training":
             continue
-        count[record.outcome] += 1
-        person = record.assessor, record.query
-        before, run = last.get(person, (None, -1))
+        counts[record.outcome] += 1
+        key = record.assessor, record.query
+        before, run = last.get(key, (None, -1))
         if before is None or (before.left != record.left and before.right != record.right):
             run = len(runs)
             runs.append(0)
         runs[run] += record.outcome
-        last[person] = record, run
+        last[key] = record, run
     p = randomization(np.array(runs, np.float64))
-    return PositionBias(count[1], count[-1], count[0], p)
+    return PositionBias(counts[1], counts[-1], counts[0], p)
 
 
 def triads(records: Iterable[Record]) -> Triads:
-    """Circles among a person's own answers, summed over people and queries.
+    """Count the circular triads among each assessor's own answers, over all queries.
 
-    Only answers that count are read, the last one of a pair; pairs with a tie are left out.
-    Circles of a tournament are the closed walks of length three, a third of trace(A^3).
+    Only records that count are used, the last one per pair; pairs with a tie are left out.  The
+    circular triads of a tournament are a third of trace(A^3).
     """
     answers: dict[tuple[str, str], dict[tuple[str, str], int]] = {}
-    for record in judged(records):
+    for record in counted_records(records):
         if (pair := record.pair) is not None:
             answers.setdefault((record.assessor, record.query), {})[pair[:2]] = pair[2]
     circular = complete = 0
-    for given in answers.values():
-        strict = [((a, b) if sign > 0 else (b, a)) for (a, b), sign in given.items() if sign]
-        number = {doc: i for i, doc in enumerate(sorted({d for pair in strict for d in pair}))}
-        beats = np.zeros((len(number), len(number)))
+    for outcomes in answers.values():
+        strict = [((a, b) if sign > 0 else (b, a)) for (a, b), sign in outcomes.items() if sign]
+        index = {doc: i for i, doc in enumerate(sorted({d for pair in strict for d in pair}))}
+        beats = np.zeros((len(index), len(index)))
         for better, worse in strict:
-            beats[number[better], number[worse]] = 1
+            beats[index[better], index[worse]] = 1
         compared = beats + beats.T
         circular += round(float((beats @ beats * beats.T).sum()) / 3)
         complete += round(float((compared @ compared * compared).sum()) / 6)
     return Triads(circular, complete)
 
 
-def each_assessor(
-    records: Iterable[Record], work: Callable[[list[Record]], Found]
-) -> dict[str, Found]:
-    """The same work on each person's own records, by name: `each_assessor(rows, triads)`."""
-    parts: dict[str, list[Record]] = {}
+def per_assessor(
+    records: Iterable[Record], statistic: Callable[[list[Record]], Statistic]
+) -> dict[str, Statistic]:
+    """Return a statistic of each assessor's own records, such as `per_assessor(rows, triads)`."""
+    groups: dict[str, list[Record]] = {}
     for record in records:
-        parts.setdefault(record.assessor, []).append(record)
-    return {name: work(parts[name]) for name in sorted(parts)}
+        groups.setdefault(record.assessor, []).append(record)
+    return {name: statistic(groups[name]) for name in sorted(groups)}

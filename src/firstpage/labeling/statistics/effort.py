@@ -1,4 +1,4 @@
-"""What labeling costs: Table 1 of Niu et al. 2012 for one's own judgments, and beforehand."""
+"""The effort of labeling: measured, as in Table 1 of Niu et al. 2012, and predicted."""
 
 from __future__ import annotations
 
@@ -11,72 +11,90 @@ from typing import Any, Literal
 from firstpage.errors import DataError
 from firstpage.labeling.session.estimate import expected_questions
 from firstpage.labeling.session.events import DEFAULT_STRATEGY
-from firstpage.labeling.statistics.intervals import defined
-from firstpage.labeling.statistics.records import Record, judged
+from firstpage.labeling.statistics.intervals import nan_to_none
+from firstpage.labeling.statistics.records import Record, counted_records
 from firstpage.labeling.strategies.registry import STRATEGY_OF
 
-SECONDS: Mapping[str, float] = {"pairs": 5.51, "grades": 13.87, "lists": 30.0}
-"""Seconds a judgment in Table 1 of the paper; of two lists nobody has published any."""
-FAR = 3.5  # modified z of an outlier (Iglewicz and Hoaglin 1993)
-SHORTEST = 0.05  # seconds; a time of 0 has no logarithm
+SECONDS_PER_JUDGMENT: Mapping[str, float] = {"pairs": 5.51, "grades": 13.87, "lists": 30.0}
+"""Mean seconds per judgment by tool: Table 1 of the paper; 30 for lists is an assumption."""
+OUTLIER_Z = 3.5  # modified z-score of an outlier (Iglewicz and Hoaglin 1993)
+MIN_SECONDS = 0.05  # a time of 0 has no logarithm
 By = Literal["tool", "assessor", "query"]
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Mean, median and standard deviation (of a sample); NaN where there are too few values."""
+class SampleSummary:
+    """Mean, median and sample standard deviation; NaN where there are too few values."""
 
     mean: float
     median: float
     sd: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Spread:
-        found = list(values)
-        if not found:
+    def from_values(cls, values: Iterable[float]) -> SampleSummary:
+        """Return the summary of these values."""
+        sample = list(values)
+        if not sample:
             return cls(math.nan, math.nan, math.nan)
-        return cls(fmean(found), median(found), stdev(found) if len(found) > 1 else math.nan)
+        return cls(fmean(sample), median(sample), stdev(sample) if len(sample) > 1 else math.nan)
 
     def to_dict(self) -> dict[str, float | None]:
-        return {name: defined(value) for name, value in vars(self).items()}
+        """Return the summary for JSON; None in place of NaN."""
+        return {name: nan_to_none(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
 class Effort:
-    """The cost of some judgments.
+    """The effort of a set of judgments.
 
-    A sitting is one query by one assessor with one tool.  `seconds` is the active time of a
-    judgment (over judgments), `minutes` that of a sitting and `per_query` its number of
-    judgments (over sittings); `active`, `paused` and `away` are seconds in all.  `adjusted`
-    judgments, whose times were not as reported, are in none of the times, nor are their sittings
-    in `minutes`.
+    A sitting is one query judged by one assessor with one tool.
+
+    Attributes
+    ----------
+    judgments, sittings : int
+        Numbers of judgments and of sittings.
+    seconds : SampleSummary
+        Active seconds per judgment.
+    minutes : SampleSummary
+        Active minutes per sitting.
+    per_query : SampleSummary
+        Judgments per sitting.
+    active, paused, away : float
+        Total seconds.
+    adjusted : int
+        Number of judgments whose times differ from those reported: they are in no time, and
+        their sittings are not in `minutes`.
     """
 
     judgments: int
     sittings: int
-    seconds: Spread
-    minutes: Spread
-    per_query: Spread
+    seconds: SampleSummary
+    minutes: SampleSummary
+    per_query: SampleSummary
     active: float
     paused: float
     away: float
     adjusted: int = 0
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Effort:
-        """Over the judgments that count: repeats, gold and training are left out."""
-        rows = list(judged(records))
+    def from_records(cls, records: Iterable[Record]) -> Effort:
+        """Return the effort of the records that count: no repeats, gold questions or training."""
+        rows = list(counted_records(records))
         timed = [r for r in rows if not r.adjusted]
         sittings: dict[tuple[str, str, str], list[Record]] = {}
         for r in rows:
             sittings.setdefault((r.query, r.assessor, r.tool), []).append(r)
-        whole = [own for own in sittings.values() if not any(r.adjusted for r in own)]
+        timed_sittings = [
+            sitting for sitting in sittings.values() if not any(r.adjusted for r in sitting)
+        ]
         return cls(
             len(rows),
             len(sittings),
-            Spread.of(r.active for r in timed if r.active > 0),  # 0: nobody measured it
-            Spread.of(sum(r.active for r in own) / 60 for own in whole),
-            Spread.of(len(own) for own in sittings.values()),
+            SampleSummary.from_values(r.active for r in timed if r.active > 0),  # 0: not measured
+            SampleSummary.from_values(
+                sum(r.active for r in sitting) / 60 for sitting in timed_sittings
+            ),
+            SampleSummary.from_values(len(sitting) for sitting in sittings.values()),
             math.fsum(r.active for r in timed),
             math.fsum(r.paused for r in timed),
             math.fsum(r.away for r in timed),
@@ -84,6 +102,7 @@ class Effort:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the effort for JSON."""
         return {
             "judgments": self.judgments,
             "sittings": self.sittings,
@@ -99,7 +118,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Outlier:
-    """A judgment whose time is far from the others of its tool; `z` below 0 is too fast."""
+    """A judgment with an unusual time; `z` is its modified z-score, negative if too fast."""
 
     record: Record
     z: float
@@ -107,17 +126,17 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Block:
-    """Judgments number `first` to `last` of each assessor, taken together."""
+    """The judgments with numbers `first` to `last` of every assessor, together."""
 
     first: int
     last: int
     judgments: int
-    seconds: Spread
+    seconds: SampleSummary
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Expected effort: judgments a query and in all, minutes a query, hours in all."""
+    """Expected effort: judgments per query and in total, minutes per query, hours in total."""
 
     per_query: float
     judgments: float
@@ -126,57 +145,59 @@ class Prediction:
 
 
 def effort_by(records: Iterable[Record], by: By = "tool") -> dict[str, Effort]:
-    """Effort by tool, assessor or query, by name."""
-    parts: dict[str, list[Record]] = {}
-    for record in judged(records):
-        parts.setdefault(getattr(record, by), []).append(record)
-    return {name: Effort.of(parts[name]) for name in sorted(parts)}
+    """Return the effort per tool, assessor or query, sorted by name."""
+    groups: dict[str, list[Record]] = {}
+    for record in counted_records(records):
+        groups.setdefault(getattr(record, by), []).append(record)
+    return {name: Effort.from_records(groups[name]) for name in sorted(groups)}
 
 
-def outliers(records: Iterable[Record], far: float = FAR) -> list[Outlier]:
-    """Judgments by whose time something went wrong: a nap, or a click without a look.
+def outliers(records: Iterable[Record], threshold: float = OUTLIER_Z) -> list[Outlier]:
+    """Return judgments with unusual times, such as an interruption or a click without reading.
 
-    By tool, the modified z .6745 (x - median) / MAD of the logarithm of active seconds, beyond
-    `far` either way; none where more than half of all times are the same.  The farthest first.
+    The modified z-score .6745 (x - median) / MAD of log active seconds, by tool, must exceed
+    `threshold` in absolute value.  There are none where more than half of the times are equal.
+    The most extreme outlier comes first.
     """
-    parts: dict[str, list[Record]] = {}
-    for record in judged(records):
+    groups: dict[str, list[Record]] = {}
+    for record in counted_records(records):
         if not record.adjusted:
-            parts.setdefault(record.tool, []).append(record)
-    found = []
-    for rows in parts.values():
-        logs = [math.log(max(r.active, SHORTEST)) for r in rows]
-        middle = median(logs)
-        spread = median(abs(x - middle) for x in logs)
-        if spread > 0:
-            found += [
-                Outlier(r, 0.6745 * (x - middle) / spread) for r, x in zip(rows, logs, strict=True)
+            groups.setdefault(record.tool, []).append(record)
+    scored = []
+    for rows in groups.values():
+        logs = [math.log(max(r.active, MIN_SECONDS)) for r in rows]
+        center = median(logs)
+        deviation = median(abs(x - center) for x in logs)
+        if deviation > 0:
+            scored += [
+                Outlier(r, 0.6745 * (x - center) / deviation)
+                for r, x in zip(rows, logs, strict=True)
             ]
-    return sorted((o for o in found if abs(o.z) > far), key=lambda o: -abs(o.z))
+    return sorted((o for o in scored if abs(o.z) > threshold), key=lambda o: -abs(o.z))
 
 
 def learning_curve(records: Iterable[Record], tool: str, block: int = 20) -> list[Block]:
-    """Seconds by judgment number: are people getting faster?
+    """Return seconds per judgment by judgment number, to see whether assessors become faster.
 
-    Each assessor's judgments with a tool are numbered from 1 on, in order of `answered_at`
-    (records without it in the order given), and cut in blocks; a block joins all assessors.
+    Each assessor's judgments with a tool are numbered from 1, in order of `answered_at` (records
+    without it in the given order), and split into blocks; a block joins all assessors.
     """
     if block < 1:
-        raise DataError(f"block must be a whole number from 1 on; got {block}.")
-    people: dict[str, list[Record]] = {}
-    for record in judged(records):
+        raise DataError(f"block must be at least 1; got {block}.")
+    assessors: dict[str, list[Record]] = {}
+    for record in counted_records(records):
         if record.tool == tool:
-            people.setdefault(record.assessor, []).append(record)
+            assessors.setdefault(record.assessor, []).append(record)
     times: dict[int, list[float]] = {}
-    for rows in people.values():
+    for rows in assessors.values():
         if all(r.answered_at is not None for r in rows):
             rows.sort(key=lambda r: r.answered_at or 0.0)
         for number, record in enumerate(rows):
             if not record.adjusted:
                 times.setdefault(number // block, []).append(record.active)
     return [
-        Block(b * block + 1, (b + 1) * block, len(found), Spread.of(found))
-        for b, found in sorted(times.items())
+        Block(b * block + 1, (b + 1) * block, len(seconds), SampleSummary.from_values(seconds))
+        for b, seconds in sorted(times.items())
     ]
 
 
@@ -185,18 +206,18 @@ def predicted_effort(
     strategy: str = DEFAULT_STRATEGY, refine: int = 0, seconds: float | None = None,
     replicates: int = 1,
 ) -> Prediction:  # fmt: skip
-    """What to expect before anybody starts.
+    """Return the expected effort of labeling queries with this number of documents.
 
-    Questions a query are those of the tool's own strategy, or with pairs of `strategy`, and
-    `refine` more.  `seconds` a judgment are the paper's if not given: 5.51 for pairs, 13.87 for
-    grades; for two lists a guess of 30.
+    The questions per query are those of the tool's strategy; with pairs, those of `strategy` plus
+    `refine`.  `seconds` per judgment are by default those of the paper: 5.51 for pairs, 13.87 for
+    grades; 30 for lists is an assumption.
     """
     if min(documents, k, queries, replicates) < 1:
-        raise DataError("documents, k, queries and replicates must be whole numbers from 1 on.")
-    if tool not in SECONDS:
-        raise DataError(f"a tool is one of {', '.join(SECONDS)}; got {tool!r}.")
-    each = SECONDS[tool] if seconds is None else seconds
-    asked = expected_questions(STRATEGY_OF.get(tool, strategy), documents, k)
-    asked += refine if tool == "pairs" else 0
-    total = asked * queries * replicates
-    return Prediction(asked, total, asked * each / 60, total * each / 3600)
+        raise DataError("documents, k, queries and replicates must be at least 1.")
+    if tool not in SECONDS_PER_JUDGMENT:
+        raise DataError(f"tool must be one of {', '.join(SECONDS_PER_JUDGMENT)}; got {tool!r}.")
+    each = SECONDS_PER_JUDGMENT[tool] if seconds is None else seconds
+    questions = expected_questions(STRATEGY_OF.get(tool, strategy), documents, k)
+    questions += refine if tool == "pairs" else 0
+    total = questions * queries * replicates
+    return Prediction(questions, total, questions * each / 60, total * each / 3600)

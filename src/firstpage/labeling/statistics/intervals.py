@@ -1,4 +1,4 @@
-"""Shares with Wilson intervals, and bootstrap intervals over queries."""
+"""Proportions with Wilson intervals, and bootstrap intervals over queries."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from firstpage.types import Floats
 
 
 @dataclass(frozen=True)
-class Share:
-    """`hits` of `total`, with Wilson's score interval (Wilson 1927); NaN of nothing."""
+class Proportion:
+    """A proportion, `hits` of `total`, with Wilson's score interval (Wilson 1927)."""
 
     hits: int
     total: int
@@ -24,11 +24,12 @@ class Share:
 
     @property
     def value(self) -> float:
+        """hits / total; NaN if total is 0."""
         return self.hits / self.total if self.total else math.nan
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Low and high; from 0 to 1 where nothing is known."""
+        """The lower and upper bound; (0, 1) if total is 0."""
         if not self.total:
             return 0.0, 1.0
         n, p = self.total, self.value
@@ -39,16 +40,27 @@ class Share:
         return low, 1.0 if self.hits == n else middle + half
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the proportion and its interval for JSON."""
         low, high = self.interval
         return {
-            "hits": self.hits, "total": self.total, "value": defined(self.value),
+            "hits": self.hits, "total": self.total, "value": nan_to_none(self.value),
             "low": low, "high": high,
         }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with the bounds between which it lies at `level`; NaN where not known."""
+    """An estimate with a confidence interval.
+
+    Attributes
+    ----------
+    value : float
+        The estimate; NaN if it is not defined.
+    low, high : float
+        Bounds of the interval; NaN if there is none.
+    level : float
+        Confidence level.
+    """
 
     value: float
     low: float
@@ -56,10 +68,13 @@ class Interval:
     level: float = 0.95
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: defined(getattr(self, name)) for name in ("value", "low", "high", "level")}
+        """Return the estimate and its interval for JSON; None in place of NaN."""
+        return {
+            name: nan_to_none(getattr(self, name)) for name in ("value", "low", "high", "level")
+        }
 
     def __str__(self) -> str:
-        return f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]"
+        return f"{format_value(self.value)} [{format_value(self.low)}, {format_value(self.high)}]"
 
 
 def bootstrap(
@@ -69,10 +84,10 @@ def bootstrap(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval:
-    """A statistic and its percentile interval when queries are drawn again, with repetition.
+    """Return a statistic with its percentile interval over resampled queries.
 
-    `statistic` takes weights (rounds x groups: how often each query was drawn) and gives a
-    value a round; rounds without a value (NaN) do not count.  One query has no interval.
+    `statistic` maps weights of shape (rounds, groups), how often each query was drawn, to a value
+    per round; rounds with NaN are ignored.  A single query has no interval.
     """
     if groups == 0:
         return Interval(math.nan, math.nan, math.nan, level)
@@ -82,16 +97,16 @@ def bootstrap(
     return Interval(value, *significance.bootstrap(statistic, groups, rounds, seed, level), level)
 
 
-def ratio(over: float, under: float) -> float:
-    """over / under, and NaN where there is nothing below."""
-    return over / under if under else math.nan
+def ratio(numerator: float, denominator: float) -> float:
+    """Return numerator / denominator; NaN if the denominator is 0."""
+    return numerator / denominator if denominator else math.nan
 
 
-def defined(value: float) -> float | None:
-    """For JSON, which has no NaN: None in its place."""
+def nan_to_none(value: float) -> float | None:
+    """Return the value; None in place of NaN, which JSON does not have."""
     return None if math.isnan(value) else float(value)
 
 
-def shown(value: float, digits: int = 3) -> str:
-    """For a table: a dash where there is no value."""
+def format_value(value: float, digits: int = 3) -> str:
+    """Return the value for a table; a dash in place of NaN."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"

@@ -1,4 +1,4 @@
-"""Drill-down: one line an assessor, one line a query, and the pairs most disagreed upon."""
+"""Profiles: a row per assessor, a row per query, and the most disputed pairs."""
 
 from __future__ import annotations
 
@@ -22,26 +22,48 @@ from firstpage.labeling.statistics.consistency import (
     PositionBias,
     SelfConsistency,
     Triads,
-    each_assessor,
+    per_assessor,
     position_bias,
     self_consistency,
     triads,
 )
-from firstpage.labeling.statistics.intervals import Share, defined
-from firstpage.labeling.statistics.records import Labels, Record, Results, judged
-from firstpage.labeling.statistics.relations import common, label_values
+from firstpage.labeling.statistics.intervals import Proportion, nan_to_none
+from firstpage.labeling.statistics.records import Labels, Record, Results, counted_records
+from firstpage.labeling.statistics.relations import common_documents, label_values
 
-MODERATE = 0.4  # kappa below it is "fair" at best (Landis and Koch 1977)
+MODERATE_KAPPA = 0.4  # smaller values are "fair" at best (Landis and Koch 1977)
 
 
 @dataclass(frozen=True, eq=False)
 class AssessorProfile:
-    """One person: how they agree with the others, how consistent and how fast they are.
+    """An assessor's agreement with the others, consistency and speed.
 
-    `agreement` is the mean over partners of the overall agreement on pairs that both were asked,
-    `shared` all of these pairs in one table (this person in the rows); `derived` that of the
-    orders that people ended with.  `ties` is the fraction of ties among the answers.  NaN where
-    nothing is known.
+    Attributes
+    ----------
+    assessor : str
+        The assessor.
+    judgments : int
+        Number of judgments that count.
+    partners : int
+        Number of other assessors with whom pairs are shared.
+    agreement : float
+        Mean over partners of the overall agreement on shared pairs.
+    shared : Agreement
+        The table of all shared pairs, this assessor in the rows.
+    derived : Agreement
+        The same for all pairs by the final orders.
+    ties : float
+        Fraction of ties among the answers.
+    bias : PositionBias
+        Preference for a side.
+    gold : Proportion
+        Correct answers to gold questions.
+    repeats : SelfConsistency
+        Equal answers to repeated questions.
+    triads : Triads
+        Circular triads.
+    seconds : float
+        Median of the active seconds per judgment; NaN if unknown.
     """
 
     assessor: str
@@ -52,46 +74,57 @@ class AssessorProfile:
     derived: Agreement
     ties: float
     bias: PositionBias
-    gold: Share
+    gold: Proportion
     repeats: SelfConsistency
     triads: Triads
     seconds: float
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa with the others on shared pairs, whatever documents are called."""
+        """Cohen's kappa with the others on shared pairs, independent of document names."""
         return self.shared.symmetrized().kappa
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the profile for JSON."""
         return {
             "assessor": self.assessor,
             "judgments": self.judgments,
             "partners": self.partners,
-            "agreement": defined(self.agreement),
-            "shared_pairs": _figures(self.shared),
-            "derived_orders": _figures(self.derived),
-            "ties": defined(self.ties),
+            "agreement": nan_to_none(self.agreement),
+            "shared_pairs": _summary(self.shared),
+            "derived_orders": _summary(self.derived),
+            "ties": nan_to_none(self.ties),
             "position": self.bias.to_dict(),
             "gold": self.gold.to_dict(),
             "repeats": self.repeats.to_dict(),
             "triads": self.triads.to_dict(),
-            "median_seconds": defined(self.seconds),
+            "median_seconds": nan_to_none(self.seconds),
         }
 
 
-def _figures(table: Agreement) -> dict[str, float | None]:
-    """Return how many pairs, and how far two agree on them."""
+def _summary(table: Agreement) -> dict[str, float | None]:
+    """Return the number of pairs and the agreement on them."""
     return {
         "pairs": table.total,
-        "overall": defined(table.overall),
-        "without_ties": defined(table.without_ties),
-        "kappa": defined(table.symmetrized().kappa),
+        "overall": nan_to_none(table.overall),
+        "without_ties": nan_to_none(table.without_ties),
+        "kappa": nan_to_none(table.symmetrized().kappa),
     }
 
 
 @dataclass(frozen=True)
-class Disputed:
-    """Two documents, how many put the first above, tied, below, and how far apart labels were."""
+class DisputedPair:
+    """A pair of documents that assessors ordered in opposite ways.
+
+    Attributes
+    ----------
+    first, second : str
+        The documents.
+    above, tied, below : int
+        Number of assessors who put the first document above, level with and below the second.
+    apart : float
+        Range of the label differences over assessors.
+    """
 
     first: str
     second: str
@@ -102,43 +135,56 @@ class Disputed:
 
     @property
     def opposed(self) -> int:
-        """The couples of assessors who said the opposite of each other."""
+        """The number of pairs of assessors with opposite answers."""
         return self.above * self.below
 
 
 @dataclass(frozen=True, eq=False)
 class QueryProfile:
-    """One query: its agreement, and the pairs that people ordered in opposite ways.
+    """The agreement on a query, and the pairs that assessors ordered in opposite ways.
 
-    `agreement` and `disputed` are of the orders that people ended with, where there are such
-    results; else, as `shared` always is, of pairs that two were both asked.
+    Attributes
+    ----------
+    query : str
+        The query.
+    assessors : int
+        Number of assessors.
+    agreement : Agreement
+        Agreement of the final orders, where there are results; else that of shared pairs.
+    disputed : tuple of DisputedPair
+        The most disputed pairs, from the same source.
+    shared : Agreement
+        Agreement on the pairs that two assessors both answered.
+    below : float
+        The kappa below which the query is worth discussing.
     """
 
     query: str
     assessors: int
     agreement: Agreement
-    disputed: tuple[Disputed, ...]
-    shared: Agreement = field(default_factory=Agreement.none)
-    below: float = MODERATE
+    disputed: tuple[DisputedPair, ...]
+    shared: Agreement = field(default_factory=Agreement.empty)
+    below: float = MODERATE_KAPPA
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa, whatever documents are called."""
+        """Cohen's kappa, independent of document names."""
         return self.agreement.symmetrized().kappa
 
     @property
     def worth_discussing(self) -> bool:
-        """Kappa is below .4 (or as asked), and somebody said the opposite of somebody."""
+        """Whether kappa is less than `below` and two assessors gave opposite answers."""
         return self.kappa < self.below and self.agreement.strict[1] > 0
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the profile for JSON."""
         return {
             "query": self.query,
             "assessors": self.assessors,
-            "shared_pairs": _figures(self.shared),
-            "agreement": defined(self.agreement.overall),
-            "without_ties": defined(self.agreement.without_ties),
-            "kappa": defined(self.kappa),
+            "shared_pairs": _summary(self.shared),
+            "agreement": nan_to_none(self.agreement.overall),
+            "without_ties": nan_to_none(self.agreement.without_ties),
+            "kappa": nan_to_none(self.kappa),
             "worth_discussing": self.worth_discussing,
             "disputed": [vars(pair) for pair in self.disputed],
         }
@@ -147,10 +193,10 @@ class QueryProfile:
 def assessor_profiles(
     records: Sequence[Record], results: Results | None = None
 ) -> list[AssessorProfile]:
-    """Everyone who has records or results, by name."""
+    """Return the profile of every assessor with records or results, sorted by name."""
     shared = by_assessor(pair_overlaps(records))
     derived = by_assessor(result_overlaps(results or {}))
-    rows = each_assessor(records, list)
+    rows = per_assessor(records, list)
     names = {*rows, *(assessor for _, assessor, _ in results or ())}
     return [
         _profile(name, rows.get(name, []), shared.get(name, {}), derived.get(name, {}))
@@ -162,52 +208,55 @@ def query_profiles(
     records: Sequence[Record],
     results: Results | None = None,
     *,
-    most: int = 5,
-    below: float = MODERATE,
+    max_pairs: int = 5,
+    below: float = MODERATE_KAPPA,
 ) -> list[QueryProfile]:
-    """Every query that two people judged, the least agreed first; `most` disputed pairs each."""
-    asked = pair_overlaps(records)
-    overlaps = result_overlaps(results) if results else asked
-    shared = by_query(asked)
+    """Return the profile of every query that two assessors judged, lowest kappa first.
+
+    Each has at most `max_pairs` disputed pairs.
+    """
+    answered = pair_overlaps(records)
+    overlaps = result_overlaps(results) if results else answered
+    shared = by_query(answered)
     disputed = _disputed_results(results) if results else _disputed_answers(records)
-    people: dict[str, set[str]] = {}
+    assessors: dict[str, set[str]] = {}
     for overlap in overlaps:
-        people.setdefault(overlap.query, set()).update((overlap.first, overlap.second))
-    found = [
+        assessors.setdefault(overlap.query, set()).update((overlap.first, overlap.second))
+    profiles = [
         QueryProfile(
             query,
-            len(people[query]),
+            len(assessors[query]),
             table,
-            _worst(disputed.get(query, []), most),
-            shared.get(query, Agreement.none()),
+            _most_disputed(disputed.get(query, []), max_pairs),
+            shared.get(query, Agreement.empty()),
             below,
         )
         for query, table in by_query(overlaps).items()
     ]
-    return sorted(found, key=lambda q: (_nan_last(q.kappa), q.query))
+    return sorted(profiles, key=lambda q: (_nan_last(q.kappa), q.query))
 
 
-def gold_accuracy(records: Iterable[Record]) -> Share:
-    """Gold questions answered as expected; those without an expected answer do not count."""
-    asked = [r for r in records if r.kind == "gold" and r.expected is not None]
-    right = [r for r in asked if r.expected == (r.grade if r.outcome is None else r.outcome)]
-    return Share(len(right), len(asked))
+def gold_accuracy(records: Iterable[Record]) -> Proportion:
+    """Return the proportion of correct answers to gold questions with a known answer."""
+    golds = [r for r in records if r.kind == "gold" and r.expected is not None]
+    correct = [r for r in golds if r.expected == (r.grade if r.outcome is None else r.outcome)]
+    return Proportion(len(correct), len(golds))
 
 
 def _profile(
     name: str, rows: list[Record], shared: Mapping[str, Agreement], derived: Mapping[str, Agreement]
 ) -> AssessorProfile:
     fractions = [table.overall for table in shared.values() if table.total]
-    counted = list(judged(rows))
+    counted = list(counted_records(rows))
     bias = position_bias(rows)
     return AssessorProfile(
         assessor=name,
         judgments=len(counted),
         partners=len(fractions),
         agreement=fmean(fractions) if fractions else math.nan,
-        shared=sum(shared.values(), Agreement.none()),
-        derived=sum(derived.values(), Agreement.none()),
-        ties=Share(bias.ties, bias.ties + bias.left + bias.right).value,
+        shared=sum(shared.values(), Agreement.empty()),
+        derived=sum(derived.values(), Agreement.empty()),
+        ties=Proportion(bias.ties, bias.ties + bias.left + bias.right).value,
         bias=bias,
         gold=gold_accuracy(rows),
         repeats=self_consistency(rows),
@@ -216,40 +265,40 @@ def _profile(
     )
 
 
-def _disputed_results(results: Results) -> dict[str, list[Disputed]]:
-    people: dict[tuple[str, str], list[Labels]] = {}
+def _disputed_results(results: Results) -> dict[str, list[DisputedPair]]:
+    by_query: dict[tuple[str, str], list[Labels]] = {}
     for (query, _, tool), labels in results.items():
-        people.setdefault((query, tool), []).append(labels)
-    found: dict[str, list[Disputed]] = {}
-    for (query, _), labeled in people.items():
-        docs = common(*labeled)
-        labels_ = np.stack([label_values(one, docs) for one in labeled])
+        by_query.setdefault((query, tool), []).append(labels)
+    disputed: dict[str, list[DisputedPair]] = {}
+    for (query, _), group in by_query.items():
+        docs = common_documents(*group)
+        values = np.stack([label_values(labels, docs) for labels in group])
         first, second = np.triu_indices(len(docs), 1)
-        gaps = labels_[:, first] - labels_[:, second]
-        above, below = (gaps > 0).sum(axis=0), (gaps < 0).sum(axis=0)
+        differences = values[:, first] - values[:, second]
+        above, below = (differences > 0).sum(axis=0), (differences < 0).sum(axis=0)
         for p in np.flatnonzero(above * below):
-            tied = len(labeled) - int(above[p] + below[p])
-            apart = float(gaps[:, p].max() - gaps[:, p].min())
+            tied = len(group) - int(above[p] + below[p])
+            apart = float(differences[:, p].max() - differences[:, p].min())
             pair = docs[first[p]], docs[second[p]]
-            found.setdefault(query, []).append(
-                Disputed(*pair, int(above[p]), tied, int(below[p]), apart)
+            disputed.setdefault(query, []).append(
+                DisputedPair(*pair, int(above[p]), tied, int(below[p]), apart)
             )
-    return found
+    return disputed
 
 
-def _disputed_answers(records: Sequence[Record]) -> dict[str, list[Disputed]]:
-    found: dict[str, list[Disputed]] = {}
+def _disputed_answers(records: Sequence[Record]) -> dict[str, list[DisputedPair]]:
+    disputed: dict[str, list[DisputedPair]] = {}
     for (query, a, b), answers in pair_answers(records).items():
-        said = list(answers.values())
-        if 1 in said and -1 in said:
-            pair = Disputed(a, b, said.count(1), said.count(0), said.count(-1), 2.0)
-            found.setdefault(query, []).append(pair)
-    return found
+        outcomes = list(answers.values())
+        if 1 in outcomes and -1 in outcomes:
+            above, tied, below = (outcomes.count(sign) for sign in (1, 0, -1))
+            disputed.setdefault(query, []).append(DisputedPair(a, b, above, tied, below, 2.0))
+    return disputed
 
 
-def _worst(pairs: list[Disputed], most: int) -> tuple[Disputed, ...]:
+def _most_disputed(pairs: list[DisputedPair], max_pairs: int) -> tuple[DisputedPair, ...]:
     order = sorted(pairs, key=lambda d: (-d.opposed, -d.apart, d.first, d.second))
-    return tuple(order[:most])
+    return tuple(order[:max_pairs])
 
 
 def _median(seconds: list[float]) -> float:
@@ -257,4 +306,5 @@ def _median(seconds: list[float]) -> float:
 
 
 def _nan_last(value: float) -> float:
+    """Return a sort key that puts NaN last."""
     return math.inf if math.isnan(value) else value

@@ -1,4 +1,4 @@
-"""What assessors did, as plain rows: single judgments with their times, and final results."""
+"""Judgments and final results of assessors, as rows of JSON-lines files."""
 
 from __future__ import annotations
 
@@ -16,22 +16,46 @@ TOOLS = ("pairs", "grades", "lists")
 KINDS = ("judgment", "repeat", "gold", "training")
 
 Labels: TypeAlias = Mapping[str, float]
-"""A label a document of one query; higher is better."""
+"""The label per document of a query; higher is better."""
 Results: TypeAlias = Mapping[tuple[str, str, str], Labels]
-"""(query, assessor, tool): the labels that the assessor ended with."""
+"""The final labels per (query, assessor, tool)."""
 
 
 @dataclass(frozen=True)
 class Record:
     """One answer of one assessor.
 
-    `left` and `right` are documents as they were shown; with grades there is only `left`.
-    `outcome` is +1 where left was better, 0 for a tie, -1 where right was; None with grades.
-    `bad` names documents flagged as such.  Times are seconds: `active` on the judgment,
-    `paused` by the button, `away` without a sign of life; `answered_at` is a time of day in
-    seconds, None if not known.  `kind` is a judgment that counts, a hidden repeat of an
-    earlier one, a gold question whose right answer is `expected` (an outcome or a grade), or
-    training.  `adjusted`: the times were not as reported, and so are in no statistic of time.
+    Parameters
+    ----------
+    query, assessor : str
+        Who judged what.
+    tool : {"pairs", "grades", "lists"}
+        The tool.
+    left : str
+        The left document, or the document that was graded.
+    right : str, optional
+        The right document; None for a grade.
+    outcome : {1, 0, -1}, optional
+        1 if the left document is better, -1 if the right one is, 0 for a tie; None for a grade.
+    grade : int, optional
+        The grade; None for a pair.
+    bad : tuple of str, default ()
+        Documents flagged as clearly irrelevant.
+    active, paused, away : float, default 0.0
+        Seconds spent on the judgment, paused by the button, and without any activity.
+    answered_at : float, optional
+        Time of the answer in seconds since the epoch.
+    kind : {"judgment", "repeat", "gold", "training"}, default "judgment"
+        A judgment that counts, a hidden repetition, a gold question, or training.
+    expected : int, optional
+        The known outcome or grade of a gold question.
+    adjusted : bool, default False
+        Whether the times differ from those reported; they are then in no statistic of time.
+
+    Raises
+    ------
+    DataError
+        If a field has the wrong type or value.
     """
 
     query: str
@@ -51,13 +75,13 @@ class Record:
     adjusted: bool = False
 
     def __post_init__(self) -> None:
-        wrong = _wrong(self)
-        if wrong:
-            raise DataError(f"a record of query {self.query!r} by {self.assessor!r}: {wrong}.")
+        problem = _problem(self)
+        if problem:
+            raise DataError(f"record of query {self.query!r} by {self.assessor!r}: {problem}.")
 
     @property
     def pair(self) -> tuple[str, str, int] | None:
-        """(a, b, relation of a to b) with a < b by name; None where no pair was answered."""
+        """(a, b, relation of a to b) with a < b by name; None if no pair was answered."""
         if self.right is None or self.outcome is None:
             return None
         if self.left < self.right:
@@ -65,20 +89,20 @@ class Record:
         return self.right, self.left, -self.outcome
 
 
-def _wrong(r: Record) -> str | None:
-    """What does not fit, or None."""
+def _problem(r: Record) -> str | None:
+    """Return what is wrong with a record, or None."""
     for name in ("query", "assessor", "left"):
         if not isinstance(getattr(r, name), str):
-            return f"{name} must be a text; got {getattr(r, name)!r}"
+            return f"{name} must be a string; got {getattr(r, name)!r}"
     for name in ("grade", "expected"):
         if not isinstance(getattr(r, name), int | None):
-            return f"{name} must be a whole number or null; got {getattr(r, name)!r}"
+            return f"{name} must be an integer or null; got {getattr(r, name)!r}"
     if not isinstance(r.adjusted, bool):
         return f"adjusted must be true or false; got {r.adjusted!r}"
     if not isinstance(r.right, str | None):
-        return f"right must be a text or null; got {r.right!r}"
+        return f"right must be a string or null; got {r.right!r}"
     if not isinstance(r.answered_at, int | float | None):
-        return f"answered_at must be seconds or null; got {r.answered_at!r}"
+        return f"answered_at must be a number of seconds or null; got {r.answered_at!r}"
     if r.tool not in TOOLS:
         return f"tool must be one of {', '.join(TOOLS)}; got {r.tool!r}"
     if r.kind not in KINDS:
@@ -92,22 +116,22 @@ def _wrong(r: Record) -> str | None:
     for name in ("active", "paused", "away"):
         seconds: Any = getattr(r, name)
         if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
-            return f"{name} must be seconds from 0 on; got {seconds!r}"
+            return f"{name} must be a number of seconds, at least 0; got {seconds!r}"
     return None
 
 
-def judged(records: Iterable[Record]) -> Iterator[Record]:
-    """Those that count: no repeats, gold questions or training."""
+def counted_records(records: Iterable[Record]) -> Iterator[Record]:
+    """Return the records that count: no repeats, gold questions or training."""
     return (r for r in records if r.kind == "judgment")
 
 
 def read_records(path: str | Path) -> list[Record]:
-    """Records of a JSON-lines file, as `write_records` writes it; plain or compressed."""
+    """Read the records of a JSON-lines file, plain or compressed, as `write_records` writes it."""
     return [_record(row, where) for where, row in file_rows(Path(path), json_rows)]
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> None:
-    """One JSON object a line; what is as by default is left out."""
+    """Write one JSON object per line; fields with their default value are left out."""
     defaults = {f.name: f.default for f in fields(Record)}
     with open(path, "w", encoding="utf-8") as out:
         for record in records:
@@ -116,8 +140,8 @@ def write_records(path: str | Path, records: Iterable[Record]) -> None:
 
 
 def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Final results of a JSON-lines file: query, assessor, tool, and labels by document."""
-    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    """Read final results from a JSON-lines file: query, assessor, tool, and labels by document."""
+    results: dict[tuple[str, str, str], dict[str, float]] = {}
     for where, row in file_rows(Path(path), json_rows):
         try:
             key = str(row["query"]), str(row["assessor"]), str(row["tool"])
@@ -129,22 +153,24 @@ def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float
             ) from error
         if not all(map(math.isfinite, labels.values())):
             raise DataError(f"{where}: labels must be finite numbers.")
-        if key in found:
-            raise DataError(f"{where}: a second result of {', '.join(key)}; keep one.")
-        found[key] = labels
-    return found
+        if key in results:
+            raise DataError(f"{where}: there is a second result of {', '.join(key)}; keep one.")
+        results[key] = labels
+    return results
 
 
 def _record(row: Mapping[str, Any], where: str) -> Record:
     known = {f.name for f in fields(Record)}
-    odd = sorted(set(row) - known)
-    if odd:
-        raise DataError(f"{where}: a record has no field {odd[0]!r}.")
+    unknown = sorted(set(row) - known)
+    if unknown:
+        raise DataError(f"{where}: a record has no field {unknown[0]!r}.")
     try:
         return Record(**{**row, "bad": tuple(row.get("bad", ()))})
     except TypeError as error:
         missing = [n for n in ("query", "assessor", "tool", "left") if n not in row]
-        what = f"the field {missing[0]!r} is missing" if missing else str(error)
-        raise DataError(f"{where}: {what}.") from error
+        problem = f"the field {missing[0]!r} is missing" if missing else str(error)
+        if not isinstance(row.get("bad", ()), Iterable):
+            problem = f"bad must be a list of documents; got {row['bad']!r}"
+        raise DataError(f"{where}: {problem}.") from error
     except DataError as error:
         raise DataError(f"{where}: {error}") from error

@@ -1,1 +1,1 @@
-"""Labeling strategies: from questions asked to the ordered top k."""
+"""Labeling strategies: algorithms that ask questions until they know the ordered top k."""

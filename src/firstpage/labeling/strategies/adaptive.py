@@ -1,6 +1,6 @@
-"""The adaptive strategy: a belief about utilities, and always the question that tells most.
+"""The adaptive strategy: a posterior over utilities, and always the most informative question.
 
-`Refined` spends such questions near the k-th place after another strategy is done.
+`Refined` spends such questions near rank k after another strategy has finished.
 """
 
 from __future__ import annotations
@@ -15,122 +15,174 @@ import numpy as np
 
 from firstpage.errors import DataError
 from firstpage.labeling.belief.choice import Pair, next_pair
-from firstpage.labeling.belief.posterior_ranks import standing, surer_than
-from firstpage.labeling.belief.utilities import TRUST, Rivals, Utilities
+from firstpage.labeling.belief.posterior_ranks import is_confident, rank_posterior
+from firstpage.labeling.belief.utilities import PRIOR_CORRELATION, BeliefEnsemble, Utilities
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
     Question,
     Questions,
     Strategy,
-    Task,
     TopK,
+    TopKTask,
     tied_runs,
 )
 from firstpage.registry import number
 from firstpage.types import Floats, Ints
 
-GENEROUS = 1.5  # default budget, in questions of a knock-out with answers that never err
+BUDGET_FACTOR = 1.5  # default budget, relative to a knockout with answers that never err
 
 
 @dataclass
-class State:
-    """What is known on the way; everything follows from the task and the answers."""
+class BeliefState:
+    """The state of the adaptive strategy; it follows from the task and the answers.
 
-    rivals: Rivals
-    turn: Ints  # a random rank of each document, to break ties
-    asked: Counter[Pair] = field(default_factory=Counter)
+    Attributes
+    ----------
+    ensemble : BeliefEnsemble
+        Posteriors of the utilities under several prior standard deviations.
+    tie_break : array of int
+        A random rank per document, to break ties.
+    counts : Counter of pairs
+        How often each pair was asked.
+    last : pair or None
+        The pair that was asked last.
+    bad : frozenset of int
+        Documents flagged as clearly irrelevant.
+    ties : frozenset of pairs
+        Pairs whose last answer was a tie.
+    """
+
+    ensemble: BeliefEnsemble
+    tie_break: Ints
+    counts: Counter[Pair] = field(default_factory=Counter)
     last: Pair | None = None
     bad: frozenset[int] = frozenset()
-    ties: frozenset[Pair] = frozenset()  # pairs last called equal
+    ties: frozenset[Pair] = frozenset()
 
     @classmethod
-    def of(cls, task: Task, trust: float = TRUST) -> State:
-        """The state at the beginning, past answers taken in."""
-        turn = np.argsort(task.shuffled()).astype(np.int64)
-        state = cls(Rivals.of(task.n, task.prior, task.features, trust), turn)
+    def from_task(cls, task: TopKTask, trust: float = PRIOR_CORRELATION) -> BeliefState:
+        """Return the initial state, updated with the task's past answers."""
+        tie_break = np.argsort(task.shuffled()).astype(np.int64)
+        state = cls(BeliefEnsemble.from_prior(task.n, task.prior, task.features, trust), tie_break)
         state.learn_all(task.past)
         return state
 
-    def learn_all(self, answers: Iterable[Asked]) -> None:
-        """Take in what was answered before."""
+    def learn_all(self, answers: Iterable[AnsweredQuestion]) -> None:
+        """Update the state with earlier comparisons."""
         for question, answer in answers:
             if isinstance(question, Compare):
                 self.learn(question, answer)
 
     def learn(self, question: Compare, answer: Answer) -> None:
-        """Take in one answer; one that was skipped is only not asked again soon.
+        """Update the state with an answer.
 
-        An answer about a bad document says that the other is better, which is known without it.
+        A skipped question only becomes less likely to be asked again. An answer about a bad
+        document does not update the utilities: that the other document is better is known.
         """
         self.bad |= answer.bad
-        self.asked[question.pair] += 1
+        self.counts[question.pair] += 1
         self.last = question.pair
-        told = not (answer.skipped or answer.bad) and question.first != question.second
-        if told:
-            same = {question.pair}
-            self.ties = self.ties - same if answer.outcome else self.ties | same
-            self.rivals = self.rivals.after(question.first, question.second, answer.outcome)
+        informative = not (answer.skipped or answer.bad) and question.first != question.second
+        if informative:
+            pair = {question.pair}
+            self.ties = self.ties - pair if answer.outcome else self.ties | pair
+            self.ensemble = self.ensemble.updated(question.first, question.second, answer.outcome)
 
     @property
     def good(self) -> Ints:
-        """Documents that nobody called bad."""
-        return np.array([d for d in range(len(self.turn)) if d not in self.bad], np.int64)
+        """The documents that were not flagged as bad."""
+        return np.array([d for d in range(len(self.tie_break)) if d not in self.bad], np.int64)
 
     @property
     def belief(self) -> Utilities:
-        """The utilities as they are believed now."""
-        return self.rivals.best
+        """The posterior of the utilities with the greatest evidence."""
+        return self.ensemble.best
 
-    def next(self, k: int) -> Compare | None:
-        """The question that tells most; None when none is left."""
-        pair = next_pair(self.rivals.curious, k, self.good, self.turn, self.asked, self.last)
+    def next_question(self, k: int) -> Compare | None:
+        """Return the most informative question; None when none remains."""
+        pair = next_pair(
+            self.ensemble.exploratory, k, self.good, self.tie_break, self.counts, self.last
+        )
         return None if pair is None else Compare(*pair)
 
-    def sure(self, k: int, confidence: float | None) -> bool:
-        """Whether the set is known well enough."""
+    def is_confident(self, k: int, confidence: float | None) -> bool:
+        """Return whether the top k as a set is known with at least this probability."""
         good = self.good
         if confidence is None or len(good) <= k:
             return False
-        return surer_than(confidence, self.belief, k, good)
+        return is_confident(confidence, self.belief, k, good)
 
-    def top_k(self, task: Task) -> TopK:
-        """The result: good documents by mean utility; bad ones fill up, by the same."""
-        found = standing(self.belief, task.top, self.good)
-        order = [int(d) for d in found.order]
-        fill = sorted(self.bad, key=lambda d: (-float(self.belief.mean[d]), int(self.turn[d])))
+    def top_k(self, task: TopKTask) -> TopK:
+        """Return good documents by mean utility; bad documents fill the ranks that remain."""
+        posterior = rank_posterior(self.belief, task.top, self.good)
+        order = [int(d) for d in posterior.order]
+        bad = sorted(self.bad, key=lambda d: (-float(self.belief.mean[d]), int(self.tie_break[d])))
         missing = task.top - len(order)
-        return TopK.of(
-            order + fill[:missing],
+        return TopK.from_order(
+            order + bad[:missing],
             task.n,
             bad=self.bad,
             tied=tied_runs(order, self.ties),
-            confidence=(*(float(c) for c in found.confidence), *[1.0] * missing),
-            set_confidence=found.set_confidence,
-            membership=self._membership(found.membership, fill[:missing]),
+            confidence=(*(float(c) for c in posterior.confidence), *[1.0] * missing),
+            set_confidence=posterior.set_confidence,
+            membership=self._membership(posterior.membership, bad[:missing]),
         )
 
-    def _membership(self, chances: Floats, filled: list[int]) -> tuple[float, ...]:
-        chances = chances.copy()
-        chances[filled] = 1.0
-        return tuple(float(c) for c in chances)
+    def _membership(self, probabilities: Floats, certain: list[int]) -> tuple[float, ...]:
+        probabilities = probabilities.copy()
+        probabilities[certain] = 1.0
+        return tuple(float(p) for p in probabilities)
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Asks what most reduces the uncertainty about which documents are the top k, in which order.
+    """Bayesian active learning: asks the pair that most reduces the uncertainty of the top k.
 
-    It stops after `budget` questions in all, those before it included (None: half as many again
-    as a knock-out would need), or once it is surer of the set than `confidence`.  A prior order
-    counts with correlation `trust`.
+    The uncertainty is that of which documents are the top k, and in which order; the model is
+    Thurstone's with ties. The strategy stops when the budget is spent or the set is known with
+    probability `confidence`. Answers may contradict each other: the result fits all of them best.
+
+    Parameters
+    ----------
+    budget : int, optional
+        Maximum number of questions, answers from before the strategy started included. By
+        default 1.5 times the questions of a knockout tournament, rounded up:
+        1.5 (n - 1 + (k - 1) log2 n), 150 for the top 10 of 50 documents.
+    confidence : float or None, default 0.95
+        Posterior probability of the set at which to stop, from 0 to below 1; None stops at the
+        budget only.
+    trust : float, default 0.5
+        Assumed correlation of the prior scores with the true utilities, from 0 to below 1.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of range.
+
+    References
+    ----------
+    T. Minka (2001). Expectation Propagation for Approximate Bayesian Inference. UAI.
+
+    W. A. Glenn and H. A. David (1960). Ties in Paired-Comparison Experiments Using a Modified
+    Thurstone-Mosteller Model. Biometrics 16(1).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> session = fp.Session(list("abcdefgh"), fp.Setting("adaptive(budget=12)", k=2))
+    >>> while (question := session.question) is not None:
+    ...     _ = session.answer(1 if question.left < question.right else -1)
+    >>> session.order
+    ('a', 'b')
     """
 
-    memoryless: ClassVar[bool] = True  # answers in `task.past` lead where they led when given
+    memoryless: ClassVar[bool] = True  # answers in `task.past` lead to the same questions
 
     budget: int | None = None
     confidence: float | None = 0.95
-    trust: float = TRUST
+    trust: float = PRIOR_CORRELATION
 
     def __post_init__(self) -> None:
         if self.budget is not None:
@@ -141,71 +193,129 @@ class Adaptive:
                 continue
             number(self, name, low=0.0)
             if value >= 1:
-                raise DataError(f"{name} must be below 1; got {value!r}.")
+                raise DataError(f"{name} must be less than 1; got {value!r}.")
 
-    def questions(self, task: Task) -> Questions:
-        """Ask until the budget is spent or the set is known well enough."""
-        at_work = self.begin(task)
-        while at_work.open is not None:
-            at_work.answer((yield at_work.open))
-        return at_work.found
+    def questions(self, task: TopKTask) -> Questions:
+        """Yield comparisons until the budget is spent or the set is known; return the top k.
 
-    def begin(self, task: Task) -> Thought:
-        """Set to work, with a look ahead that costs one answer instead of all."""
-        return Thought(self, task)
+        Parameters
+        ----------
+        task : TopKTask
+            Number of documents, k, seed, prior, features and earlier answers.
+        """
+        run = self.start(task)
+        while run.question is not None:
+            run.answer((yield run.question))
+        return run.result
 
-    def most(self, n: int, k: int) -> int:
-        """The budget."""
+    def start(self, task: TopKTask) -> AdaptiveRun:
+        """Return a run whose `peek` updates one answer instead of replaying all of them.
+
+        Parameters
+        ----------
+        task : TopKTask
+            Number of documents, k, seed, prior, features and earlier answers.
+
+        Returns
+        -------
+        AdaptiveRun
+            The run.
+        """
+        return AdaptiveRun(self, task)
+
+    def max_questions(self, n: int, k: int) -> int:
+        """Return the budget for the top k of n documents.
+
+        Parameters
+        ----------
+        n, k : int
+            Number of documents, and number of documents to find.
+
+        Returns
+        -------
+        int
+            The maximum number of questions.
+        """
         if self.budget is not None:
             return self.budget
         k = min(k, n)
-        return ceil(GENEROUS * (n - 1 + (k - 1) * log2(max(n, 2)))) if n > 1 else 0
+        return ceil(BUDGET_FACTOR * (n - 1 + (k - 1) * log2(max(n, 2)))) if n > 1 else 0
 
-    def left(self, n: int, k: int, asked: int) -> tuple[int, int]:
-        """How many questions are left after so many: at least, at most."""
-        high = max(self.most(n, k) - asked, 0)
+    def remaining(self, n: int, k: int, answered: int) -> tuple[int, int]:
+        """Return the least and greatest number of remaining questions.
+
+        Parameters
+        ----------
+        n, k : int
+            Number of documents, and number of documents to find.
+        answered : int
+            Number of questions answered so far.
+
+        Returns
+        -------
+        (int, int)
+            The lower and the upper bound.
+        """
+        high = max(self.max_questions(n, k) - answered, 0)
         return (min(1, high) if self.confidence is not None else high), high
 
 
-class Thought:
-    """The strategy at work."""
+class AdaptiveRun:
+    """A run of the adaptive strategy."""
 
-    def __init__(self, how: Adaptive, task: Task) -> None:
-        self._how, self._task = how, task
-        self._state = State.of(task, how.trust)
-        self.open = self._next(self._state)
+    def __init__(self, strategy: Adaptive, task: TopKTask) -> None:
+        self._strategy, self._task = strategy, task
+        self._state = BeliefState.from_task(task, strategy.trust)
+        self.question = self._next_question(self._state)
 
     @property
-    def found(self) -> TopK:
-        """The top k as it is believed now."""
+    def result(self) -> TopK:
+        """The top k given the answers so far."""
         return self._state.top_k(self._task)
 
     def answer(self, answer: Answer) -> None:
-        """Answer what is open."""
-        assert self.open is not None
-        self._state.learn(self.open, answer)
-        self.open = self._next(self._state)
+        """Answer the open question."""
+        assert self.question is not None
+        self._state.learn(self.question, answer)
+        self.question = self._next_question(self._state)
 
-    def ahead(self, answer: Answer) -> Compare | None:
-        """What would be open after this answer."""
-        assert self.open is not None
-        state = replace(self._state, asked=Counter(self._state.asked))
-        state.learn(self.open, answer)
-        return self._next(state)
+    def peek(self, answer: Answer) -> Compare | None:
+        """Return the question that would follow this answer."""
+        assert self.question is not None
+        state = replace(self._state, counts=Counter(self._state.counts))
+        state.learn(self.question, answer)
+        return self._next_question(state)
 
-    def _next(self, state: State) -> Compare | None:
-        how, task = self._how, self._task
-        spent = state.asked.total() >= how.most(task.n, task.k)
-        if spent or state.sure(task.top, how.confidence):
+    def _next_question(self, state: BeliefState) -> Compare | None:
+        strategy, task = self._strategy, self._task
+        spent = state.counts.total() >= strategy.max_questions(task.n, task.k)
+        if spent or state.is_confident(task.top, strategy.confidence):
             return None
-        return state.next(task.top)
+        return state.next_question(task.top)
 
 
 @dataclass(frozen=True)
 class Refined:
-    """`base` finds a top k; `extra` questions then go where they tell most, repeats included.
+    """Another strategy, followed by extra adaptive questions near rank k.
 
-    The result is what fits all answers best, so an early slip can be mended.
+    The result fits all answers best, so that early errors can be corrected. Asks the questions
+    of `base` and `extra` more.
+
+    Parameters
+    ----------
+    base : Strategy
+        The strategy that finds a first top k.
+    extra : int, default 20
+        Number of additional comparisons; a pair may be asked again.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> session = fp.Session(list("abcdefgh"), fp.Setting("tournament", k=1, refine=3))
+    >>> while (question := session.question) is not None:
+    ...     _ = session.answer(1 if question.left < question.right else -1)
+    >>> len(session.judgments)  # 7 of the tournament and 3 more
+    10
     """
 
     base: Strategy
@@ -214,25 +324,33 @@ class Refined:
     def __post_init__(self) -> None:
         number(self, "extra", low=0, whole=True)
 
-    def questions(self, task: Task) -> Questions:
-        """Those of the base, then the extra ones."""
-        asked: list[Asked] = []
-        found = yield from noting(self.base.questions(task), asked)
+    def questions(self, task: TopKTask) -> Questions:
+        """Yield the questions of the base, then the extra ones; return the top k.
+
+        Parameters
+        ----------
+        task : TopKTask
+            Number of documents, k, seed, prior, features and earlier answers.
+        """
+        answered: list[AnsweredQuestion] = []
+        top_k = yield from record_answers(self.base.questions(task), answered)
         if not self.extra:
-            return found
-        past = (*task.past, *asked)
+            return top_k
+        past = (*task.past, *answered)
         more = Adaptive(budget=len(past) + self.extra, confidence=None)
         return (yield from more.questions(replace(task, past=past)))
 
 
-def noting(questions: Questions, asked: list[Asked]) -> Generator[Question, Answer, TopK]:
-    """The same questions; what is answered goes into `asked`."""
+def record_answers(
+    questions: Questions, answered: list[AnsweredQuestion]
+) -> Generator[Question, Answer, TopK]:
+    """Yield the same questions and append each, with its answer, to `answered`."""
     try:
         question = next(questions)
         while True:
             answer = yield question
-            asked.append((question, answer))
+            answered.append((question, answer))
             question = questions.send(answer)
     except StopIteration as end:
-        found: TopK = end.value
-        return found
+        top_k: TopK = end.value
+        return top_k

@@ -1,6 +1,6 @@
-"""Strategies that ask about everything: each document for a grade, or every pair once.
+"""Exhaustive strategies: a grade per document, or a comparison per pair of documents.
 
-Every pair comes in any order: it is the one strategy whose next question the caller may choose.
+`EveryPair` allows any order of its questions: the caller may choose the next pair.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from firstpage.labeling.strategies.sorting import Comparisons, Knowledge, Memory, Sorting
+from firstpage.labeling.strategies.sorting import Comparisons, KnownOutcomes, Memory, Sorting
 from firstpage.labeling.strategies.strategy import (
     Answer,
-    Asked,
+    AnsweredQuestion,
     Compare,
+    GeneratorRun,
     Grade,
     Question,
     Questions,
-    Steps,
-    Task,
     TopK,
+    TopKTask,
 )
 from firstpage.registry import number
 
@@ -27,9 +27,29 @@ GRADES = ("bad", "fair", "good", "excellent", "perfect")
 
 @dataclass(frozen=True)
 class FiveGrade:
-    """Every document gets a grade, 0 to `levels` - 1; the top k are the best grades.
+    """Absolute grading: every document gets a grade; the top k are the best grades.
 
-    Inside a grade the order is that of showing; a document that was skipped comes last.
+    Asks n questions for n documents. Documents of equal grade stay in the order in which they
+    were shown; skipped documents come last.
+
+    Parameters
+    ----------
+    levels : int, default 5
+        Number of grades; a grade is an integer from 0 to ``levels - 1``.
+
+    References
+    ----------
+    S. Niu, J. Guo, Y. Lan and X. Cheng (2012). Top-k Learning to Rank: Labeling, Ranking and
+    Evaluation. SIGIR, section 4.1 (the five-grade judgment method).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> session = fp.Session(["a", "b", "c"], fp.Setting("five-grade", k=1))
+    >>> while (question := session.question) is not None:
+    ...     _ = session.answer({"a": 0, "b": 4, "c": 2}[question.left])
+    >>> session.order
+    ('b',)
     """
 
     levels: int = 5
@@ -37,23 +57,29 @@ class FiveGrade:
     def __post_init__(self) -> None:
         number(self, "levels", low=2, whole=True)
 
-    def questions(self, task: Task) -> Questions:
-        """One question a document."""
+    def questions(self, task: TopKTask) -> Questions:
+        """Yield a `Grade` per document; return the top k.
+
+        Parameters
+        ----------
+        task : TopKTask
+            Number of documents, k, seed, prior, features and earlier answers.
+        """
         grades = {
             q.document: -1 if a.skipped else a.outcome for q, a in task.past if isinstance(q, Grade)
         }
-        shown = task.shuffled()
-        for document in shown:
+        documents = task.shuffled()
+        for document in documents:
             if document not in grades:
                 answer = yield Grade(document)
                 grades[document] = -1 if answer.skipped else answer.outcome
-        order = sorted(shown, key=lambda d: -grades[d])[: task.top]
+        order = sorted(documents, key=lambda d: -grades[d])[: task.top]
         bad = frozenset(d for d, grade in grades.items() if grade == 0)
-        return TopK.of(order, task.n, bad=bad, tied=_equal(order, grades))
+        return TopK.from_order(order, task.n, bad=bad, tied=_equal_grades(order, grades))
 
 
-def _equal(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], ...]:
-    """Groups of two and more of one grade; documents without a grade are in none."""
+def _equal_grades(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], ...]:
+    """Return groups of two or more documents of one grade; skipped documents are in none."""
     groups: dict[int, list[int]] = {}
     for document in order:
         if grades[document] >= 0:
@@ -63,20 +89,47 @@ def _equal(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], .
 
 @dataclass(frozen=True)
 class EveryPair(Sorting):
-    """Every pair once; the order is that of wins.  For few things, such as whole result lists."""
+    """Round robin: every pair once, documents ordered by wins minus losses.
+
+    Asks n (n - 1) / 2 questions for n documents, in any order. Meant for few documents, such as
+    whole result lists.
+
+    Parameters
+    ----------
+    memory : {"pairs", "closure"} or None, default "pairs"
+        Which questions are not asked; see `Heap`.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> session = fp.Session(["a", "b", "c"], fp.Setting("pairs", k=1))
+    >>> len(session.choices)
+    3
+    """
 
     memory: Memory = "pairs"
 
-    def begin(self, task: Task) -> AnyOrder | Steps:
-        """In any order, where each pair is asked once whatever the others say."""
-        return AnyOrder(self, task) if self.memory == "pairs" else Steps(self, task)
+    def start(self, task: TopKTask) -> EveryPairRun | GeneratorRun:
+        """Return a run in any order, where every pair is asked whatever the other answers are.
 
-    def _algorithm(self, task: Task) -> Comparisons[list[int]]:
+        Parameters
+        ----------
+        task : TopKTask
+            Number of documents, k, seed, prior, features and earlier answers.
+
+        Returns
+        -------
+        EveryPairRun or GeneratorRun
+            The run; pairs can be selected if `memory` is "pairs".
+        """
+        return EveryPairRun(self, task) if self.memory == "pairs" else GeneratorRun(self, task)
+
+    def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:
         return every_pair(task.shuffled(), task.top)
 
 
 def every_pair(items: list[int], k: int) -> Comparisons[list[int]]:
-    """Who wins most comes first; equals stay as they came."""
+    """Return the k items with the most wins minus losses; ties keep the order of `items`."""
     wins = dict.fromkeys(items, 0)
     for first, second in combinations(items, 2):
         outcome = yield Compare(first, second)
@@ -85,51 +138,51 @@ def every_pair(items: list[int], k: int) -> Comparisons[list[int]]:
     return sorted(items, key=lambda item: -wins[item])[:k]
 
 
-class AnyOrder:
-    """`EveryPair` at work: in its own order, unless it is turned to another pair that is open."""
+class EveryPairRun:
+    """A run of `EveryPair`: pairs come in its own order unless the caller selects another one."""
 
-    def __init__(self, how: EveryPair, task: Task) -> None:
-        self._how, self._task = how, task
-        self._known = Knowledge(task.n, how.memory, task.past)
-        every = (Compare(*pair) for pair in combinations(task.shuffled(), 2))
-        self._left = {q.pair: q for q in every if self._known.outcome(q) is None}
-        self._wish: Compare | None = None
-        self._asked: list[Asked] = []
-
-    @property
-    def open(self) -> Compare | None:
-        return self._wish or next(iter(self._left.values()), None)
+    def __init__(self, strategy: EveryPair, task: TopKTask) -> None:
+        self._strategy, self._task = strategy, task
+        self._known = KnownOutcomes(task.n, strategy.memory, task.past)
+        questions = (Compare(*pair) for pair in combinations(task.shuffled(), 2))
+        self._open = {q.pair: q for q in questions if self._known.outcome(q) is None}
+        self._selected: Compare | None = None
+        self._answered: list[AnsweredQuestion] = []
 
     @property
-    def found(self) -> TopK | None:
-        """By the strategy itself, to which all answers are then the past."""
-        if self._left:
+    def question(self) -> Compare | None:
+        return self._selected or next(iter(self._open.values()), None)
+
+    @property
+    def result(self) -> TopK | None:
+        """The strategy's top k given all answers; None while pairs are open."""
+        if self._open:
             return None
-        past = (*self._task.past, *self._asked)
-        return Steps(self._how, replace(self._task, past=past)).found
+        past = (*self._task.past, *self._answered)
+        return GeneratorRun(self._strategy, replace(self._task, past=past)).result
 
     @property
     def choices(self) -> list[Compare]:
-        """All pairs that are open, in the strategy's own order."""
-        return list(self._left.values())
+        """All open pairs, in the strategy's own order."""
+        return list(self._open.values())
 
-    def turn(self, pair: tuple[int, int]) -> None:
-        """Ask this one next, if it is open."""
-        self._wish = self._left.get((min(pair), max(pair)), self._wish)
+    def select(self, pair: tuple[int, int]) -> None:
+        """Ask this pair next; without effect unless it is open."""
+        self._selected = self._open.get((min(pair), max(pair)), self._selected)
 
     def answer(self, answer: Answer) -> None:
-        """Answer what is open."""
-        asked = self.open
-        assert asked is not None
-        self._asked.append((asked, answer))
-        self._wish = None
-        del self._left[asked.pair]
+        """Answer the open question."""
+        question = self.question
+        assert question is not None
+        self._answered.append((question, answer))
+        self._selected = None
+        del self._open[question.pair]
         if answer.bad:
-            self._known.learn(asked, answer)
-            self._left = {p: q for p, q in self._left.items() if self._known.outcome(q) is None}
+            self._known.learn(question, answer)
+            self._open = {p: q for p, q in self._open.items() if self._known.outcome(q) is None}
 
-    def ahead(self, answer: Answer) -> Question | None:
-        """What would be open after this answer, without another wish."""
-        asked = self.open
-        left = (q for q in self._left.values() if q != asked)
-        return next((q for q in left if answer.bad.isdisjoint(q.documents)), None)
+    def peek(self, answer: Answer) -> Question | None:
+        """Return the question that would follow this answer, unless another one is selected."""
+        current = self.question
+        others = (q for q in self._open.values() if q != current)
+        return next((q for q in others if answer.bad.isdisjoint(q.documents)), None)

@@ -32,25 +32,48 @@ STRATEGIES: dict[str, type[Any]] = {
     "pairs": EveryPair,
 }
 REGISTRY = Registry("labeling strategy", STRATEGIES)
-STRATEGY_OF = {"grades": "five-grade", "lists": "pairs"}  # tools with one way to ask
+STRATEGY_OF = {"grades": "five-grade", "lists": "pairs"}  # tools with a fixed strategy
 
 
 def strategy(text: str | Strategy) -> Strategy:
-    """The strategy that a text names; a strategy is itself."""
+    """Return the strategy with this name; a strategy is returned as it is.
+
+    Parameters
+    ----------
+    text : str or Strategy
+        Name, with parameters in parentheses where needed: ``"heap"``, ``"adaptive(budget=80)"``.
+
+    Returns
+    -------
+    Strategy
+        The strategy.
+
+    Raises
+    ------
+    FirstpageError
+        If the name or a parameter is unknown, or a value is out of range.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.strategies.registry import strategy
+    >>> strategy("adaptive(budget=80)").budget
+    80
+    """
     if not isinstance(text, str):
         return text
-    found: Strategy = REGISTRY.create(text)
-    return found
+    created: Strategy = REGISTRY.create(text)
+    return created
 
 
-# Documents per query.  A belief about n documents is three matrices of n x n numbers, updated by
-# every answer and fitted anew at a query's end: 500 documents take seconds then, 10,000 gigabytes.
-# Every pair of n is n (n - 1) / 2 questions; a grade per document costs next to nothing.
+# The maximum number of documents per query.  A belief about n documents is three n x n matrices
+# that every answer updates and that the end of a query fits again: 500 documents then take seconds,
+# 10,000 would take gigabytes.  Every pair of n documents is n (n - 1) / 2 questions; a grade per
+# document costs almost nothing.
 MAX_COMPARED, MAX_PAIRED, MAX_GRADED = 500, 100, 5000
 
 
 def max_documents(text: str | Strategy, refine: int = 0) -> int:
-    """Return how many documents of one query a strategy takes; `refine` compares some after it."""
+    """Return the maximum number of documents per query; `refine` adds comparisons to grades."""
     chosen = strategy(text)
     if isinstance(chosen, EveryPair):
         return MAX_PAIRED
@@ -58,18 +81,18 @@ def max_documents(text: str | Strategy, refine: int = 0) -> int:
 
 
 def check_documents(query: str, count: int, text: str | Strategy, refine: int = 0) -> None:
-    """Refuse a query with more documents than its strategy takes."""
-    most = max_documents(text, refine)
-    if count <= most:
+    """Raise a DataError if a query has more documents than its strategy allows."""
+    limit = max_documents(text, refine)
+    if count <= limit:
         return
     chosen = strategy(text)
-    what = "lists" if isinstance(chosen, EveryPair) else "documents"
-    advice = f"pool to a smaller depth (--depth {most}, or the best {most:,} by a score)"
+    noun = "lists" if isinstance(chosen, EveryPair) else "documents"
+    advice = f"pool to a smaller depth (--depth {limit}, or the best {limit:,} by a score)"
     if isinstance(chosen, EveryPair):
-        advice = f"keep {most} lists of it"
-    elif most < MAX_GRADED:
+        advice = f"keep {limit} lists of it"
+    elif limit < MAX_GRADED:
         advice += f", or grade them (--tool grades takes {MAX_GRADED:,})"
     raise DataError(
-        f"query {query!r} has {count:,} {what}, and {text} takes at most {most:,} per query; "
+        f"query {query!r} has {count:,} {noun}, and {text} takes at most {limit:,} per query; "
         f"{advice}."
     )

@@ -1,6 +1,7 @@
-"""What a strategy is, and a run of one: an algorithm that yields questions and receives answers.
+"""The interface of labeling strategies: questions, answers, the task, the result, and runs.
 
-Documents are the numbers 0 .. n-1 in here; sessions know their names.
+A strategy is an algorithm that yields questions and receives answers.  Documents are the integers
+0 .. n-1 here; sessions know their names.
 """
 
 from __future__ import annotations
@@ -18,45 +19,52 @@ from firstpage.types import Floats
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Which of two documents is better?"""
+    """The question which of two documents is better."""
 
     first: int
     second: int
 
     @property
     def documents(self) -> tuple[int, ...]:
-        """Those that are shown."""
+        """The two documents."""
         return self.first, self.second
 
     @property
     def pair(self) -> tuple[int, int]:
-        """The same for both orders."""
+        """The two documents in ascending order: the same for both orders of the question."""
         return min(self.first, self.second), max(self.first, self.second)
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """How good is this document?"""
+    """The question how good a document is."""
 
     document: int
 
     @property
     def documents(self) -> tuple[int, ...]:
-        """The one that is shown."""
+        """The document, as a tuple."""
         return (self.document,)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an assessor says.
+    """The assessor's answer to a question.
 
-    `outcome` of a comparison: 1 the first is better, -1 the second, 0 neither.  Of a grade: the
-    grade, bigger is better.  `skipped`: the assessor would not say; a strategy goes on as after a
-    tie (a grade: as after the lowest), and nobody counts it as a judgment; its outcome is 0.
+    Attributes
+    ----------
+    outcome : int
+        Of a comparison: 1 if the first document is better, -1 if the second one is, 0 if neither
+        is. Of a grade: the grade, higher is better. 0 if skipped.
+    bad : frozenset of int
+        Documents of the question that are clearly irrelevant.
+    skipped : bool
+        Whether the assessor skipped the question. The strategy continues as after a tie (or the
+        lowest grade), and the answer does not count as a judgment.
     """
 
     outcome: int
-    bad: frozenset[int] = frozenset()  # documents called clearly irrelevant
+    bad: frozenset[int] = frozenset()
     skipped: bool = False
 
     def __post_init__(self) -> None:
@@ -66,15 +74,27 @@ class Answer:
 
 Question = Compare | Grade
 Groups = tuple[tuple[int, ...], ...]
-Asked = tuple[Question, Answer]
+AnsweredQuestion = tuple[Question, Answer]
 
 
 @dataclass(frozen=True)
-class Task:
-    """One query to label: which `k` of `n` documents are the best, in which order?
+class TopKTask:
+    """The task of a strategy: find the best `k` of `n` documents, in order.
 
-    `prior`: a score for each document, bigger is better, by which somebody believes them ordered.
-    `past`: what was answered before this strategy began, in that order.
+    Attributes
+    ----------
+    n : int
+        Number of documents.
+    k : int
+        Number of documents to find; all of them if k exceeds n.
+    seed : int
+        Seed of the order in which documents are asked about.
+    prior : tuple of float or None
+        Score per document, higher is better, known before any answer.
+    features : array of shape (n, n_features) or None
+        Feature vectors of the documents.
+    past : tuple of AnsweredQuestion
+        Answers given before this strategy started, in order.
     """
 
     n: int
@@ -82,44 +102,65 @@ class Task:
     seed: int = 0
     prior: tuple[float, ...] | None = None
     features: Floats | None = None
-    past: tuple[Asked, ...] = ()
+    past: tuple[AnsweredQuestion, ...] = ()
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise DataError("a query without documents has nothing to label; leave it out.")
+            raise DataError("a query without documents cannot be labeled; remove it.")
         if self.k < 1:
-            raise DataError(f"k must be a whole number from 1 on; got {self.k!r}.")
+            raise DataError(f"k must be at least 1; got {self.k!r}.")
         if self.prior is not None and len(self.prior) != self.n:
-            raise DataError(f"the prior has {len(self.prior)} scores for {self.n} documents.")
+            raise DataError(
+                f"the prior must have one score per document; got {len(self.prior)} scores for "
+                f"{self.n} documents."
+            )
         if self.prior is not None and not np.isfinite(self.prior).all():
-            raise DataError("the prior holds a score that is missing or infinite.")
+            raise DataError("the prior must have finite scores; it has NaN or infinity.")
 
     @property
     def top(self) -> int:
-        """How many documents the result orders: k, or all there are."""
+        """The number of documents that the result orders: k, or n if that is smaller."""
         return min(self.k, self.n)
 
     def shuffled(self) -> list[int]:
-        """The documents in an order that depends on the seed alone, not on k."""
+        """Return the documents in an order that depends on the seed and not on k."""
         return [int(i) for i in np.random.default_rng(self.seed).permutation(self.n)]
 
     def by_prior(self) -> list[int]:
-        """The documents from the one believed best on; without a prior, shuffled."""
-        found = self.shuffled()
+        """Return the documents by descending prior score; shuffled if there is no prior."""
+        documents = self.shuffled()
         if self.prior is not None:
             prior = self.prior
-            found.sort(key=lambda d: -prior[d])
-        return found
+            documents.sort(key=lambda d: -prior[d])
+        return documents
 
 
 @dataclass(frozen=True)
 class TopK:
-    """The ordered top k: `order`, best first, and the `rest`, which is not ordered.
+    """The ordered top k of a query.
 
-    `bad` documents in `order` come last there.  `tied`: groups inside `order` whose members the
-    assessor would not tell apart; their order is arbitrary.  `confidence`: for each place of
-    `order`, the chance that this document belongs there; `set_confidence`: that these k, in
-    whatever order, are the best; `membership`: for every document, the chance to be among them.
+    Attributes
+    ----------
+    order : tuple of int
+        The top k, best first; bad documents come last.
+    rest : tuple of int
+        The other documents, in no order.
+    bad : frozenset of int
+        Documents that were flagged as clearly irrelevant.
+    tied : tuple of tuples of int
+        Groups inside `order` that the assessor called equal; their order is arbitrary.
+    confidence : tuple of float or None
+        Per rank of `order`, the probability that its document has this rank.
+    set_confidence : float or None
+        The probability that these k documents, in any order, are the best.
+    membership : tuple of float or None
+        Per document, the probability that it is among the top k.
+
+    Examples
+    --------
+    >>> from firstpage.labeling.strategies.strategy import TopK
+    >>> TopK.from_order([2, 0], 4).labels(10)
+    [9, 0, 10, 0]
     """
 
     order: tuple[int, ...]
@@ -131,22 +172,48 @@ class TopK:
     membership: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, order: Sequence[int], n: int, **more: object) -> TopK:
-        """The rest is what `order` does not have."""
-        kept = set(order)
-        rest = tuple(d for d in range(n) if d not in kept)
-        return cls(tuple(order), rest, **more)  # type: ignore[arg-type]
+    def from_order(cls, order: Sequence[int], n: int, **attributes: object) -> TopK:
+        """Return the top k of n documents; `rest` follows from `order`.
+
+        Parameters
+        ----------
+        order : sequence of int
+            The top k, best first.
+        n : int
+            Number of documents.
+        **attributes
+            Other attributes of the result.
+
+        Returns
+        -------
+        TopK
+            The result.
+        """
+        top = set(order)
+        rest = tuple(d for d in range(n) if d not in top)
+        return cls(tuple(order), rest, **attributes)  # type: ignore[arg-type]
 
     def labels(self, k: int) -> list[int]:
-        """k for the best document, one less for each next, 0 for the rest."""
-        found = [0] * (len(self.order) + len(self.rest))
-        for place, document in enumerate(self.order):
-            found[document] = k - place
-        return found
+        """Return the label per document: k for the best, k - 1 for the next, .., 0 for the rest.
+
+        Parameters
+        ----------
+        k : int
+            The label of the best document.
+
+        Returns
+        -------
+        list of int
+            The labels, by document index.
+        """
+        labels = [0] * (len(self.order) + len(self.rest))
+        for rank, document in enumerate(self.order):
+            labels[document] = k - rank
+        return labels
 
 
 def tied_runs(order: Sequence[int], ties: Container[tuple[int, int]]) -> Groups:
-    """Neighbors of `order` that were called equal, as groups of two and more."""
+    """Return groups of two or more consecutive documents of `order` that were called equal."""
     groups: list[list[int]] = []
     for before, after in pairwise(order):
         if (min(before, after), max(before, after)) in ties:
@@ -161,62 +228,69 @@ Questions = Generator[Question, Answer, TopK]
 
 
 class Strategy(Protocol):
-    """A way to find the top k."""
+    """A labeling strategy."""
 
-    def questions(self, task: Task) -> Questions:
-        """Ask until the top k is known."""
+    def questions(self, task: TopKTask) -> Questions:
+        """Yield questions and receive answers; return the top k."""
         ...
 
 
-class Run(Protocol):
-    """What a session needs of a strategy at work; `found` once nothing is open."""
+class StrategyRun(Protocol):
+    """A strategy in progress: one open question at a time.
+
+    `question` is None once the strategy has finished; `result` is then its top k.
+    """
 
     @property
-    def open(self) -> Question | None: ...
+    def question(self) -> Question | None: ...
 
     @property
-    def found(self) -> TopK | None: ...
+    def result(self) -> TopK | None: ...
 
     def answer(self, answer: Answer) -> None:
-        """Answer what is open."""
+        """Answer the open question."""
         ...
 
-    def ahead(self, answer: Answer) -> Question | None:
-        """What would be open after this answer."""
+    def peek(self, answer: Answer) -> Question | None:
+        """Return the question that would follow this answer; the run does not change."""
         ...
 
 
-class Steps:
-    """Any strategy: its generator, and the answers that led where it stands."""
+class GeneratorRun:
+    """A run of any strategy: its generator and the answers so far."""
 
-    def __init__(self, how: Strategy, task: Task) -> None:
-        self._how, self._task = how, task
-        self._given: list[Answer] = []
-        self._steps = how.questions(task)
-        self.open: Question | None = None
-        self.found: TopK | None = None
-        self._go(None)
+    def __init__(self, strategy: Strategy, task: TopKTask) -> None:
+        self._strategy, self._task = strategy, task
+        self._answers: list[Answer] = []
+        self._generator = strategy.questions(task)
+        self.question: Question | None = None
+        self.result: TopK | None = None
+        self._advance(None)
 
     def answer(self, answer: Answer) -> None:
-        """Answer what is open."""
-        self._given.append(answer)
-        self._go(answer)
+        """Answer the open question."""
+        self._answers.append(answer)
+        self._advance(answer)
 
-    def ahead(self, answer: Answer) -> Question | None:
-        """A generator cannot be copied, so the way is gone again."""
-        other = Steps(self._how, self._task)
-        for given in [*self._given, answer]:
-            other.answer(given)
-        return other.open
+    def peek(self, answer: Answer) -> Question | None:
+        """Return the next question by a second run, since a generator cannot be copied."""
+        other = GeneratorRun(self._strategy, self._task)
+        for earlier in [*self._answers, answer]:
+            other.answer(earlier)
+        return other.question
 
-    def _go(self, answer: Answer | None) -> None:
+    def _advance(self, answer: Answer | None) -> None:
         try:
-            self.open = next(self._steps) if answer is None else self._steps.send(answer)
+            self.question = (
+                next(self._generator) if answer is None else self._generator.send(answer)
+            )
         except StopIteration as end:
-            self.open, self.found = None, end.value
+            self.question, self.result = None, end.value
 
 
-def begin(how: Strategy, task: Task) -> Run:
-    """Set a strategy to work; one that can look ahead by itself does so."""
-    started: Run = how.begin(task) if hasattr(how, "begin") else Steps(how, task)
-    return started
+def start(strategy: Strategy, task: TopKTask) -> StrategyRun:
+    """Return a run of the strategy: its own kind of run if it has one, else a generator run."""
+    run: StrategyRun = (
+        strategy.start(task) if hasattr(strategy, "start") else GeneratorRun(strategy, task)
+    )
+    return run

@@ -22,7 +22,7 @@ from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows
 from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import make_assignment
 from firstpage.labeling.planning.tasks import Assignment
-from firstpage.labeling.simulation.simulate import Respond, drive
+from firstpage.labeling.simulation.simulate import Responder, run_strategy
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.statistics.agreement import (
     Agreement,
@@ -31,11 +31,11 @@ from firstpage.labeling.statistics.agreement import (
     result_overlaps,
     total,
 )
-from firstpage.labeling.statistics.effort import SECONDS
+from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
 from firstpage.labeling.statistics.records import Labels
 from firstpage.labeling.statistics.relations import top_labels
 from firstpage.labeling.strategies.registry import strategy
-from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Question, Task
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Question, TopKTask
 from firstpage.papers.niu2012.printed import SIGNS
 from firstpage.papers.study.letor_protocol import seed_of
 from firstpage.papers.study.study import Row
@@ -101,11 +101,11 @@ def labeled(crowd: Crowd, utility: Floats, rng: np.random.Generator) -> Labeled:
 
 def by_pairs(view: Floats, how: str, seed: int, k: int = K) -> tuple[tuple[int, ...], int]:
     """The top k that a strategy finds with a person of this view, and how many pairs it asks."""
-    end = drive(strategy(how), Task(len(view), k, seed), _sure(view))[0]
-    return end.found.order, end.asked
+    end = run_strategy(strategy(how), TopKTask(len(view), k, seed), _sure(view))[0]
+    return end.top_k.order, end.questions
 
 
-def _sure(view: Floats) -> Respond:
+def _sure(view: Floats) -> Responder:
     def respond(question: Question) -> Answer:
         assert isinstance(question, Compare)
         return Answer(int(np.sign(view[question.first] - view[question.second])))
@@ -130,7 +130,7 @@ def effort(rng: np.random.Generator, strategies: list[str]) -> list[Row]:
         asked.setdefault("five-grade", []).append(_graded(Crowd().grades(utility, rng), seed))
     found: list[Row] = []
     for how, counts in asked.items():
-        each = SECONDS["grades" if how == "five-grade" else "pairs"] / 60
+        each = SECONDS_PER_JUDGMENT["grades" if how == "five-grade" else "pairs"] / 60
         labels = {"data": SIMULATED, "tool": how}
         for measure, factor in (("judgments", 1.0), ("minutes at the paper's seconds", each)):
             values = [round(factor * n, 6) for n in counts]
@@ -146,7 +146,9 @@ def _graded(grades: Floats, seed: int) -> int:
         assert isinstance(question, Grade)
         return Answer(int(grades[question.document]))
 
-    return drive(strategy("five-grade"), Task(len(grades), K, seed), respond)[0].asked
+    return run_strategy(strategy("five-grade"), TopKTask(len(grades), K, seed), respond)[
+        0
+    ].questions
 
 
 def growth(rng: np.random.Generator, sizes: list[int], tops: list[int]) -> list[Row]:
@@ -248,8 +250,8 @@ def voted_effort(rng: np.random.Generator, strategies: list[str], folder: str) -
         seed, n = seed_of(rng), len(topic.documents)
         view = rng.standard_normal(n)
         for how in strategies:
-            task = Task(n, K, seed)
-            count = drive(strategy(how), task, topic.judge(rng))[0].asked
+            task = TopKTask(n, K, seed)
+            count = run_strategy(strategy(how), task, topic.responder(rng))[0].questions
             asked.setdefault((VOTED, how), []).append(count)
             sure = by_pairs(view, how, seed)[1]
             asked.setdefault((f"as many texts as {VOTED}", how), []).append(sure)
@@ -291,9 +293,9 @@ def voted_agreement(rng: np.random.Generator, folder: str) -> list[Row]:
     tops, votes = [], []
     for topic in _topics(folder):
         one, other = _persons(topic, rng)
-        tops.append(Agreement.of(_labels(topic, one, rng), _labels(topic, other, rng)))
+        tops.append(Agreement.from_labels(_labels(topic, one, rng), _labels(topic, other, rng)))
         both = np.array([[answers[pair] for pair in one] for answers in (one, other)])
-        votes.append(Agreement.between(*both))
+        votes.append(Agreement.from_relations(*both))
     found = []
     for tool, each in (("top-k", tops), ("pairs", votes)):
         whole = Agreement(np.sum([table.counts for table in each], axis=0))
@@ -312,12 +314,12 @@ def _persons(topic: Votes, rng: np.random.Generator) -> tuple[Answers, Answers]:
 
 
 def _labels(topic: Votes, answers: Answers, rng: np.random.Generator) -> dict[str, float]:
-    task = Task(len(topic.documents), K, seed_of(rng))
-    top = drive(strategy("heap"), task, _answering(answers))[0].found
+    task = TopKTask(len(topic.documents), K, seed_of(rng))
+    top = run_strategy(strategy("heap"), task, _answering(answers))[0].top_k
     return dict(zip(topic.documents, map(float, top.labels(K)), strict=True))
 
 
-def _answering(answers: Answers) -> Respond:
+def _answering(answers: Answers) -> Responder:
     def respond(question: Question) -> Answer:
         assert isinstance(question, Compare)
         outcome = answers.get(question.pair, 0)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from firstpage.labeling.planning.tasks import listed
+from firstpage.labeling.planning.tasks import format_names
 from firstpage.labeling.statistics.effort import effort_by, learning_curve, outliers
 from firstpage.labeling.statistics.profiles import (
     AssessorProfile,
@@ -83,7 +83,7 @@ def _not_judged(keys: Sequence[str]) -> list[str]:
         return []
     return [
         f"Of {len(keys)} queries that are done, everything was skipped, so they have no truth: "
-        f"{listed(map(repr, keys))}. Their assessors can still answer (Look back), or others "
+        f"{format_names(map(repr, keys))}. Their assessors can still answer (Look back), or others "
         "judge them."
     ]
 
@@ -174,7 +174,9 @@ def agreement(tx: Tx, project: Project, symmetrize: bool = False) -> dict[str, A
 def disagreements(tx: Tx, project: Project, most: int = 5) -> dict[str, Any]:
     """Queries that several people judged, the least agreed first, with their disputed pairs."""
     found = sittings(tx, project)
-    profiles = query_profiles(records(tx, project, found), results(tx, project, found), most=most)
+    profiles = query_profiles(
+        records(tx, project, found), results(tx, project, found), max_pairs=most
+    )
     return finite({"queries": [profile.to_dict() for profile in profiles]})
 
 

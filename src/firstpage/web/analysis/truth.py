@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from firstpage.labeling.belief.posterior_ranks import consensus
-from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Grade, Question
+from firstpage.labeling.strategies.strategy import (
+    Answer,
+    AnsweredQuestion,
+    Compare,
+    Grade,
+    Question,
+)
 from firstpage.web.analysis.records import Sitting, keys_by_query, sittings
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
@@ -142,9 +148,9 @@ def _consensus(keys: tuple[str, ...], done: Sequence[Sitting], k: int) -> Found:
 _fitted = lru_cache(maxsize=1000)(consensus)
 
 
-def _opinion(sitting: Sitting, number: dict[str, int]) -> tuple[Asked, ...]:
+def _opinion(sitting: Sitting, number: dict[str, int]) -> tuple[AnsweredQuestion, ...]:
     """One person's answers by the numbers of documents; gold questions are no opinion."""
-    rows: list[Asked] = []
+    rows: list[AnsweredQuestion] = []
     for judged, _ in sitting.judgments:
         if judged.kind == "gold":
             continue

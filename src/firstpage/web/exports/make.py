@@ -140,7 +140,7 @@ def assignment(tx: Tx, project: Project) -> Iterator[str]:
     found = assigning.current(tx, project).to_dict()
     for task in (*found["tasks"], *found["abandoned"]):
         task["assessor"] = logins.get(task["assessor"], task["assessor"])
-    for part in ("assessors", "gone"):
+    for part in ("assessors", "departed"):
         found[part] = [logins.get(person, person) for person in found[part]]
     yield json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firstpage.labeling.planning.tasks import listed
+from firstpage.labeling.planning.tasks import format_names
 from firstpage.web.analysis.measure import compared, learned, skipped_lists
 from firstpage.web.analysis.truth import NotJudged, Truth, judged_queries
 from firstpage.web.store import texts
@@ -41,7 +41,7 @@ def truth_notes(
     if without:
         yield (
             f"{len(without)} of {count} queries are left out, since everything was skipped: "
-            f"{listed(repr(query.query) for query in without)}."
+            f"{format_names(repr(query.query) for query in without)}."
         )
     yield from _skip_notes(found)
     others = [name for name in project.tools if name != (tool or project.tool)]
@@ -55,7 +55,7 @@ def _skip_notes(found: Sequence[Truth]) -> Iterator[str]:
         count = sum(len(truth.unjudged) for truth in partly)
         yield (
             f"In {len(partly)} of {len(found)} queries "
-            f"({listed(repr(truth.query) for truth in partly)}) {count} documents were only "
+            f"({format_names(repr(truth.query) for truth in partly)}) {count} documents were only "
             "skipped: no answer places them, so they have label 0 (truth.jsonl: unjudged)."
         )
     skipped = sum(truth.skipped for truth in found)

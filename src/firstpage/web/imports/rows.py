@@ -21,7 +21,7 @@ from typing import Any
 
 from firstpage.data.formats.row_reader import Row
 from firstpage.errors import DataError
-from firstpage.labeling.planning.tasks import listed
+from firstpage.labeling.planning.tasks import format_names
 from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import GRADE, IDS, KINDS, Document, Query
@@ -78,7 +78,9 @@ class Unread:
         """Yield a line for each file."""
         for source, columns in self._columns.items():
             if columns:
-                names = listed(f"{name!r} ({count:,} rows)" for name, count in columns.items())
+                names = format_names(
+                    f"{name!r} ({count:,} rows)" for name, count in columns.items()
+                )
                 yield f"{source}: columns that are not read: {names}."
 
 

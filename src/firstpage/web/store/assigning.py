@@ -16,9 +16,9 @@ from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,
-    leveled,
     make_assignment,
     problems,
+    rebalance,
 )
 from firstpage.labeling.session.events import Setting
 from firstpage.labeling.statistics.effort import Prediction, predicted_effort
@@ -128,7 +128,7 @@ def pass_on(tx: Tx, project: Project, person: Person, by: Person) -> None:
     """Deal again what nobody covers since this person went; a closed project stays as it is."""
     if project.state == "closed":
         return
-    _write(tx, project, leveled(current(tx, project), _fixed(tx, project)))
+    _write(tx, project, rebalance(current(tx, project), _fixed(tx, project)))
     audit.note(tx, "open work passed on", person=by.id, project=project.id, who=person.id)
 
 
@@ -212,7 +212,7 @@ def _planned(tx: Tx, project: Project) -> Assignment:
             keys, people, folds=project.options.folds, tools=project.tools,
             replicates=project.options.replicates, seed=project.setting.seed,
         )  # fmt: skip
-    return leveled(current(tx, project), _fixed(tx, project))
+    return rebalance(current(tx, project), _fixed(tx, project))
 
 
 def _told(tx: Tx, project: Project, assignment: Assignment) -> Plan:
@@ -230,7 +230,7 @@ def _told(tx: Tx, project: Project, assignment: Assignment) -> Plan:
     loads = [
         Load(
             int(p), names.get(p, p), len(c), sum(a for a, _ in c), sum(b for _, b in c),
-            counts[p, "done"], counts[p, "started"], p in assignment.gone,
+            counts[p, "done"], counts[p, "started"], p in assignment.departed,
         )
         for p, c in effort.items()
     ]  # fmt: skip
@@ -261,8 +261,8 @@ def _named(assignment: Assignment, names: Mapping[str, str]) -> Assignment:
 
     return replace(
         assignment, assessors=tuple(names.get(p, p) for p in assignment.assessors),
-        gone=tuple(names.get(p, p) for p in assignment.gone), tasks=called(assignment.tasks),
-        abandoned=called(assignment.abandoned),
+        departed=tuple(names.get(p, p) for p in assignment.departed),
+        tasks=called(assignment.tasks), abandoned=called(assignment.abandoned),
     )  # fmt: skip
 
 

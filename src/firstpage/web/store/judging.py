@@ -15,8 +15,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.estimate import Moment, questions_left
-from firstpage.labeling.session.events import Event, Judged, OutOfStep, Revised, Switched, Undone
+from firstpage.labeling.session.estimate import SessionProgress, remaining_questions
+from firstpage.labeling.session.events import (
+    Event,
+    InconsistentEventError,
+    Judged,
+    Revised,
+    Switched,
+    Undone,
+)
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.labeling.strategies.registry import check_documents
@@ -162,7 +169,9 @@ class Desk:
         """How many questions a task still has, about: for lists, where none is replayed."""
         if task.state in ("done", "skipped") or task.n < 1:
             return 0, 0
-        low, high = questions_left(task.setting.strategy, task.n, task.setting.k, Moment(0, 0))
+        low, high = remaining_questions(
+            task.setting.strategy, task.n, task.setting.k, SessionProgress(0, 0)
+        )
         return max(1, low - task.asked), max(1, high - task.asked)
 
     def judgments(self, task: int, person: Person) -> list[tuple[Judged, Doc, Doc | None]]:
@@ -209,7 +218,7 @@ class Desk:
             raise Conflict(LATE, opened.state())
         try:
             opened.session.apply(make(opened.session))
-        except OutOfStep as error:
+        except InconsistentEventError as error:
             raise Conflict(f"{LATE} ({error})", opened.state()) from error
         seat.opened = None  # from here on it is ahead of the log
         state = opened.state()  # chooses the next question, outside the transaction
@@ -233,7 +242,7 @@ class Desk:
         choices = opened.session.choices
         wished = self._wish(tx, opened.task, choices) if len(choices) > 1 else None
         if wished is not None:
-            opened.session.turn(*wished)
+            opened.session.select_pair(*wished)
 
     def _write(
         self, tx: Tx, opened: Opened, person: Person, seq: int, key: str, timing: Timing,

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.events import DEFAULT_STRATEGY, Setting, setting_from
+from firstpage.labeling.session.events import DEFAULT_STRATEGY, Setting, setting_from_dict
 from firstpage.labeling.strategies.exhaustive import FiveGrade
 from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents, strategy
 from firstpage.web.store import audit
@@ -95,7 +95,7 @@ def create(
 def setting_of(record: Mapping[str, Any]) -> Setting:
     """A setting whose strategy exists, checked before anybody works by it."""
     try:
-        found = setting_from({"strategy": DEFAULT_STRATEGY, **record})
+        found = setting_from_dict({"strategy": DEFAULT_STRATEGY, **record})
     except TypeError as error:
         raise DataError(f"this setting cannot be read ({error}).") from error
     strategy(found.strategy)
@@ -297,7 +297,8 @@ def _tool(name: str) -> str:
 def _project(row: RowMapping) -> Project:
     return Project(
         row["id"], row["slug"], row["title"], row["guidelines"], row["tool"],
-        setting_from(row["setting"]), read_options(row["options"]), row["state"], row["created"],
+        setting_from_dict(row["setting"]), read_options(row["options"]), row["state"],
+        row["created"],
     )  # fmt: skip
 
 

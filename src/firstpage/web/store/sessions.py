@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from firstpage.errors import FirstpageError
-from firstpage.labeling.session.session import Gold, Session, Shown
+from firstpage.labeling.session.session import Gold, Session, ShownQuestion
 from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import Options
@@ -123,10 +123,10 @@ def state_of(
 def _left(session: Session) -> tuple[int, int]:
     """One at a time: the first for a strategy rehearses it, and all others then know."""
     with REHEARSAL:
-        return session.left
+        return session.remaining
 
 
-def _asked(shown: Shown | None, docs: Mapping[str, Doc]) -> Asked | None:
+def _asked(shown: ShownQuestion | None, docs: Mapping[str, Doc]) -> Asked | None:
     if shown is None:
         return None
     right = None if shown.right is None else docs[shown.right]

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, bindparam, func, null, select, update
 
-from firstpage.labeling.session.events import Setting, setting_from
+from firstpage.labeling.session.events import Setting, setting_from_dict
 from firstpage.labeling.strategies.registry import STRATEGY_OF
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
@@ -150,5 +150,5 @@ def _rows(tx: Tx, *where: ColumnElement[bool]) -> list[TaskRow]:
 def _task(row: RowMapping) -> TaskRow:
     names = TaskRow.__dataclass_fields__
     return TaskRow(
-        **{n: row[n] for n in names if n != "setting"}, setting=setting_from(row["setting"])
+        **{n: row[n] for n in names if n != "setting"}, setting=setting_from_dict(row["setting"])
     )
