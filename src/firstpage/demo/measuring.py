@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.preferences.preferences import Preferences, spread
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.validation import folds
-from firstpage.dcglearn.weights import factors
+from firstpage.dcglearn.weights import rank_one_factors
 from firstpage.demo import project as demo_project
 from firstpage.demo.collection import Collection
 from firstpage.demo.labeling import K
@@ -162,7 +162,7 @@ def held_out_accuracy(pairs: Preferences, depth: int) -> tuple[float, float, flo
     hits = np.empty((2, len(strict)))
     for train, test in folds(groups, FOLDS, 0):
         learner = Learner(depth, threads=1).fit(strict[train])
-        hits[0, test] = _hits(factors(learner.weights_).table, strict[test])
+        hits[0, test] = _hits(rank_one_factors(learner.weights_).table, strict[test])
         hits[1, test] = _hits(standard, strict[test])
     differences = [
         hits[0, groups == g].mean() - hits[1, groups == g].mean() for g in np.unique(groups)

@@ -65,13 +65,13 @@ def command(
     shows whether the verdict of the first MEASURE holds for all gains that rise with the grade
     and all discounts that fall with the rank, or by what factor they may change before it flips.
     """
-    from firstpage.dcglearn.ranked import wanted
+    from firstpage.dcglearn.system_rankings import parse_dcg
 
     kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     if len(arguments) < 2:
         raise click.UsageError("name two measures, such as NDCG@10 'DCG(gain=linear)@10'.")
     # a misspelled measure is an error before any file is read
-    measures = wanted(arguments[0]), wanted(arguments[1])
+    measures = parse_dcg(arguments[0]), parse_dcg(arguments[1])
     systems, truth = _read([Path(name) for name in arguments[2:]], settings)
     coherence, verdicts = _compare(measures, systems, truth, settings)
     outputs.write_text(_render(coherence, verdicts, kind), output)
@@ -98,12 +98,12 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
     """Return the coherence of the two measures, and the verdicts of the first."""
     from firstpage.dcglearn.certificates.verdicts import verdicts_of_rankings
     from firstpage.dcglearn.coherence import coherence_of_rankings
-    from firstpage.dcglearn.ranked import Ranked
+    from firstpage.dcglearn.system_rankings import SystemRankings
     from firstpage.measures.measure import resolve_convention
 
     overrides = {name: settings[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
-    ranked = Ranked.of(systems, truth, convention(settings["convention"], **overrides), depth=depth)
+    ranked = SystemRankings.of(systems, truth, convention(settings["convention"], **overrides), depth=depth)
     first, second = (ranked.scale(measure) for measure in measures)
     with shared.progress_bar("certificates") as progress:
         verdicts = verdicts_of_rankings(

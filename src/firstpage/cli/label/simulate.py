@@ -126,14 +126,14 @@ def _simulate(
     progress: Progress | None,
 ) -> list[Simulation]:  # fmt: skip
     """Return a simulation of a strategy per budget."""
-    from firstpage.labeling.simulation.simulate import World, simulate
+    from firstpage.labeling.simulation.simulate import SimulatedQueries, simulate
     from firstpage.labeling.strategies.adaptive import Refined
     from firstpage.labeling.strategies.registry import strategy
 
     simulated = strategy(name)
     if settings["refine"]:
         simulated = Refined(simulated, settings["refine"])
-    world = World(*(settings[key] for key in ("n", "noise", "ties", "grades", "prior_tau")))
+    world = SimulatedQueries(*(settings[key] for key in ("n", "noise", "ties", "grades", "prior_tau")))
     return simulate(
         simulated, settings["k"], world=world, votes=votes, runs=runs, budgets=budgets,
         equal=settings["equal"], seed=settings["seed"], progress=progress, name=name,
