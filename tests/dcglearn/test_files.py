@@ -12,7 +12,7 @@ from firstpage.data.preferences.files import PreferenceFiles, write_preferences
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.solver import PATIENCE
-from firstpage.engine.threads import Local
+from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import random_preferences
 
@@ -84,7 +84,9 @@ def test_what_a_part_answers_does_not_depend_on_what_it_did_before(
     """Parts that are made anew for every single call, and with other threads: the same bits."""
     folder = cut(given(weighed), tmp_path / "files")
     kept = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder)
-    lost = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder, engine=Local(1, keep=0))
+    lost = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(
+        folder, engine=LocalEngine(1, cache_bytes=0)
+    )
     assert same_bits(kept, lost)
     assert np.array_equal(kept.path_.accuracies, lost.path_.accuracies)
 

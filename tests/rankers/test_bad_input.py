@@ -189,7 +189,7 @@ def _signed(part: dict, held: dict, **changes) -> None:
                 h,
                 scorer={"kind": "trees", "library": "lightgbm", "text": "tree", "n_features": 3},
             ),
-            "no whole model of lightgbm",
+            "not a complete model of lightgbm",
         ),
         (
             lambda h: _signed(
@@ -209,7 +209,7 @@ def _signed(part: dict, held: dict, **changes) -> None:
             lambda h: _signed(
                 h, h, scorer={"kind": "trees", "library": "xgboost", "text": "", "n_features": 3}
             ),
-            "no whole model of xgboost",
+            "not a complete model of xgboost",
         ),
     ],
 )

@@ -74,7 +74,7 @@ def test_parts_of_a_network_are_slopes_times_distances(tmp_path: Path) -> None:
 
     for client in clients(path):
         told = client.post("/rank", json=body(X, explain=4)).json()
-        assert told["explained"] == "value x slope"
+        assert told["explained"] == "value x gradient"
         parts = np.zeros(X.shape)
         for name, why in zip(told["order"], told["explanations"], strict=True):
             for part in why["parts"]:

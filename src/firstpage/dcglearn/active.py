@@ -21,7 +21,7 @@ from firstpage.dcglearn.intervals import resampled
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import Pairs, fingerprints
 from firstpage.dcglearn.validation import differences
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError
 from firstpage.types import Array, Floats
 
@@ -86,7 +86,7 @@ def _diverse(learner: DCGLearn, pool: Pairs, count: int) -> Array:
     sums.costs[:] = learner.recipe_.costs(cost)
     sums.move_to(learner.optimum_.table)
     sums.regroup()
-    with quiet_blas():
+    with single_threaded_blas():
         form = cone.metric + cone.table.T @ sums.normal()[0] @ cone.table
         x = pool.sparse() @ cone.table
         sure = np.abs(x @ learner.optimum_.steps)

@@ -32,7 +32,7 @@ from firstpage.dcglearn.validation import (
     validated,
 )
 from firstpage.dcglearn.weights import cone, factors, utility_of
-from firstpage.engine.addresses import working
+from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Floats, Ints, Progress
 
@@ -126,7 +126,7 @@ class DCGLearn:
         progress: Progress | None,
         engine: Any,
     ) -> None:
-        with working(engine, self.threads) as place, closing(job_of(files, place)) as job:
+        with open_engine(engine, self.threads) as place, closing(job_of(files, place)) as job:
             surveys, seen = surveyed(job)
             grades = self._grades(seen, files.source)
             self.recipe_ = self._recipe(grades)

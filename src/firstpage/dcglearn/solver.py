@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from firstpage.dcglearn.sums import AnySums
 from firstpage.dcglearn.weights import Cone
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Bools, Floats
 
@@ -190,7 +190,7 @@ def solve(
     """Return the optimum for these costs; `start` are steps to begin with, of a similar problem."""
     middle = np.zeros(len(cone.weights)) if center is None else center
     d = np.zeros(cone.table.shape[1]) if start is None else start
-    with quiet_blas():
+    with single_threaded_blas():
         return _Problem(sums, cone, costs, middle).solve(d)
 
 

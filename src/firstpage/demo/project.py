@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import event
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.labeling.assessors import Assessor, Text, Verdict
 from firstpage.labeling.statistics.effort import SECONDS
 from firstpage.types import Progress
@@ -177,7 +177,7 @@ def work(
             if progress is not None:
                 progress(before + mine * asked // expected, total)
 
-        with quiet_blas():
+        with single_threaded_blas():
             judge(store, project, person, assessor, watch)
         before += mine
 

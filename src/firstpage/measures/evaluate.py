@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.engine.addresses import working
+from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.inputs import DEPTH, make_lists
 from firstpage.measures.measure import Convention, Measure, Queries, Ties
@@ -119,7 +119,7 @@ def evaluate(
     if isinstance(truth, Shards):
         if qid is not None or docid is not None:
             raise DataError("Shards have query and document ids of their own.")
-        with working(engine) as place:
+        with open_engine(engine) as place:
             values, ids = shard_values(system, truth, tuple(asked.values()), how, k, place)
         return _evaluation(asked, ids, values, how, ci, name)
     if engine is not None:

@@ -15,7 +15,7 @@ from firstpage.data.preferences.utility import FILE as MEASURE
 from firstpage.data.preferences.utility import Utility
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
-from firstpage.engine.addresses import working
+from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError
 from firstpage.measures.measure import Measure
 from firstpage.measures.sharded import predicted_shards
@@ -64,7 +64,7 @@ class Model:
         """
         stage = self.stage_for(data, pad)
         if isinstance(data, Shards):
-            with working(engine) as place:
+            with open_engine(engine) as place:
                 return predicted_shards(stage, data, place)
         return stage.predict(data)
 

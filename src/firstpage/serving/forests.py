@@ -84,7 +84,7 @@ def _flat(forest: Forest, depths: list[int]) -> Flat:
 def _probes(forest: Forest, width: int, rng: np.random.Generator) -> Floats:
     """Numbers at thresholds, and on both sides of them."""
     X = rng.normal(0, 3, (PROBES, width))
-    for feature in forest.used():
+    for feature in forest.used_features():
         known = forest.thresholds(feature)
         known = known[np.abs(known) < 3e38]
         if len(known):

@@ -22,7 +22,7 @@ from firstpage.dcglearn.certificates.problem import Case, Vary, case_of
 from firstpage.dcglearn.certificates.proofs import BOXES, Point, Radius, State
 from firstpage.dcglearn.coherence import signs
 from firstpage.dcglearn.ranked import Ranked, Scale, wanted
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.measure import Convention
 from firstpage.measures.measure import convention as named_convention
@@ -169,7 +169,7 @@ def verdicts_of(
     for done, pair in enumerate(pairs):
         if progress is not None:
             progress(done, len(pairs))
-        with quiet_blas():
+        with single_threaded_blas():
             found.append(_verdict(ranked, scale, pair, vary, within, falling, effort))
     return tuple(found)
 
