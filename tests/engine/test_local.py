@@ -276,10 +276,10 @@ def test_shards_stay_open_while_they_fit() -> None:
 def test_scratch_arrays_are_on_disk(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     scratch = Scratch()
-    room = scratch.room((SMALL, 2), np.float32)
-    room[:] = np.arange(2)
+    array = scratch.room((SMALL, 2), np.float32)
+    array[:] = np.arange(2)
     scratch.release()
-    assert room[-1].tolist() == [0, 1]
+    assert array[-1].tolist() == [0, 1]
     assert not list(tmp_path.iterdir())  # the file has no name
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="set TMPDIR"):

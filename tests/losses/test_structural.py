@@ -125,9 +125,8 @@ def test_margin_rescaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str
             transposed += highest < true_score
             assert value == pytest.approx(max(0.0, highest - true_score), abs=1e-9)
     assert with_loss > 1000
-    assert (
-        transposed > 100
-    )  # the highest ranking had no loss: the most violated one is a transposition away
+    # The highest ranking had no loss, and the most violated one is a transposition away.
+    assert transposed > 100
 
 
 @pytest.mark.slow

@@ -203,7 +203,7 @@ def _signed(part: dict, held: dict, **changes) -> None:
                     "step": [1.0],
                 },
             ),
-            "features of the stumps are not numbers of features",
+            "a feature of the stumps is not the number of a feature",
         ),
         (
             lambda h: _signed(

@@ -79,7 +79,7 @@ CHUNK_ROWS = 1 << 14  # binned at a time
 SINGLE_THREAD_BINS = 1 << 20  # bins to sum that are not worth a second thread
 MAX_TABLE_BYTES = 8 << 30  # of a table of weak rankers by queries
 Allocator = Callable[[tuple[int, ...], Any], Array]
-"""(shape, dtype) -> an array, in which a pool may store much."""
+"""(shape, dtype) -> an uninitialized array, which may be on disk."""
 
 
 class EnsembleScoring(Scoring, Protocol):
