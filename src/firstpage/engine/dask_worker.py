@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.engine.engine import Call, ShardCache, ShardTask
-from firstpage.engine.threads import MEMORY_FRACTION, physical_memory, single_threaded_blas
+from firstpage.engine.threads import CACHE_DIVISOR, physical_memory, single_threaded_blas
 from firstpage.errors import DataError
 
 ShardCall = tuple[int, ShardTask[Any], Call]
@@ -97,4 +97,4 @@ def _default_cache_bytes() -> int:
         limit = _worker().memory_manager.memory_limit
     except (ValueError, AttributeError):
         limit = None
-    return int(limit or physical_memory()) // MEMORY_FRACTION
+    return int(limit or physical_memory()) // CACHE_DIVISOR

@@ -132,7 +132,7 @@ def _run(lane: Sequence[Callable[[], object]]) -> None:
         function()
 
 
-MEMORY_FRACTION = 4  # open shards may use one part in so many of the memory
+CACHE_DIVISOR = 4  # by default open shards may use a quarter of the memory
 
 
 class LocalEngine:
@@ -163,11 +163,9 @@ class LocalEngine:
     def __init__(self, threads: int | None = None, cache_bytes: int | None = None) -> None:
         if cache_bytes is not None and cache_bytes < 0:
             raise DataError(f"cache_bytes must be at least 0; got {cache_bytes}.")
-        default = physical_memory() // MEMORY_FRACTION
-        self.threads, self.cache_bytes = (
-            threads,
-            default if cache_bytes is None else int(cache_bytes),
-        )
+        if cache_bytes is None:
+            cache_bytes = physical_memory() // CACHE_DIVISOR
+        self.threads, self.cache_bytes = threads, int(cache_bytes)
 
     def __repr__(self) -> str:
         return f"LocalEngine(threads={self.threads}, cache_bytes={self.cache_bytes})"

@@ -95,7 +95,7 @@ class PairwiseLogistic(_Pairwise):
 
     References
     ----------
-    Burges et al. (2005), Learning to rank using gradient descent, equation 3.
+    Burges et al. (2005), Learning to rank using gradient descent.
 
     Examples
     --------

@@ -115,7 +115,7 @@ class Stumps:
     References
     ----------
     Freund, Iyer, Schapire and Singer (2003), An efficient boosting algorithm for combining
-    preferences, section 3.2.
+    preferences.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class Features:
 
     References
     ----------
-    Xu and Li (2007), AdaRank: a boosting algorithm for information retrieval, section 3.4.
+    Xu and Li (2007), AdaRank: a boosting algorithm for information retrieval.
 
     Examples
     --------
