@@ -27,7 +27,7 @@ import firstpage as fp
 from common import seconds, show, versions
 from firstpage.engine.dask_cluster import DaskEngine
 from firstpage.engine.engine import Engine
-from firstpage.engine.threads import Local
+from firstpage.engine.threads import LocalEngine
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.rankers.sharded.data import Sharded
 from firstpage.scorers.linear import Linear
@@ -108,7 +108,7 @@ def measured(rows: int, folder: Path, count: int, dask: bool) -> list[list[str]]
     single = 0.0
     for threads in (1, 2):
         before = held()
-        took, close = passes(shards, Local(threads), count)
+        took, close = passes(shards, LocalEngine(threads), count)
         memory = _grown([before], [held()])
         close()
         single = single or took

@@ -1,4 +1,4 @@
-"""Data in shards, in memory as well."""
+"""The same data in shards, in a LETOR file and in memory; a Dask cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from tests.engine.machines import Machines
+from tests.engine.dask_processes import DaskProcesses
 
 DATA = fp.Synthetic(queries=80, docs="uniform(4, 30)", features=7, seed=3).dataset()
 
@@ -25,9 +25,9 @@ def text(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """A scheduler; workers come as tests need them."""
-    made = Machines(tmp_path_factory.mktemp("machines"))
-    made.start()
-    yield made
-    made.close()
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
+    """A scheduler; tests start workers as they need them."""
+    processes = DaskProcesses(tmp_path_factory.mktemp("cluster"))
+    processes.start()
+    yield processes
+    processes.close()

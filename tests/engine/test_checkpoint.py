@@ -1,4 +1,4 @@
-"""A fit that breaks off leaves a file, from which the next goes on."""
+"""An interrupted fit leaves a file, from which the next one resumes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from firstpage.rankers.fit.checkpoint import _packed, _unpacked
 from tests.engine.conftest import DATA
 
 
-class Break(Exception):
+class Interrupted(Exception):
     pass
 
 
-def breaking(at: int):
+def interrupt_at(iteration: int):
     def callback(step) -> None:
-        if step.iteration == at:
-            raise Break
+        if step.iteration == iteration:
+            raise Interrupted
 
     return callback
 
@@ -36,53 +36,56 @@ ABOUT = ["RankNet(k=5)", "RankSVM(k=5)", "TopMargin", "FocusedSVM(k=5)"]
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "shards"])
 @pytest.mark.parametrize("name", [*EXACTLY, *ABOUT])
-def test_a_fit_goes_on(name: str, where: str, shards, tmp_path: Path) -> None:
+def test_an_interrupted_fit_resumes(name: str, where: str, shards, tmp_path: Path) -> None:
     data, file = (DATA if where == "memory" else shards), tmp_path / "fit.ckpt"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
-        whole = fp.ranker(name).fit(data)
-    with pytest.raises(Break):
-        fp.ranker(name).fit(data, checkpoint=file, callback=breaking(4))
+        uninterrupted = fp.ranker(name).fit(data)
+    with pytest.raises(Interrupted):
+        fp.ranker(name).fit(data, checkpoint=file, callback=interrupt_at(4))
     assert file.exists()
-    seen = []
+    steps = []
     with pytest.warns(FirstpageWarning, match=r"going on from .*fit\.ckpt, where [34] iterations"):
-        again = fp.ranker(name).fit(data, checkpoint=file, callback=seen.append)
+        resumed = fp.ranker(name).fit(data, checkpoint=file, callback=steps.append)
     assert not file.exists()  # it is done
     if name in EXACTLY:
-        assert np.array_equal(again.predict(DATA), whole.predict(DATA))
-        assert again.n_iter_ == whole.n_iter_
+        assert np.array_equal(resumed.predict(DATA), uninterrupted.predict(DATA))
+        assert resumed.n_iter_ == uninterrupted.n_iter_
     else:
-        gap = max(np.nan_to_num([whole.gap_, again.gap_]))
-        assert again.objective_ == pytest.approx(whole.objective_, rel=2 * gap + 1e-6)
-    assert seen[-1].iteration >= 4
+        gap = max(np.nan_to_num([uninterrupted.gap_, resumed.gap_]))
+        assert resumed.objective_ == pytest.approx(uninterrupted.objective_, rel=2 * gap + 1e-6)
+    assert steps[-1].iteration >= 4
 
 
 @pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
-def test_the_best_so_far_is_kept_too(tmp_path: Path) -> None:
+def test_the_best_iteration_is_restored(tmp_path: Path) -> None:
     file, valid = tmp_path / "fit.ckpt", DATA[:15]
     name = "ListNet(solver='gd(max_iter=20, rate=5)')"
-    whole = fp.ranker(name).fit(DATA, valid=valid)
-    with pytest.raises(Break):
-        fp.ranker(name).fit(DATA, valid=valid, checkpoint=file, callback=breaking(15))
+    uninterrupted = fp.ranker(name).fit(DATA, valid=valid)
+    with pytest.raises(Interrupted):
+        fp.ranker(name).fit(DATA, valid=valid, checkpoint=file, callback=interrupt_at(15))
     with pytest.warns(FirstpageWarning, match="going on"):
-        again = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
-    assert (again.best_iteration_, again.best_score_) == (whole.best_iteration_, whole.best_score_)
-    assert np.array_equal(again.coef_, whole.coef_)
+        resumed = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
+    assert (resumed.best_iteration_, resumed.best_score_) == (
+        uninterrupted.best_iteration_,
+        uninterrupted.best_score_,
+    )
+    assert np.array_equal(resumed.coef_, uninterrupted.coef_)
 
 
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "fit.ckpt"
-    with pytest.raises(Break):
-        fp.RankNet(k=5).fit(DATA, checkpoint=file, callback=breaking(3))
-    for ranker, data, what in (
+    with pytest.raises(Interrupted):
+        fp.RankNet(k=5).fit(DATA, checkpoint=file, callback=interrupt_at(3))
+    for ranker, data, difference in (
         (fp.RankNet(k=6), DATA, "parameters"), (fp.ListNet(k=5), DATA, "ranker"),
         (fp.RankNet(k=5), DATA[:50], "data"),
     ):  # fmt: skip
-        with pytest.raises(DataError, match=f"checkpoint of another fit .its {what} differ"):
+        with pytest.raises(DataError, match=f"checkpoint of another fit .its {difference} differ"):
             ranker.fit(data, checkpoint=file)
-    held = json.loads(file.read_text())
-    held["state"]["iterations"] = 7
-    file.write_text(json.dumps(held))
+    stored = json.loads(file.read_text())
+    stored["state"]["iterations"] = 7
+    file.write_text(json.dumps(stored))
     with pytest.raises(DataError, match="do not match its checksum"):
         fp.RankNet(k=5).fit(DATA, checkpoint=file)
     file.write_text("{}")
@@ -94,91 +97,96 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
         fp.RankNet(solver="sgd").fit(DATA, checkpoint=tmp_path / "other.ckpt")
 
 
-def test_it_is_written_every_so_often(tmp_path: Path, monkeypatch) -> None:
+def test_a_checkpoint_is_written_periodically(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", 0.0)
-    file, seen = tmp_path / "fit.ckpt", []
+    file, existed = tmp_path / "fit.ckpt", []
     fp.RankNet().fit(
-        DATA, checkpoint=file, callback=lambda step: seen.append(file.exists()) and None
+        DATA, checkpoint=file, callback=lambda step: existed.append(file.exists()) and None
     )
-    assert seen[0] is False
-    assert all(seen[1:])
-    assert len(seen) > 3
+    assert existed[0] is False
+    assert all(existed[1:])
+    assert len(existed) > 3
 
 
-def test_what_a_fit_began_with_belongs_to_it(tmp_path: Path) -> None:
+def test_a_checkpoint_depends_on_the_warm_start(tmp_path: Path) -> None:
     file = tmp_path / "fit.ckpt"
     ranker = fp.RankBoost(rounds=3, warm_start=True).fit(DATA)
-    with pytest.raises(Break):
-        ranker.set_params(rounds=8).fit(DATA, checkpoint=file, callback=breaking(4))
+    with pytest.raises(Interrupted):
+        ranker.set_params(rounds=8).fit(DATA, checkpoint=file, callback=interrupt_at(4))
     with pytest.raises(DataError, match="its warm start differ"):
         fp.RankBoost(rounds=8).fit(DATA, checkpoint=file)
     with pytest.warns(FirstpageWarning, match="going on"):
         ranker.fit(DATA, checkpoint=file)
-    held = fp.RankBoost(rounds=3, warm_start=True).fit(DATA).set_params(rounds=8).fit(DATA)
-    assert np.array_equal(ranker.predict(DATA), held.predict(DATA))
+    uninterrupted = fp.RankBoost(rounds=3, warm_start=True).fit(DATA).set_params(rounds=8).fit(DATA)
+    assert np.array_equal(ranker.predict(DATA), uninterrupted.predict(DATA))
 
 
 def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, monkeypatch) -> None:
     file = tmp_path / "fit.ckpt"
     with monkeypatch.context() as patch:
         patch.setattr("firstpage.rankers.fit.checkpoint.versions", lambda: {"firstpage": "0.0.1"})
-        with pytest.raises(Break):
-            fp.ListNet().fit(DATA, checkpoint=file, callback=breaking(3))
+        with pytest.raises(Interrupted):
+            fp.ListNet().fit(DATA, checkpoint=file, callback=interrupt_at(3))
     with pytest.raises(DataError, match="was left by another version of Firstpage"):
         fp.ListNet().fit(DATA, checkpoint=file)
 
 
 @pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
 @pytest.mark.parametrize("valid", [None, DATA[:15]])
-def test_a_descent_that_was_all_but_done_is_done(tmp_path: Path, monkeypatch, valid) -> None:
-    """Killed after its last step, which must not be taken twice."""
+def test_a_descent_resumed_after_its_last_step_takes_no_more(
+    tmp_path: Path, monkeypatch, valid
+) -> None:
+    """The last step must not be taken twice."""
     file, name = tmp_path / "fit.ckpt", "ListNet(solver='gd(max_iter=9, rate=5)')"
-    whole = fp.ranker(name).fit(DATA, valid=valid)
+    uninterrupted = fp.ranker(name).fit(DATA, valid=valid)
     monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", -1.0)
     with monkeypatch.context() as patch:
         patch.setattr("firstpage.rankers.fit.checkpoint.Checkpoint.done", lambda self: None)
         fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
     with pytest.warns(FirstpageWarning, match="where 9 iterations"):
-        again = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
-    assert np.array_equal(again.coef_, whole.coef_)
-    assert (again.n_iter_, again.objective_) == (whole.n_iter_, whole.objective_)
-    assert again.best_iteration_ == whole.best_iteration_
+        resumed = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
+    assert np.array_equal(resumed.coef_, uninterrupted.coef_)
+    assert (resumed.n_iter_, resumed.objective_) == (
+        uninterrupted.n_iter_,
+        uninterrupted.objective_,
+    )
+    assert resumed.best_iteration_ == uninterrupted.best_iteration_
 
 
-def test_a_full_disk_ends_no_fit(tmp_path: Path, monkeypatch) -> None:
-    def full(held, path) -> None:
+def test_a_full_disk_does_not_end_the_fit(tmp_path: Path, monkeypatch) -> None:
+    def full(contents, path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", -1.0)
     monkeypatch.setattr("firstpage.rankers.fit.checkpoint.write_json", full)
-    with pytest.warns(FirstpageWarning, match=r"cannot be written \(No space left") as said:
-        found = fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")
-    assert len(said) == 1  # not in every iteration
-    assert found.converged_
-    with pytest.warns(FirstpageWarning, match="cannot be written"), pytest.raises(Break):
-        fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt", callback=breaking(3))
+    with pytest.warns(FirstpageWarning, match=r"cannot be written \(No space left") as warned:
+        ranker = fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")
+    assert len(warned) == 1  # not in every iteration
+    assert ranker.converged_
+    with pytest.warns(FirstpageWarning, match="cannot be written"), pytest.raises(Interrupted):
+        fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt", callback=interrupt_at(3))
 
 
-def test_a_place_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, monkeypatch) -> None:
-    def none(dir: Path) -> None:
+def test_a_read_only_folder_is_reported_before_the_fit(tmp_path: Path, monkeypatch) -> None:
+    def read_only(dir: Path) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.tempfile.TemporaryFile", none)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.tempfile.TemporaryFile", read_only)
     with pytest.raises(DataError, match=r"cannot be written there \(Read-only file system\)"):
         fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")
 
 
-def test_numbers_that_are_none_are_kept_too() -> None:
+def test_infinite_numbers_survive_a_round_trip() -> None:
     state = {"losses": [1.0, np.inf, -np.inf], "x": np.float64(2), "w": np.arange(3.0)}
-    again = _unpacked(json.loads(json.dumps(_packed(state), allow_nan=False)))
-    assert again["losses"] == state["losses"]
-    assert np.array_equal(again["w"], state["w"])
+    resumed = _unpacked(json.loads(json.dumps(_packed(state), allow_nan=False)))
+    assert resumed["losses"] == state["losses"]
+    assert np.array_equal(resumed["w"], state["w"])
 
 
 @pytest.mark.parametrize(
     "name", ["ListNet(scorer='trees(count=3)')", "TopRank", "RankNet(solver='sgd(max_iter=2)')"]
 )
-def test_rankers_that_leave_no_checkpoints_refuse_one(tmp_path: Path, name: str) -> None:
+def test_rankers_without_checkpoints_refuse_one(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"leaves? no checkpoints"):
         fp.ranker(name).fit(DATA, checkpoint=tmp_path / "fit.ckpt")
     assert not list(tmp_path.iterdir())

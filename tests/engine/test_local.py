@@ -1,4 +1,4 @@
-"""One machine, out of core: what is learned from shards is what is learned from memory."""
+"""Shards on one machine: the models are those of data in memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 
 import firstpage as fp
 from firstpage.data.ids import Ids
-from firstpage.engine.addresses import engine_of
+from firstpage.engine.addresses import resolve_engine
 from firstpage.engine.engine import ShardCache
-from firstpage.engine.threads import Local
+from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError, FirstpageWarning, MissingDependency
 from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.sharded.data import Sharded
@@ -34,21 +34,22 @@ def exact(tmp_path_factory) -> fp.Shards:
 @pytest.mark.parametrize(
     "name", ["RankNet(k=5)", "ListMLE", "ListNet", "RankCosine", "FocusedNet(k=3)", "RankSVM"]
 )
-def test_the_objective_over_shards_is_the_objective(exact: fp.Shards, name: str) -> None:
+def test_the_objective_over_shards_is_that_in_memory(exact: fp.Shards, name: str) -> None:
     ranker = fp.ranker(name)
     loss, scorer = ranker._composition().loss, Linear()
-    sharded = Sharded.of(exact, Local(1), None, ranker._truth, True)
+    sharded = Sharded.of(exact, LocalEngine(1), None, ranker._truth, True)
     in_memory = InMemory(EXACT, convert=ranker._truth).without_uninformative()
-    far, near = (
-        data.objective(loss, scorer, data.fitting(scorer), 0.3, LBFGS(), 1)
+    sharded_objective, objective = (
+        data.objective(loss, scorer, data.bind(scorer), 0.3, LBFGS(), 1)
         for data in (sharded, in_memory)
     )
     for seed in range(3):
         w = np.random.default_rng(seed).normal(size=EXACT.n_features)
-        value, slope = near(w)
-        found, found_slope = far(w)
-        assert found == pytest.approx(value, rel=1e-12)
-        assert found_slope == pytest.approx(slope, rel=1e-10, abs=1e-12 * np.abs(slope).max())
+        value, gradient = objective(w)
+        sharded_value, sharded_gradient = sharded_objective(w)
+        assert sharded_value == pytest.approx(value, rel=1e-12)
+        scale = np.abs(gradient).max()
+        assert sharded_gradient == pytest.approx(gradient, rel=1e-10, abs=1e-12 * scale)
 
 
 FAMILY = [
@@ -61,20 +62,22 @@ FAMILY = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY)
-def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> None:
+def test_models_of_shards_are_those_of_data_in_memory(exact: fp.Shards, name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)  # of small data
-        near = fp.ranker(name).fit(EXACT)
-        far = fp.ranker(name).fit(exact)
-        again = fp.ranker(name).fit(exact, engine=Local(threads=2, keep=0))
-    tol = 1e-8 if np.isnan(near.gap_) else 2 * near.gap_ + 1e-9
-    assert far.objective_ == pytest.approx(near.objective_, rel=tol)
-    assert np.array_equal(far.coef_, again.coef_)  # whatever is kept, whatever the threads
-    order = np.corrcoef(near.predict(EXACT), far.predict(EXACT))[0, 1]
-    assert order > 1 - (1e-6 if np.isnan(near.gap_) else 1e-4)  # planes end within a tolerance
-    assert np.array_equal(far.predict(exact), far.predict(EXACT))
-    assert far.training_["data"]["documents"] == EXACT.n_docs
-    assert far.training_["data"]["shards"] == len(exact)
+        in_memory = fp.ranker(name).fit(EXACT)
+        sharded = fp.ranker(name).fit(exact)
+        again = fp.ranker(name).fit(exact, engine=LocalEngine(threads=2, cache_bytes=0))
+    tol = 1e-8 if np.isnan(in_memory.gap_) else 2 * in_memory.gap_ + 1e-9
+    assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=tol)
+    assert np.array_equal(sharded.coef_, again.coef_)  # for any cache and number of threads
+    order = np.corrcoef(in_memory.predict(EXACT), sharded.predict(EXACT))[0, 1]
+    assert order > 1 - (
+        1e-6 if np.isnan(in_memory.gap_) else 1e-4
+    )  # cutting planes end within a tolerance
+    assert np.array_equal(sharded.predict(exact), sharded.predict(EXACT))
+    assert sharded.training_["data"]["documents"] == EXACT.n_docs
+    assert sharded.training_["data"]["shards"] == len(exact)
 
 
 @pytest.mark.slow
@@ -87,102 +90,108 @@ def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> No
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
-def test_boosting_chooses_what_it_chooses_in_memory(exact: fp.Shards, name: str) -> None:
-    near = fp.ranker(name).fit(EXACT, valid=EXACT[:9])
-    far = fp.ranker(name).fit(exact, valid=EXACT[:9])
-    again = fp.ranker(name).fit(exact, valid=EXACT[:9], engine=Local(1, keep=0))
-    assert far.objective_ == pytest.approx(near.objective_, rel=1e-12)
-    assert far.predict(EXACT) == pytest.approx(near.predict(EXACT), rel=1e-12, abs=1e-12)
-    assert np.array_equal(far.predict(EXACT), again.predict(EXACT))  # every call replays
-    assert far.n_iter_ == near.n_iter_ > 3
-    far.set_params(warm_start=True).fit(exact)
-    near.set_params(warm_start=True).fit(EXACT)
-    assert far.objective_ == pytest.approx(near.objective_, rel=1e-12)
+def test_boosting_chooses_the_weak_rankers_of_data_in_memory(exact: fp.Shards, name: str) -> None:
+    in_memory = fp.ranker(name).fit(EXACT, valid=EXACT[:9])
+    sharded = fp.ranker(name).fit(exact, valid=EXACT[:9])
+    again = fp.ranker(name).fit(exact, valid=EXACT[:9], engine=LocalEngine(1, cache_bytes=0))
+    assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=1e-12)
+    assert sharded.predict(EXACT) == pytest.approx(in_memory.predict(EXACT), rel=1e-12, abs=1e-12)
+    assert np.array_equal(sharded.predict(EXACT), again.predict(EXACT))  # every call replays
+    assert sharded.n_iter_ == in_memory.n_iter_ > 3
+    sharded.set_params(warm_start=True).fit(exact)
+    in_memory.set_params(warm_start=True).fit(EXACT)
+    assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=1e-12)
 
 
-def test_thresholds_are_those_of_memory_however_many_documents(exact, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.solvers.boosting.weak_rankers.SAMPLED", 100)
-    near, far = (fp.RankBoost(rounds=5).fit(data) for data in (EXACT, exact))
-    assert np.array_equal(far.params_[:, :2], near.params_[:, :2])
+def test_thresholds_are_those_of_data_in_memory(exact, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.solvers.boosting.weak_rankers.MAX_SAMPLED_DOCS", 100)
+    in_memory, sharded = (fp.RankBoost(rounds=5).fit(data) for data in (EXACT, exact))
+    assert np.array_equal(sharded.params_[:, :2], in_memory.params_[:, :2])
 
 
-def test_sparse_and_very_wide_features(tmp_path: Path) -> None:
+def test_sparse_features_of_many_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = np.zeros((DATA.n_docs, 2100))
     X[:, :7], X[:, 7:] = DATA.X, 0
     X[np.arange(DATA.n_docs), rng.integers(7, 2100, DATA.n_docs)] = 1
     data = DATA.with_features(csr_array(X))
     shards = fp.write_shards(data, tmp_path / "s", rows=300)
-    near, far = fp.ListNet(l2=0.1).fit(data), fp.ListNet(l2=0.1).fit(shards)
-    assert far.objective_ == pytest.approx(near.objective_, rel=1e-8)
+    in_memory, sharded = fp.ListNet(l2=0.1).fit(data), fp.ListNet(l2=0.1).fit(shards)
+    assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=1e-8)
 
 
-def test_real_data(real_data: Path, tmp_path: Path) -> None:
+def test_real_data_in_shards_gives_the_same_model(real_data: Path, tmp_path: Path) -> None:
     fold = fp.read_folds(real_data / "mq2008")[0]
     shards = fp.write_shards(fold.train, tmp_path / "s", rows=2000)
     for name in ("ListNet(k=10)", "RankSVM(C=0.1)"):
-        near, far = (fp.ranker(name).fit(data, valid=fold.vali) for data in (fold.train, shards))
-        assert far.objective_ == pytest.approx(
-            near.objective_, rel=2 * np.nan_to_num(near.gap_) + 1e-6
+        in_memory, sharded = (
+            fp.ranker(name).fit(data, valid=fold.vali) for data in (fold.train, shards)
         )
-        assert far.score(fold.test) == pytest.approx(near.score(fold.test), abs=2e-3)
+        assert sharded.objective_ == pytest.approx(
+            in_memory.objective_, rel=2 * np.nan_to_num(in_memory.gap_) + 1e-6
+        )
+        assert sharded.score(fold.test) == pytest.approx(in_memory.score(fold.test), abs=2e-3)
 
 
-def test_queries_that_say_nothing_weigh_nothing(tmp_path: Path) -> None:
+def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
     y = DATA.y.copy()
-    y[: int(DATA.offsets[40])] = 1.0  # half of the queries are flat
+    y[: int(DATA.offsets[40])] = 1.0  # half of the queries are uninformative
     data = EXACT.with_labels(y)
     shards = fp.write_shards(data, tmp_path / "s", rows=250)
-    near, far = fp.ListNet().fit(data), fp.ListNet().fit(shards)
-    assert far.objective_ == pytest.approx(near.objective_, rel=1e-9)
-    flat = EXACT.with_labels(np.ones(EXACT.n_docs))
-    none = fp.write_shards(flat, tmp_path / "t", rows=250)
+    in_memory, sharded = fp.ListNet().fit(data), fp.ListNet().fit(shards)
+    assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=1e-9)
+    uninformative = EXACT.with_labels(np.ones(EXACT.n_docs))
+    no_preferences = fp.write_shards(uninformative, tmp_path / "t", rows=250)
     with pytest.warns(FirstpageWarning, match="all scores are alike"):
-        fp.RankNet().fit(none)
+        fp.RankNet().fit(no_preferences)
 
 
-def test_validation_early_stop_and_warm_start(shards: fp.Shards) -> None:
+def test_validation_and_warm_start_over_shards(shards: fp.Shards) -> None:
     valid = DATA[:20]
-    seen = []
-    found = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, callback=seen.append)
-    assert len(seen) == 30
-    assert found.best_score_ == max(step.measure for step in seen)
-    found.set_params(warm_start=True, solver="auto").fit(shards)
-    assert found.converged_
+    steps = []
+    ranker = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, callback=steps.append)
+    assert len(steps) == 30
+    assert ranker.best_score_ == max(step.measure for step in steps)
+    ranker.set_params(warm_start=True, solver="auto").fit(shards)
+    assert ranker.converged_
 
 
 def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
     model = fp.ListNet(normalize="minmax").fit(DATA)
-    near = fp.evaluate(model.predict(DATA), DATA, measures=["NDCG@5", "AP", "RR"], ci=True)
+    in_memory = fp.evaluate(model.predict(DATA), DATA, measures=["NDCG@5", "AP", "RR"], ci=True)
     for system in (model, model.predict(DATA), model.predict(shards)):
-        far = fp.evaluate(system, shards, measures=["NDCG@5", "AP", "RR"], ci=True)
-        assert np.array_equal(far.values, near.values)
-        assert far.intervals == near.intervals
-        assert far.queries == near.queries
+        sharded = fp.evaluate(system, shards, measures=["NDCG@5", "AP", "RR"], ci=True)
+        assert np.array_equal(sharded.values, in_memory.values)
+        assert sharded.intervals == in_memory.intervals
+        assert sharded.queries == in_memory.queries
     with pytest.raises(DataError, match="there are 3 scores"):
         fp.evaluate(np.zeros(3), shards)
 
 
 @pytest.mark.slow
-def test_queries_without_documents(tmp_path: Path) -> None:
+def test_queries_without_documents_are_ignored(tmp_path: Path) -> None:
     offsets = np.concatenate([[0, 0], EXACT.offsets[1:41], EXACT.offsets[40:], [EXACT.n_docs] * 3])
     names = [f"q{i}" for i in range(len(offsets) - 1)]
     data = fp.Dataset(EXACT.X, EXACT.y, offsets, Ids.of(names))
     shards = fp.write_shards(data, tmp_path / "s", rows=300)
     assert shards.n_queries == len(data)
     for name in ("ListNet", "RankSVM(k=3)", "Regression", "AdaRank(rounds=4)", "TopMargin"):
-        near, far = fp.ranker(name).fit(data), fp.ranker(name).fit(shards)
-        assert far.objective_ == pytest.approx(
-            near.objective_, rel=2 * np.nan_to_num(near.gap_) + 1e-8
+        in_memory, sharded = fp.ranker(name).fit(data), fp.ranker(name).fit(shards)
+        assert sharded.objective_ == pytest.approx(
+            in_memory.objective_, rel=2 * np.nan_to_num(in_memory.gap_) + 1e-8
         )
-    values = fp.evaluate(far, shards, measures="NDCG@5").values
-    assert np.array_equal(values, fp.evaluate(far.predict(data), data, measures="NDCG@5").values)
-    assert far.score(shards) == pytest.approx(far.score(data))
+    values = fp.evaluate(sharded, shards, measures="NDCG@5").values
+    assert np.array_equal(
+        values, fp.evaluate(sharded.predict(data), data, measures="NDCG@5").values
+    )
+    assert sharded.score(shards) == pytest.approx(sharded.score(data))
     with pytest.raises(DataError, match="one shard at a time"):
-        far.rank(shards)
+        sharded.rank(shards)
 
 
-def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Path) -> None:
+def test_operations_that_shards_do_not_support_are_refused(
+    shards: fp.Shards, tmp_path: Path
+) -> None:
     for name in ("TopRank", "RankNet(scorer=mlp)"):
         with pytest.raises(DataError, match="in memory, not on shards"):
             fp.ranker(name).fit(shards)
@@ -206,27 +215,27 @@ def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Pa
         fp.RankNet().fit(bad)
 
 
-def test_shards_are_worked_through_by_cpus_and_never_whole(shards: fp.Shards) -> None:
+def test_devices_and_rankers_in_memory_refuse_shards(shards: fp.Shards) -> None:
     with pytest.raises(DataError, match="worked through by CPUs"):
         fp.RankNet(device="cuda").fit(shards)
-    data = Sharded.of(shards, Local(1), None, fp.RankNet()._truth, True)
+    data = Sharded.of(shards, LocalEngine(1), None, fp.RankNet()._truth, True)
     with pytest.raises(DataError, match="TopRank trains on data in memory, not on shards"):
         data.in_memory("TopRank")
 
 
-def test_without_dask_it_is_said(shards: fp.Shards, monkeypatch) -> None:
+def test_without_dask_an_error_says_how_to_install_it(shards: fp.Shards, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingDependency, match=r"pip install 'firstpage\[dask\]'"):
         fp.RankNet().fit(shards, engine="dask://127.0.0.1:9")
 
 
-class Numbers:
+class NumberShard:
     """A shard, and the task that opens it."""
 
     def __init__(self, *values: float) -> None:
         self.values, self.nbytes = values, 60
 
-    def open(self, threads: int) -> Numbers:
+    def open(self, threads: int) -> NumberShard:
         return self
 
     def release(self) -> None: ...
@@ -234,60 +243,62 @@ class Numbers:
     def both(self, times: float) -> tuple[float, np.ndarray]:
         return times * self.values[0], times * np.array(self.values)
 
-    def taken(self, number: int) -> float:
+    def item(self, number: int) -> float:
         return self.values[number]
 
 
 def test_results_are_combined_in_the_order_of_shards() -> None:
-    job = Local(1, keep=0).job([Numbers(1.0, 5.0), Numbers(-1e-17, 2.0), Numbers(-1.0, 7.0)])
-    total, sums = job.sum(Numbers.both, 2.0)
+    job = LocalEngine(1, cache_bytes=0).job(
+        [NumberShard(1.0, 5.0), NumberShard(-1e-17, 2.0), NumberShard(-1.0, 7.0)]
+    )
+    total, sums = job.sum(NumberShard.both, 2.0)
     assert total == 2.0 - 2e-17 - 2.0
     assert sums.tolist() == [2.0 - 2e-17 - 2.0, 28.0]
-    most, each = job.max(Numbers.both, 1.0)
-    assert (most, each.tolist()) == (1.0, [1.0, 7.0])
+    maximum, maxima = job.max(NumberShard.both, 1.0)
+    assert (maximum, maxima.tolist()) == (1.0, [1.0, 7.0])
     assert job.concat(lambda shard: np.array(shard.values)).tolist() == [1, 5, -1e-17, 2, -1, 7]
-    assert job.map_own(Numbers.taken, [1, None, 0]) == [5.0, -1.0]  # one is not asked
+    assert job.map_own(NumberShard.item, [1, None, 0]) == [5.0, -1.0]  # shard 1 is not called
     job.close()
 
 
 def test_shards_stay_open_while_they_fit() -> None:
     cache = ShardCache(100)
-    assert cache.offer(("a", 0), Numbers())
-    assert not cache.offer(("a", 1), Numbers())  # and does not push out the first
+    assert cache.offer(("a", 0), NumberShard())
+    assert not cache.offer(("a", 1), NumberShard())  # and does not replace the first
     assert cache.get(("a", 0)).nbytes == 60
-    assert cache.offer(("b", 0), Numbers())  # another job may
+    assert cache.offer(("b", 0), NumberShard())  # a shard of another job does
     assert cache.get(("a", 0)) is None
     cache.drop("b")
     assert not len(cache)
-    assert isinstance(engine_of(None), Local)
+    assert isinstance(resolve_engine(None), LocalEngine)
 
 
-def test_scratch_is_room_on_disk(monkeypatch, tmp_path: Path) -> None:
+def test_scratch_arrays_are_on_disk(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     scratch = Scratch()
-    room = scratch.room((SMALL, 2), np.float32)
-    room[:] = np.arange(2)
+    array = scratch.room((SMALL, 2), np.float32)
+    array[:] = np.arange(2)
     scratch.release()
-    assert room[-1].tolist() == [0, 1]
-    assert not list(tmp_path.iterdir())  # nothing is left behind, whatever happens
+    assert array[-1].tolist() == [0, 1]
+    assert not list(tmp_path.iterdir())  # the file has no name
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="set TMPDIR"):
         scratch.room((SMALL, 2), np.float32)
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory."""
+    """Return the bytes of this process that are in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("normalize", [None, "minmax"])
-def test_memory_is_bounded(tmp_path: Path, normalize: str | None) -> None:
+def test_memory_is_less_than_the_features(tmp_path: Path, normalize: str | None) -> None:
     rng = np.random.default_rng(0)
-    rows, width = 20_000, 200  # 16 MB a block
+    rows, width = 20_000, 200  # 16 MB per block
     offsets = np.arange(0, rows + 1, 100)
-    fp.ListNet(normalize=normalize).fit(DATA)  # compiled before
+    fp.ListNet(normalize=normalize).fit(DATA)  # compiles the kernels
 
     def blocks():
         for b in range(6):
@@ -298,7 +309,9 @@ def test_memory_is_bounded(tmp_path: Path, normalize: str | None) -> None:
             yield fp.Dataset.from_arrays(X, y, qid)
 
     shards = fp.write_shards(blocks(), tmp_path / "s", rows=rows)
-    before, most = resident(), []
+    before, during = resident(), []
     ranker = fp.ListNet(normalize=normalize, solver="gd(max_iter=2)")
-    ranker.fit(shards, engine=Local(1), callback=lambda step: most.append(resident()) and None)
-    assert max(most) - before < 48 << 20  # half of the 96 MB of features
+    ranker.fit(
+        shards, engine=LocalEngine(1), callback=lambda step: during.append(resident()) and None
+    )
+    assert max(during) - before < 48 << 20  # half of the 96 MB of features

@@ -1,4 +1,4 @@
-"""What a worker of a cluster holds: the shards of jobs that are at work, and no others."""
+"""A worker of a cluster holds the shards of active jobs, and no others."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from threading import Event, Thread
 import pytest
 
 from firstpage.engine import dask_worker
-from firstpage.engine.addresses import engine_of
+from firstpage.engine.addresses import resolve_engine
 from firstpage.errors import DataError
 
-begun, go = Event(), Event()
+started, proceed = Event(), Event()
 
 
-class Slow:
+class SlowShard:
     """A shard, and the task that opens it."""
 
     nbytes = 8
@@ -21,36 +21,36 @@ class Slow:
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def open(self, threads: int) -> Slow:
+    def open(self, threads: int) -> SlowShard:
         return self
 
     def release(self) -> None: ...
 
     def work(self) -> object:
-        begun.set()
-        go.wait(10)
+        started.set()
+        proceed.wait(10)
         return self.number
 
 
-def test_a_job_that_is_broken_off_leaves_nothing_behind() -> None:
-    """As by Ctrl-C: its last calls are still on their way when it is dropped."""
-    found: list[object] = []
-    asked = [(n, Slow(n), (Slow.work, ())) for n in range(3)]
-    thread = Thread(target=lambda: found.extend(dask_worker.call("off", 100, asked)))
+def test_an_interrupted_job_leaves_no_open_shards() -> None:
+    """As after Ctrl-C, the last calls arrive when the job is dropped."""
+    results: list[object] = []
+    shard_calls = [(n, SlowShard(n), (SlowShard.work, ())) for n in range(3)]
+    thread = Thread(target=lambda: results.extend(dask_worker.call("off", 100, shard_calls)))
     thread.start()
-    assert begun.wait(10)
+    assert started.wait(10)
     dask_worker.drop("off")
-    go.set()
+    proceed.set()
     thread.join(10)
-    assert found == [0]  # what had begun was finished, the rest was not
+    assert results == [0]  # the running call was finished, the others were not
     assert not [key for key in dask_worker._cache._stored if key[0] == "off"]
     assert not [key for key in dask_worker._busy if key[0] == "off"]
-    assert dask_worker.call("on", 100, asked) == [0, 1, 2]
+    assert dask_worker.call("on", 100, shard_calls) == [0, 1, 2]
     assert len([key for key in dask_worker._cache._stored if key[0] == "on"]) == 3
     dask_worker.drop("on")
 
 
-def test_a_client_that_is_closed_is_one_clear_line() -> None:
+def test_a_closed_client_is_refused() -> None:
     class Client:
         status = "closed"
         scheduler = None
@@ -60,4 +60,4 @@ def test_a_client_that_is_closed_is_one_clear_line() -> None:
         def submit(self) -> None: ...
 
     with pytest.raises(DataError, match="the Dask Client is closed"):
-        engine_of(Client())
+        resolve_engine(Client())

@@ -1,4 +1,4 @@
-"""Every loss again, one query at a time, as its formula reads; slow and plain."""
+"""Reference implementations of all losses: one query at a time, by their formulas, slow."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import exp, inf, log, log1p
 import numpy as np
 
 
-def chances(y: np.ndarray, k: int | None, w: np.ndarray) -> np.ndarray:
-    """The chance of every document to be among the first k places, equals sharing."""
+def top_probabilities(y: np.ndarray, k: int | None, w: np.ndarray) -> np.ndarray:
+    """Return the probability of every document to be among the first k, averaged over ties."""
     if k is None:
         return np.ones(len(y))
     out = np.zeros(len(y))
@@ -20,7 +20,7 @@ def chances(y: np.ndarray, k: int | None, w: np.ndarray) -> np.ndarray:
 
 
 def top_labels(y: np.ndarray, k: int | None, w: np.ndarray) -> np.ndarray:
-    """k + 1 - place, at least 0, averaged over the places that equals share."""
+    """Return k + 1 - rank, at least 0, averaged over the ranks of ties."""
     if k is None:
         return y
     out = np.zeros(len(y))
@@ -28,13 +28,13 @@ def top_labels(y: np.ndarray, k: int | None, w: np.ndarray) -> np.ndarray:
         above, same = w[y > y[i]].sum(), w[y == y[i]].sum()
         if same > 0:
             steps = np.linspace(above, above + same, round(same) + 1)[:-1]
-            out[i] = np.mean([max(k - place, 0) for place in steps])
+            out[i] = np.mean([max(k - rank, 0) for rank in steps])
     return out
 
 
 def pairs(y, k, w, which):
-    """(better, worse, weight) of every pair."""
-    inside = chances(y, k, w)
+    """Yield (better, worse, weight) of every pair."""
+    inside = top_probabilities(y, k, w)
     if which == "cross" and k is None:
         y, inside = (y > 0).astype(float), np.ones(len(y))
     for u, v in itertools.permutations(range(len(y)), 2):
@@ -44,9 +44,9 @@ def pairs(y, k, w, which):
 
 
 def pairwise(s, y, w, phi, k=None, which="all", average=False):
-    found = list(pairs(y, k, w, which))
-    total = sum(weight for *_, weight in found)
-    value = sum(weight * phi(s[u] - s[v]) for u, v, weight in found if weight)
+    weighted = list(pairs(y, k, w, which))
+    total = sum(weight for *_, weight in weighted)
+    value = sum(weight * phi(s[u] - s[v]) for u, v, weight in weighted if weight)
     return value / total if average and total else value
 
 
@@ -55,18 +55,18 @@ def logistic(t):
 
 
 def plackett_luce(s, y, w, k=None, average=False):
-    inside = chances(y, k, w)
-    heavy = y[w > 0]
-    lowest = heavy.min() if len(heavy) else inf
-    value, places = 0.0, 0.0
+    inside = top_probabilities(y, k, w)
+    positive = y[w > 0]
+    lowest = positive.min() if len(positive) else inf
+    value, ranks = 0.0, 0.0
     for i in range(len(y)):
         if y[i] > lowest and w[i] * inside[i] > 0:
-            left = y <= y[i]
-            top = s[left].max()
-            rest = top + log(sum(w[left] * np.exp(s[left] - top)))
+            remaining = y <= y[i]
+            top = s[remaining].max()
+            rest = top + log(sum(w[remaining] * np.exp(s[remaining] - top)))
             value += w[i] * inside[i] * (rest - s[i])
-            places += w[i] * inside[i]
-    return value / places if average and places else value
+            ranks += w[i] * inside[i]
+    return value / ranks if average and ranks else value
 
 
 def softmax(x, w):
@@ -95,7 +95,7 @@ def squared(s, y, w, k=None, average=True):
 
 
 def luce(s, order):
-    """log P(order)."""
+    """Return log P(order) under the Plackett-Luce model."""
     z = s[list(order)]
     return sum(z[i] - log(np.exp(z[i:]).sum()) for i in range(len(z)))
 
@@ -106,15 +106,15 @@ def permutations(s, y, w, k=None, temperature=1.0):
 
 
 def focused_net(s, y, w, k, beta):
-    """On strict top-k truths, as SPEC 3.7 has it."""
+    """Return the loss of FocusedNet on strict top-k truths."""
     order = np.argsort(-y, kind="stable")
     top, rest = order[:k], order[k:]
     target = np.arange(len(top), 0, -1.0)
-    listed = 0.0
+    list_loss = 0.0
     if len(top) > 1:
         orders = list(itertools.permutations(range(len(top))))
         entropy = -sum(exp(luce(target, o)) * luce(target, o) for o in orders)
         value = -sum(exp(luce(target, o)) * luce(s[top], o) for o in orders)
-        listed = (value - entropy) / (log(len(orders)) - entropy)
+        list_loss = (value - entropy) / (log(len(orders)) - entropy)
     cross = [logistic(s[u] - s[v]) for u in top for v in rest]
-    return beta * listed + (1 - beta) * (np.mean(cross) / log(2) if cross else 0.0)
+    return beta * list_loss + (1 - beta) * (np.mean(cross) / log(2) if cross else 0.0)

@@ -1,4 +1,4 @@
-"""Hinges of the NDCG of a measure file: against all rankings, and against the usual numbers."""
+"""Hinges of the NDCG of a measure file: against all rankings, and against standard NDCG."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.losses.structural import StructuralHinge, delta
+from firstpage.losses.structural import StructuralHinge, parse_delta
 
 DISCOUNTS = {
     "falling": [1.0, 0.7, 0.4, 0.1],
@@ -23,7 +23,7 @@ DISCOUNTS = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch) -> Path:
+def measure_files(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, discounts in DISCOUNTS.items():
         fp.Utility.of([0, 1, 1.5, 5], discounts).save(f"{name}.json")
@@ -32,30 +32,32 @@ def here(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
-def lists(seed: int, grades: int, most: int = 6, size: int = 250):
+def lists(seed: int, grades: int, longest: int = 6, size: int = 250):
     rng = np.random.default_rng(seed)
     for _ in range(size):
-        n = int(rng.integers(2, most + 1))
+        n = int(rng.integers(2, longest + 1))
         yield rng.integers(0, grades, n).astype(float), np.round(rng.normal(size=n) * 2, 1)
 
 
 def rankings(gain, s, discounts):
-    """(Delta, score) of every ranking with a loss; the greatest score of one without."""
+    """Return (Delta, score) of every ranking with a loss, and the greatest score of one without."""
     a = np.zeros(len(s))
     a[: len(discounts)] = discounts[: len(s)]
     ideal = (a * np.sort(gain)[::-1]).sum()
     orders = np.array(list(permutations(range(len(s)))))
     losses, scores = 1 - gain[orders] @ a / ideal, s[orders] @ a
     wrong = losses > 1e-12
-    found = list(zip(losses[wrong], scores[wrong], strict=True))
-    own = scores[~wrong].max(initial=-np.inf)
-    return found, own
+    violated = list(zip(losses[wrong], scores[wrong], strict=True))
+    true_score = scores[~wrong].max(initial=-np.inf)
+    return violated, true_score
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("cutoff", ["", "@3"])
-def test_margin_scaling_is_the_maximum_over_all_rankings(here: Path, name: str, cutoff: str):
+def test_margin_rescaling_is_the_maximum_over_all_rankings(
+    measure_files: Path, name: str, cutoff: str
+):
     utility = fp.read_utility(f"{name}.json")
     loss = StructuralHinge(f"NDCG({name}.json){cutoff}")
     cases = 0
@@ -63,26 +65,28 @@ def test_margin_scaling_is_the_maximum_over_all_rankings(here: Path, name: str, 
         value, _ = loss.value_grad(s, Truth.of(y))
         depth = 3 if cutoff else None
         gain = utility.gains[y.astype(int)]
-        found, own = rankings(gain, s, utility.discounts[:depth]) if gain.any() else ([], 0.0)
-        want = max([0.0, *(loss + score - own for loss, score in found)])
-        cases += want > 0
-        assert value[0] == pytest.approx(want, abs=1e-9)
+        violated, true_score = (
+            rankings(gain, s, utility.discounts[:depth]) if gain.any() else ([], 0.0)
+        )
+        expected = max([0.0, *(loss + score - true_score for loss, score in violated)])
+        cases += expected > 0
+        assert value[0] == pytest.approx(expected, abs=1e-9)
     assert cases > 100
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("search", ["chords", "golden"])
-def test_slack_scaling_finds_nearly_all_and_never_misses_a_violation(here, name, search):
+def test_slack_rescaling_finds_nearly_all_and_never_misses_a_violation(measure_files, name, search):
     utility = fp.read_utility(f"{name}.json")
     loss = StructuralHinge(f"NDCG({name}.json)", "slack", search=search)
     missed, cases = 0, 0
     for y, s in lists(2, 4):
         target, value, grad = loss.target(Truth.of(y)), np.empty(1), np.empty(len(s))
-        target.bind(0, 1, s, value, grad)()
+        target.bind_slice(0, 1, s, value, grad)()
         gain = utility.gains[y.astype(int)]
-        found, own = rankings(gain, s, utility.discounts) if gain.any() else ([], 0.0)
-        exact = max([0.0, *(loss * (1 + score - own) for loss, score in found)])
+        violated, true_score = rankings(gain, s, utility.discounts) if gain.any() else ([], 0.0)
+        exact = max([0.0, *(loss * (1 + score - true_score) for loss, score in violated)])
         cases += exact > 0
         assert value[0] <= exact + 1e-9
         assert (value[0] > 0) == (exact > 1e-12)
@@ -95,7 +99,9 @@ def test_slack_scaling_finds_nearly_all_and_never_misses_a_violation(here, name,
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
 @pytest.mark.parametrize("reference", ["resort", "mean", "fixed"])
-def test_the_usual_numbers_are_the_usual_loss(here: Path, scaling, reference) -> None:
+def test_a_file_of_standard_gains_gives_the_standard_loss(
+    measure_files: Path, scaling, reference
+) -> None:
     rng = np.random.default_rng(3)
     offsets = np.array([0, 4, 30, 31, 80])
     for _ in range(20):
@@ -109,40 +115,43 @@ def test_the_usual_numbers_are_the_usual_loss(here: Path, scaling, reference) ->
         assert ours[1] == pytest.approx(usual[1], abs=1e-9)
 
 
-def test_discounts_that_rise_are_made_to_fall_and_that_is_said(here: Path) -> None:
+def test_increasing_discounts_are_replaced_with_a_warning(measure_files: Path) -> None:
     loss = StructuralHinge("NDCG(rising.json)")
-    assert loss.read.discounts == pytest.approx([1.5, 1.5, 0.4])
-    with pytest.warns(FirstpageWarning, match=r"rising.json: its discounts rise .* 1.5, 1.5, 0.4"):
+    assert loss.parsed_delta.discounts == pytest.approx([1.5, 1.5, 0.4])
+    with pytest.warns(
+        FirstpageWarning, match=r"rising.json: its discounts increase .* 1.5, 1.5, 0.4"
+    ):
         value, _ = loss.value_grad(np.array([0.0, 1.0, 2.0]), Truth.of([2, 1, 0]))
-    found, own = rankings(np.array([1, 0.5, 0]), np.array([0.0, 1, 2]), [1.5, 1.5, 0.4])
-    assert value[0] == pytest.approx(max(loss + score - own for loss, score in found))
-    assert not delta("NDCG(rising.json)@1").note
+    violated, true_score = rankings(np.array([1, 0.5, 0]), np.array([0.0, 1, 2]), [1.5, 1.5, 0.4])
+    assert value[0] == pytest.approx(max(loss + score - true_score for loss, score in violated))
+    assert not parse_delta("NDCG(rising.json)@1").note
 
 
 @pytest.mark.slow
-def test_the_projection_is_the_nearest_that_falls(here: Path) -> None:
-    """Against a grid of all falling numbers."""
+def test_the_projection_is_the_nearest_nonincreasing_sequence(measure_files: Path) -> None:
+    """Compare with a grid of all nonincreasing sequences."""
     grid = np.linspace(0, 2, 21)
     rng = np.random.default_rng(7)
     for _ in range(20):
-        given = np.round(rng.uniform(-0.5, 2, 3), 1)
-        given[0] = max(given[0], 0.5)
-        fp.Utility((0, 1), np.ones((3, 2)), [0, 1], given).save("any.json")
-        got = np.zeros(3)
-        kept = delta("NDCG(any.json)").discounts
-        got[: len(kept)] = kept
-        far = [
-            ((np.array(c) - given) ** 2).sum()
+        discounts = np.round(rng.uniform(-0.5, 2, 3), 1)
+        discounts[0] = max(discounts[0], 0.5)
+        fp.Utility((0, 1), np.ones((3, 2)), [0, 1], discounts).save("any.json")
+        projected = np.zeros(3)
+        positive = parse_delta("NDCG(any.json)").discounts
+        projected[: len(positive)] = positive
+        distances = [
+            ((np.array(c) - discounts) ** 2).sum()
             for c in product(grid, repeat=3)
             if c[0] >= c[1] >= c[2]
         ]
-        assert ((got - given) ** 2).sum() <= min(far) + 1e-12
-        assert (np.diff(got) <= 1e-12).all()
+        assert ((projected - discounts) ** 2).sum() <= min(distances) + 1e-12
+        assert (np.diff(projected) <= 1e-12).all()
 
 
 @pytest.mark.slow
-def test_long_lists_with_level_discounts(here: Path) -> None:
-    """One exchange away from an ideal order: the partner may stand inside the next level."""
+def test_long_lists_with_equal_discounts(measure_files: Path) -> None:
+    """The longest violated ranking is one exchange away from an ideal order, whose partner may be inside
+    the next level."""
     discounts = np.repeat([1.0, 0.6, 0.3, 0.1], [3, 5, 2, 6])
     fp.Utility.of([0, 1, 2], discounts).save("long.json")
     loss = StructuralHinge("NDCG(long.json)")
@@ -150,28 +159,30 @@ def test_long_lists_with_level_discounts(here: Path) -> None:
     a = np.concatenate([discounts, np.zeros(14)])
     for _ in range(50):
         y = np.sort(rng.integers(0, 3, 30))[::-1].astype(float)
-        s = 20 * y + rng.normal(size=30)  # ideal by far: the best with a loss is one exchange off
+        s = 20 * y + rng.normal(
+            size=30
+        )  # far from any other order: the best ranking with a loss is one exchange away
         gain = y / (a * y).sum() if y.any() else y
-        own = (a * s[np.lexsort((-s, -y))]).sum()
+        true_score = (a * s[np.lexsort((-s, -y))]).sum()
         order = np.argsort(-(s - gain), kind="stable")
-        want = 0.0
+        expected = 0.0
         for p in range(30):
             for r in range(p + 1, 30):
                 other = order.copy()
                 other[[p, r]] = other[[r, p]]
                 loss_of = 1 - (a * gain[other]).sum()
                 if loss_of > 1e-12:
-                    want = max(want, loss_of + (a * s[other]).sum() - own)
-        assert loss.value_grad(s, Truth.of(y))[0][0] == pytest.approx(want, abs=1e-9)
+                    expected = max(expected, loss_of + (a * s[other]).sum() - true_score)
+        assert loss.value_grad(s, Truth.of(y))[0][0] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("NDCG(none.json)@3", "none.json: no such file"),
         (
             "NDCG(usual.json)@11",
-            "cut-off of delta is 11, and usual.json has discounts of 10 places",
+            "cutoff of delta is 11, and usual.json has discounts of 10 ranks",
         ),
         ("NDCG(usual.json, form=weights)", "delta needs gains and discounts"),
         ("NDCG(usual.json, segment=x)", "usual.json: there is no segment 'x'"),
@@ -182,17 +193,19 @@ def test_long_lists_with_level_discounts(here: Path) -> None:
         ("NDCG(nothing.json)", "no discount above 0"),
     ],
 )
-def test_what_cannot_be_trained_for_is_told_in_one_line(here: Path, text: str, says: str) -> None:
+def test_a_measure_that_cannot_be_trained_for_is_refused(
+    measure_files: Path, text: str, message: str
+) -> None:
     fp.Utility((0, 1, 2), np.ones((1, 3)), [0, -1, 1], [1]).save("down.json")
     fp.Utility((0, 1), np.ones((2, 2)), [0, 1], [-1, -2]).save("nothing.json")
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         StructuralHinge(text)
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         fp.TopSlack(delta=text).fit([[0.0], [1.0]], [0, 1], qid=[1, 1])
 
 
-def test_labels_that_are_no_grades_are_told(here: Path) -> None:
-    with pytest.raises(DataError, match="grades 0, 1, 2, 3, 4, and the data hold a label 5"):
+def test_labels_without_a_grade_are_refused(measure_files: Path) -> None:
+    with pytest.raises(DataError, match="grades 0, 1, 2, 3, 4, and the data have a label 5"):
         StructuralHinge("NDCG(usual.json)").target(Truth.of([5, 0]))
     below = StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.of([1, -1]))[0]
     assert below == StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.of([1, 0]))[0]
@@ -200,7 +213,7 @@ def test_labels_that_are_no_grades_are_told(here: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
-def test_rankers_train_for_a_file_and_live_without_it(here: Path, cls) -> None:
+def test_a_trained_ranker_does_not_need_the_measure_file(measure_files: Path, cls) -> None:
     data = fp.Synthetic(queries=20, docs=12, features=4, grades=5, seed=1).dataset()
     usual = cls(delta="NDCG@10").fit(data)
     ours = cls(delta="NDCG(usual.json)@10", measure="NDCG(usual.json)@10").fit(data)

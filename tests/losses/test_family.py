@@ -1,4 +1,4 @@
-"""One table of losses, every property: reference, slopes, curvature, extremes, invariances."""
+"""Properties of all losses: reference values, gradients, curvature, extremes, invariances."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def _exponential(t: float) -> float:
     return exp(-t)
 
 
-def _logistic(**how) -> Reference:
-    return lambda s, y, w: plain.pairwise(s, y, w, plain.logistic, **how)
+def _logistic(**options) -> Reference:
+    return lambda s, y, w: plain.pairwise(s, y, w, plain.logistic, **options)
 
 
-def _exp(**how) -> Reference:
-    return lambda s, y, w: plain.pairwise(s, y, w, _exponential, **how)
+def _exp(**options) -> Reference:
+    return lambda s, y, w: plain.pairwise(s, y, w, _exponential, **options)
 
 
-def _hinge(**how) -> Reference:
-    return lambda s, y, w: plain.pairwise(s, y, w, lambda t: max(0.0, 1 - t), **how)
+def _hinge(**options) -> Reference:
+    return lambda s, y, w: plain.pairwise(s, y, w, lambda t: max(0.0, 1 - t), **options)
 
 
-def _with(function, **how) -> Reference:
-    return lambda s, y, w: function(s, y, w, **how)
+def _with(function, **options) -> Reference:
+    return lambda s, y, w: function(s, y, w, **options)
 
 
 FAMILY: list[tuple[Loss, Reference]] = [
@@ -116,7 +116,7 @@ KINDS = ["graded", "top-k", "full order"]
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("loss", "reference"), FAMILY + PERMUTATIONS, ids=NAMES)
-def test_values_are_those_of_the_formula(loss, reference, kind, weighted) -> None:
+def test_values_match_the_reference(loss, reference, kind, weighted) -> None:
     truth, scores = sample(kind)
     weights = np.random.default_rng(1).integers(0, 4, len(scores)).astype(float)
     if weighted and isinstance(loss, PermutationCrossEntropy):
@@ -124,57 +124,63 @@ def test_values_are_those_of_the_formula(loss, reference, kind, weighted) -> Non
     values, _ = loss.value_grad(scores, truth, weights if weighted else None)
     w = weights if weighted else np.ones(len(scores))
     for q, (lo, hi) in enumerate(zip(truth.offsets[:-1], truth.offsets[1:], strict=True)):
-        want = reference(scores[lo:hi], truth.labels[lo:hi], w[lo:hi]) if hi > lo else 0.0
-        assert values[q] == pytest.approx(want, rel=1e-9, abs=1e-12), q
+        expected = reference(scores[lo:hi], truth.labels[lo:hi], w[lo:hi]) if hi > lo else 0.0
+        assert values[q] == pytest.approx(expected, rel=1e-9, abs=1e-12), q
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-def test_focused_net_is_the_formula_on_strict_truths(beta: float) -> None:
+def test_focused_net_matches_the_reference_on_strict_truths(beta: float) -> None:
     for kind in ("top-k", "full order"):
         truth, scores = sample(kind)
         values, _ = focused_net(3, beta).value_grad(scores, truth)
         for q, (lo, hi) in enumerate(zip(truth.offsets[:-1], truth.offsets[1:], strict=True)):
-            want = 0.0
+            expected = 0.0
             if hi > lo:
-                want = plain.focused_net(scores[lo:hi], truth.labels[lo:hi], None, 3, beta)
-            assert values[q] == pytest.approx(want, abs=1e-10), (kind, q)
+                expected = plain.focused_net(scores[lo:hi], truth.labels[lo:hi], None, 3, beta)
+            assert values[q] == pytest.approx(expected, abs=1e-10), (kind, q)
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
-def test_slopes_and_curvature_are_those_of_the_values(loss: Loss, kind: str, scale: float) -> None:
+def test_gradient_and_curvature_match_finite_differences(
+    loss: Loss, kind: str, scale: float
+) -> None:
     truth, scores = sample(kind, seed=3)
     scores *= scale
     weights = None
     if not isinstance(loss, UNWEIGHTED):
         weights = np.random.default_rng(5).random(len(scores)) * 2
     _, grad = loss.value_grad(scores, truth, weights)
-    curve = loss.curvature(scores, truth, weights)
+    curvature = loss.curvature(scores, truth, weights)
     step = 1e-5 * max(scale, 0.1)
     for i in range(len(scores)):
         up, down = scores.copy(), scores.copy()
         up[i] += step
         down[i] -= step
         (high, right), (low, left) = (loss.value_grad(s, truth, weights) for s in (up, down))
-        slope = (high - low).sum() / (2 * step)
-        assert grad[i] == pytest.approx(slope, rel=1e-5, abs=1e-6 * max(1.0, abs(high).max())), i
-        bend = (right[i] - left[i]) / (2 * step)
+        difference = (high - low).sum() / (2 * step)
+        assert grad[i] == pytest.approx(
+            difference, rel=1e-5, abs=1e-6 * max(1.0, abs(high).max())
+        ), i
+        second = (right[i] - left[i]) / (2 * step)
         if loss.traits.convex:
-            assert curve[i] == pytest.approx(bend, rel=1e-4, abs=1e-5 * max(1.0, abs(high).max()))
+            assert curvature[i] == pytest.approx(
+                second, rel=1e-4, abs=1e-5 * max(1.0, abs(high).max())
+            )
         else:
-            assert curve[i] >= 0
+            assert curvature[i] >= 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
-def test_huge_scores_stay_finite(loss: Loss) -> None:
+def test_huge_scores_have_finite_values_and_gradients(loss: Loss) -> None:
     truth, scores = sample("graded")
-    for spread in (np.sign(scores) * 1e4, np.linspace(-1e4, 1e4, len(scores)), scores * 0):
-        values, grad = loss.value_grad(spread, truth)
+    for extreme in (np.sign(scores) * 1e4, np.linspace(-1e4, 1e4, len(scores)), scores * 0):
+        values, grad = loss.value_grad(extreme, truth)
         assert np.isfinite(values).all()
         assert np.isfinite(grad).all()
-        assert np.isfinite(loss.curvature(spread, truth)).all()
+        assert np.isfinite(loss.curvature(extreme, truth)).all()
 
 
 def test_huge_scores_have_the_values_of_the_limit() -> None:
@@ -184,16 +190,18 @@ def test_huge_scores_have_the_values_of_the_limit() -> None:
     assert PairwiseLogistic().value_grad(wrong, truth)[0][0] == pytest.approx(2e4 + 1e4 + 1e4)
     assert PlackettLuce().value_grad(-wrong, truth)[0][0] == pytest.approx(0.0, abs=1e-12)
     exact = PermutationCrossEntropy().value_grad(wrong, truth)[0][0]
-    want = 0.0
-    for order in permutations(range(3)):  # far apart, each place costs what it gives away
+    expected = 0.0
+    for order in permutations(
+        range(3)
+    ):  # of scores far apart, each rank costs the difference to the best remaining
         z = wrong[list(order)]
         cost = sum(z[i:].max() - z[i] for i in range(3))
-        want += np.exp(plain.luce(truth.labels, order)) * cost
-    assert exact == pytest.approx(want, rel=1e-9)
+        expected += np.exp(plain.luce(truth.labels, order)) * cost
+    assert exact == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
-def test_shifting_all_scores_of_a_query_changes_nothing(loss: Loss) -> None:
+def test_a_constant_added_to_all_scores_changes_nothing(loss: Loss) -> None:
     truth, scores = sample("graded")
     values, grad = loss.value_grad(scores, truth)
     moved, _ = loss.value_grad(scores + 17.0, truth)
@@ -206,10 +214,10 @@ def test_shifting_all_scores_of_a_query_changes_nothing(loss: Loss) -> None:
 
 
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
-def test_queries_without_a_preference_say_nothing(loss: Loss) -> None:
+def test_queries_without_a_preference_have_no_loss_and_no_gradient(loss: Loss) -> None:
     numbers = (Cosine, SquaredError, SoftmaxCrossEntropy, PermutationCrossEntropy)
     if isinstance(loss, numbers):
-        pytest.skip("compares numbers, not orders: equal labels ask for equal scores")
+        pytest.skip("compares numbers, not orders: the target of equal labels is equal scores")
     truth = Truth.of([1, 1, 1, 1, 5], [1, 1, 1, 1, 2])
     values, grad = loss.value_grad(np.array([3.0, -1.0, 0.5, 2.0, 9.0]), truth)
     assert values.tolist() == [0, 0]
@@ -226,9 +234,9 @@ def test_the_order_of_the_rows_does_not_matter(data) -> None:
     mixed = Truth(truth.labels[order], truth.offsets, truth.queries)
     for loss in EVERY:
         values, grad = loss.value_grad(scores, truth)
-        others, slopes = loss.value_grad(scores[order], mixed)
+        others, gradient = loss.value_grad(scores[order], mixed)
         assert others == pytest.approx(values, rel=1e-9, abs=1e-12)
-        assert slopes == pytest.approx(grad[order], rel=1e-9, abs=1e-12)
+        assert gradient == pytest.approx(grad[order], rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -236,19 +244,19 @@ def test_the_order_of_the_rows_does_not_matter(data) -> None:
     [x for x in EVERY if not isinstance(x, UNWEIGHTED)],
     ids=lambda x: str(x)[:60],
 )
-def test_a_weight_is_a_number_of_copies(loss: Loss) -> None:
-    """On graded labels, where copies are equals."""
+def test_a_weight_counts_as_a_number_of_copies(loss: Loss) -> None:
+    """On graded labels, where copies are ties."""
     y = np.array([2.0, 2, 1, 0, 0])
     weights = np.array([1, 2, 0, 3, 1])
     scores = np.array([0.3, -1.0, 5.0, 0.7, 0.1])
     value, grad = loss.value_grad(scores, Truth.of(y, [1] * 5), weights.astype(float))
     rows = np.repeat(np.arange(5), weights)
-    copied, slopes = loss.value_grad(scores[rows], Truth.of(y[rows], [1] * len(rows)))
+    copied, gradient = loss.value_grad(scores[rows], Truth.of(y[rows], [1] * len(rows)))
     assert value == pytest.approx(copied)
-    assert [slopes[rows == i].sum() for i in range(5)] == pytest.approx(grad.tolist())
+    assert [gradient[rows == i].sum() for i in range(5)] == pytest.approx(grad.tolist())
 
 
-def test_slices_of_queries_are_the_whole() -> None:
+def test_slices_of_queries_are_evaluated_as_in_the_full_data() -> None:
     truth, scores = sample("graded")
     for loss in EVERY:
         values, grad = loss.value_grad(scores, truth)
@@ -256,32 +264,32 @@ def test_slices_of_queries_are_the_whole() -> None:
         for lo, hi in [(0, 2), (2, 5), (5, 6)]:
             a, b = int(truth.offsets[lo]), int(truth.offsets[hi])
             v, g = np.empty(hi - lo), np.empty(b - a)
-            target.bind(lo, hi, scores[a:b].copy(), v, g)()
+            target.bind_slice(lo, hi, scores[a:b].copy(), v, g)()
             assert v.tolist() == values[lo:hi].tolist()
             assert g.tolist() == grad[a:b].tolist()
 
 
-def test_focused_mixes_any_two_losses() -> None:
+def test_focused_is_the_weighted_sum_of_two_losses() -> None:
     truth, scores = sample("graded")
     one, two = PlackettLuce(3), PairwiseExponential()
-    mixed, slope = Focused(one, two, 0.25).value_grad(scores, truth)
+    mixed, gradient = Focused(one, two, 0.25).value_grad(scores, truth)
     (a, da), (b, db) = one.value_grad(scores, truth), two.value_grad(scores, truth)
     assert mixed == pytest.approx(0.25 * a + 0.75 * b)
-    assert slope == pytest.approx(0.25 * da + 0.75 * db)
+    assert gradient == pytest.approx(0.25 * da + 0.75 * db)
 
 
 @pytest.mark.slow
-def test_kernels_without_the_compiler(interpreted) -> None:
-    """`bind` always compiles; what it compiled agrees with the plain Python of the kernel."""
+def test_interpreted_kernels_match_the_compiled_ones(interpreted) -> None:
+    """`bind` always compiles; the compiled kernel agrees with its Python function."""
     from firstpage.kernels.losses import listwise
 
     truth, scores = sample("graded")
     target = PlackettLuce(3).target(truth)
     v, g = np.empty(len(truth)), np.empty(len(scores))
     listwise.plackett_luce.python(
-        scores, *target._common(0, len(truth)), target.upper, target.mass,
-        *target._spare(0, len(truth)), v, g,
+        scores, *target._kernel_inputs(0, len(truth)), target.upper, target.mass,
+        *target._workspace(0, len(truth)), v, g,
     )  # fmt: skip
-    want = PlackettLuce(3).value_grad(scores, truth)
-    assert v == pytest.approx(want[0])
-    assert g == pytest.approx(want[1])
+    expected = PlackettLuce(3).value_grad(scores, truth)
+    assert v == pytest.approx(expected[0])
+    assert g == pytest.approx(expected[1])

@@ -11,7 +11,7 @@ from firstpage.losses.focused import TopList
 RNG = np.random.default_rng(0)
 
 
-def test_each_query_chooses_its_list_form_by_itself() -> None:
+def test_the_form_of_the_list_loss_is_chosen_per_query() -> None:
     strict = fp.Truth.of([3, 2, 1, 0, 0], [1] * 5)
     both = fp.Truth.of([3, 2, 1, 0, 0, 1, 1, 1, 0, 0], [1] * 5 + [2] * 5)
     scores = RNG.normal(size=10)

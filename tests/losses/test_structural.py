@@ -1,4 +1,4 @@
-"""The most violated rankings against all permutations of short lists, over a thousand each."""
+"""Structural hinges against all rankings of over a thousand short lists each."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 
-LISTS = 1500  # of which 1,000 have something to say
+LISTS = 1500  # of which at least 1,000 are informative
 
 
-def lists(seed: int, most: int = 6, labels=lambda rng, n: rng.integers(0, 3, n)):
-    """Random short lists with scores of several sizes, some of them tied."""
+def lists(seed: int, longest: int = 6, labels=lambda rng, n: rng.integers(0, 3, n)):
+    """Yield random short lists with scores of several magnitudes, some of them tied."""
     rng = np.random.default_rng(seed)
     for number in range(LISTS):
-        n = int(rng.integers(3, most + 1)) if number > 50 else number % 3 + 1
+        n = int(rng.integers(3, longest + 1)) if number > 50 else number % 3 + 1
         scores = rng.normal(size=n) * rng.choice([0.1, 1.0, 5.0, 50.0])
         if rng.random() < 0.2:
             scores = np.round(scores)
@@ -31,14 +31,14 @@ def lists(seed: int, most: int = 6, labels=lambda rng, n: rng.integers(0, 3, n))
 
 
 def values(loss: Loss, cases) -> np.ndarray:
-    """The loss of each (labels, scores), in one call."""
+    """Return the loss of each (labels, scores), in one call."""
     of_query = np.repeat(np.arange(len(cases)), [len(y) for y, _ in cases])
     labels, scores = (np.concatenate([case[side] for case in cases]) for side in (0, 1))
     return loss.value_grad(scores, Truth.of(labels, of_query))[0]
 
 
 def by_depth(cases) -> dict[int, list]:
-    """Cut-offs from 1 to one less than the longest list, in turn."""
+    """Group the lists by cutoff: from 1 to one less than the length, in turn."""
     groups: dict[int, list] = {}
     for number, (y, s) in enumerate(cases):
         groups.setdefault(number % max(len(y) - 1, 1) + 1, []).append((y, s))
@@ -47,19 +47,19 @@ def by_depth(cases) -> dict[int, list]:
 
 @cache
 def orders(n: int) -> np.ndarray:
-    """All rankings of n documents, a row each."""
+    """Return all rankings of n documents, one row per ranking."""
     return np.array(list(permutations(range(n))))
 
 
 def average_precision(relevant) -> np.ndarray:
-    """Of rankings along the last axis."""
+    """Return the average precision of rankings along the last axis."""
     relevant = np.asarray(relevant)
     precision = np.cumsum(relevant, axis=-1) / np.arange(1, relevant.shape[-1] + 1)
     return (relevant * precision).sum(axis=-1) / relevant.sum(axis=-1)
 
 
 def ap_hinge(relevant, s) -> float:
-    """By the definition, over all rankings."""
+    """Return the hinge by its definition, over all rankings."""
     rel, non = np.flatnonzero(relevant), np.flatnonzero(~np.asarray(relevant))
     if not len(rel) or not len(non):
         return 0.0
@@ -75,8 +75,8 @@ def ap_hinge(relevant, s) -> float:
 @pytest.mark.slow
 def test_average_precision_hinge_is_the_maximum_over_all_rankings() -> None:
     cases = list(lists(0))
-    want = [ap_hinge(y > 0, s) for y, s in cases]
-    assert values(AveragePrecisionHinge(), cases) == pytest.approx(want, abs=1e-9)
+    expected = [ap_hinge(y > 0, s) for y, s in cases]
+    assert values(AveragePrecisionHinge(), cases) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -85,10 +85,10 @@ def test_cuts_are_the_mean_over_the_boundaries_of_the_top() -> None:
         k = min(4, len(y))
         value, grad = AveragePrecisionHinge(k=4, cuts=True).value_grad(s, Truth.of(y))
         top = np.argsort(-y)[:k]
-        want = [ap_hinge(np.arange(k) < c, s[top]) for c in range(1, k)]
+        expected = [ap_hinge(np.arange(k) < c, s[top]) for c in range(1, k)]
         if len(y) > 4:
             assert (grad[y < len(y) - 4] == 0).all()
-        assert value[0] == pytest.approx(np.mean(want) if want else 0.0, abs=1e-9)
+        assert value[0] == pytest.approx(np.mean(expected) if expected else 0.0, abs=1e-9)
 
 
 def gains(y, kind: str, depth: int):
@@ -100,7 +100,7 @@ def gains(y, kind: str, depth: int):
 
 
 def rankings(y, s, kind, depth):
-    """Delta and score of every ranking with a loss; the greatest score of one without."""
+    """Return Delta and score of every ranking with a loss, and the greatest score of one without."""
     a, b = gains(y, kind, depth)
     every = orders(len(y))
     delta, score = 1 - b[every] @ a, s[every] @ a
@@ -110,43 +110,44 @@ def rankings(y, s, kind, depth):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["NDCG", "Precision"])
-def test_margin_scaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str) -> None:
+def test_margin_rescaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str) -> None:
     transposed, with_loss = 0, 0
     for depth, cases in by_depth(lists(2)).items():
         for (y, s), value in zip(
             cases, values(StructuralHinge(f"{kind}@{depth}"), cases), strict=True
         ):
-            delta, score, own = rankings(y, s, kind, depth)
+            delta, score, true_score = rankings(y, s, kind, depth)
             if not (y > 0).any() or not len(delta):
                 assert value == 0.0
                 continue
             with_loss += 1
-            most = float((delta + score).max())
-            transposed += most < own
-            assert value == pytest.approx(max(0.0, most - own), abs=1e-9)
+            highest = float((delta + score).max())
+            transposed += highest < true_score
+            assert value == pytest.approx(max(0.0, highest - true_score), abs=1e-9)
     assert with_loss > 1000
-    assert transposed > 100  # the best of all had no loss: the case of one transposition
+    # The highest ranking had no loss, and the most violated one is a transposition away.
+    assert transposed > 100
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("search", ["chords", "golden"])
 @pytest.mark.parametrize("kind", ["NDCG", "Precision"])
-def test_slack_scaling_is_exact_by_chords_and_bounded_by_any_search(kind, search) -> None:
+def test_slack_rescaling_is_exact_by_chords_and_bounded_by_any_search(kind, search) -> None:
     missed, with_loss = 0, 0
     for depth, cases in by_depth(lists(3)).items():
         loss = StructuralHinge(f"{kind}@{depth}", "slack", search=search)
         of_query = np.repeat(np.arange(len(cases)), [len(y) for y, _ in cases])
         labels, scores = (np.concatenate([case[side] for case in cases]) for side in (0, 1))
         target = loss.target(Truth.of(labels, of_query))
-        found, grad = np.empty(len(cases)), np.empty(len(scores))
-        target.bind(0, len(cases), scores, found, grad)()
-        for (y, s), value, bound in zip(cases, found, target.bounds, strict=True):
-            delta, score, own = rankings(y, s, kind, depth)
+        computed, grad = np.empty(len(cases)), np.empty(len(scores))
+        target.bind_slice(0, len(cases), scores, computed, grad)()
+        for (y, s), value, bound in zip(cases, computed, target.bounds, strict=True):
+            delta, score, true_score = rankings(y, s, kind, depth)
             if not (y > 0).any() or not len(delta):
                 assert value == 0.0
                 continue
             with_loss += 1
-            exact = max(0.0, float((delta * (1 + score - own)).max()))
+            exact = max(0.0, float((delta * (1 + score - true_score)).max()))
             assert value <= exact + 1e-9
             assert (value > 0) == (exact > 1e-12)
             assert bound >= exact - 1e-9
@@ -158,48 +159,49 @@ def test_slack_scaling_is_exact_by_chords_and_bounded_by_any_search(kind, search
 
 
 @pytest.mark.slow
-def test_slack_scaling_at_trained_weights_misses_nothing() -> None:
-    """Small problems whose weights bring rankings close that no weight of the loss finds."""
+def test_slack_rescaling_is_exact_at_trained_weights() -> None:
+    """Small problems whose weights make rankings similar that no weight of the loss finds."""
     for seed in range(4):
         data = fp.Synthetic(20, 6, features=5, grades=3, noise=0.5, seed=seed).dataset()
         scores = fp.TopSlack(C=1e4, delta="NDCG").fit(data).predict(data)
         values, _ = StructuralHinge("NDCG", "slack").value_grad(scores, data.truth)
         for q in range(len(data)):
-            here = slice(data.offsets[q], data.offsets[q + 1])
-            delta, score, own = rankings(data.y[here], scores[here], "NDCG", 6)
-            exact = float((delta * (1 + score - own)).max(initial=0.0))
-            if (data.y[here] > 0).any():
+            rows = slice(data.offsets[q], data.offsets[q + 1])
+            delta, score, true_score = rankings(data.y[rows], scores[rows], "NDCG", 6)
+            exact = float((delta * (1 + score - true_score)).max(initial=0.0))
+            if (data.y[rows] > 0).any():
                 assert values[q] == pytest.approx(exact, rel=2e-6, abs=1e-9)
 
 
 @pytest.mark.slow
 def test_chords_are_never_worse_than_the_golden_section() -> None:
-    cases = list(lists(4, most=30, labels=lambda rng, n: rng.integers(0, 4, n)))
+    cases = list(lists(4, longest=30, labels=lambda rng, n: rng.integers(0, 4, n)))
     chords, golden = (
-        values(StructuralHinge("NDCG", "slack", search=how), cases) for how in ("chords", "golden")
+        values(StructuralHinge("NDCG", "slack", search=search), cases)
+        for search in ("chords", "golden")
     )
     assert (chords >= golden - 1e-9 * np.maximum(1.0, golden)).all()
 
 
-def test_references_of_tied_labels() -> None:
+def test_the_reference_chooses_the_true_ranking_of_ties() -> None:
     y, s = np.array([1.0, 1, 0, 0]), np.array([0.0, 2.0, 1.0, 0.5])
     a = 1 / np.log2(np.arange(2, 6))
-    own = {
+    true_scores = {
         "resort": a[0] * 2 + a[1] * 0 + a[2] * 1 + a[3] * 0.5,
         "fixed": a[0] * 0 + a[1] * 2 + a[2] * 1 + a[3] * 0.5,
         "mean": (a[0] + a[1]) / 2 * 2 + (a[2] + a[3]) / 2 * 1.5,
     }
     delta, score, _ = rankings(y, s, "NDCG", 4)
-    for reference, mine in own.items():
+    for reference, true_score in true_scores.items():
         value, _ = StructuralHinge(reference=reference).value_grad(s, Truth.of(y))
-        assert value[0] == pytest.approx(float((delta + score).max()) - mine)
+        assert value[0] == pytest.approx(float((delta + score).max()) - true_score)
 
 
-def test_a_frozen_reference_stays() -> None:
+def test_a_frozen_true_ranking_does_not_change() -> None:
     y, s = np.array([1.0, 1, 0]), np.array([0.0, 2.0, 1.0])
     target = StructuralHinge().target(Truth.of(y))
     value, grad, scores = np.empty(1), np.empty(3), s.copy()
-    run = target.bind(0, 1, scores, value, grad)
+    run = target.bind_slice(0, 1, scores, value, grad)
     target.freeze(s)
     run()
     first = value[0]
@@ -228,43 +230,43 @@ SUBGRADIENTS: list[Loss] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", SUBGRADIENTS, ids=str)
-def test_slopes_are_subgradients(loss: Loss) -> None:
-    """The loss lies above each of its tangents, everywhere: that is all a bundle relies on.
+def test_gradients_are_subgradients(loss: Loss) -> None:
+    """The loss lies above each of its tangents everywhere, which cutting planes rely on.
 
-    The value found by slack scaling may be below the true one, so its bound is looked at there.
+    The value computed by slack rescaling may be too small, so its upper bound is compared.
     """
     rng = np.random.default_rng(5)
     for _ in range(200):
         y = rng.integers(0, 3, 8).astype(float)
-        here, there = rng.normal(size=8) * 2, rng.normal(size=8) * 2
-        value, slope = loss.value_grad(here, Truth.of(y))
+        first, second = rng.normal(size=8) * 2, rng.normal(size=8) * 2
+        value, gradient = loss.value_grad(first, Truth.of(y))
         target = loss.target(Truth.of(y))
-        other, spare = np.empty(1), np.empty(8)
-        target.bind(0, 1, there, other, spare)()
+        other, ignored = np.empty(1), np.empty(8)
+        target.bind_slice(0, 1, second, other, ignored)()
         above = getattr(target, "bounds", other)[0]
-        assert above >= value[0] + slope @ (there - here) - 1e-9
+        assert above >= value[0] + gradient @ (second - first) - 1e-9
 
 
 @pytest.mark.parametrize("n", [300, 1000])
 @pytest.mark.parametrize("kind", ["full", "graded", "top"])
-def test_long_lists_of_pairs_take_the_sorted_way_to_the_same_place(n: int, kind: str) -> None:
+def test_long_lists_are_sorted_with_the_same_result(n: int, kind: str) -> None:
     rng = np.random.default_rng(n)
     y = rng.permutation(n).astype(float)
     y = {"full": y, "graded": y % 4, "top": np.maximum(y - n + 151, 0)}[kind]
     s = rng.normal(size=n) * 3 + 1e3
     s[::7] = np.round(s[::7])
     weights = rng.integers(0, 3, n).astype(float)
-    for given in (None, weights):
-        w = np.ones(n) if given is None else given
-        value, grad = PairwiseHinge().value_grad(s, Truth.of(y), given)
+    for document_weights in (None, weights):
+        w = np.ones(n) if document_weights is None else document_weights
+        value, grad = PairwiseHinge().value_grad(s, Truth.of(y), document_weights)
         t = 1 - s[:, None] + s[None, :]
-        share = w[:, None] * w[None, :] * (y[:, None] > y[None, :])
-        assert value[0] == pytest.approx((share * np.maximum(t, 0)).sum(), rel=1e-11)
-        active = share * (t > 0)
+        pair_weight = w[:, None] * w[None, :] * (y[:, None] > y[None, :])
+        assert value[0] == pytest.approx((pair_weight * np.maximum(t, 0)).sum(), rel=1e-11)
+        active = pair_weight * (t > 0)
         assert grad == pytest.approx(active.sum(0) - active.sum(1), abs=1e-9)
 
 
-def test_weights_inside_a_query_and_wrong_parameters_are_refused() -> None:
+def test_document_weights_and_wrong_parameters_are_refused() -> None:
     truth = Truth.of([1, 0, 0])
     for loss in (AveragePrecisionHinge(), StructuralHinge()):
         with pytest.raises(DataError, match="weights of documents"):

@@ -189,7 +189,7 @@ def _signed(part: dict, held: dict, **changes) -> None:
                 h,
                 scorer={"kind": "trees", "library": "lightgbm", "text": "tree", "n_features": 3},
             ),
-            "no whole model of lightgbm",
+            "not a complete model of lightgbm",
         ),
         (
             lambda h: _signed(
@@ -203,13 +203,13 @@ def _signed(part: dict, held: dict, **changes) -> None:
                     "step": [1.0],
                 },
             ),
-            "features of the stumps are not numbers of features",
+            "a feature of the stumps is not the number of a feature",
         ),
         (
             lambda h: _signed(
                 h, h, scorer={"kind": "trees", "library": "xgboost", "text": "", "n_features": 3}
             ),
-            "no whole model of xgboost",
+            "not a complete model of xgboost",
         ),
     ],
 )

@@ -16,8 +16,8 @@ from sklearn.base import clone
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 from firstpage.losses.pairwise import PairwiseExponential
-from firstpage.solvers.boosting.boosting import _State
-from firstpage.solvers.boosting.pools import Judge
+from firstpage.solvers.boosting.boosting import InMemoryBoostingState
+from firstpage.solvers.boosting.pools import QueryMeasure
 from firstpage.solvers.boosting.statistics import ListTerm, PairTerm
 from firstpage.solvers.boosting.weak_rankers import Features, Stumps, midpoints, thresholds_of
 
@@ -180,10 +180,10 @@ def test_all_pairs_and_query_weights_by_the_slope_of_the_loss() -> None:
 def test_the_weight_of_a_rightly_ordered_pair_falls() -> None:
     truth = fp.Truth.of([1, 0, 1, 0], [1, 1, 2, 2])
     part = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
-    part.look(np.zeros(4))
+    part.update(np.zeros(4))
     assert part.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
     assert part.loss == 1
-    part.look(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair right, the second wrong
+    part.update(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair right, the second wrong
     right = exp(-1) / (exp(-1) + exp(1))
     assert part.potential == pytest.approx([right, -right, 1 - right, right - 1])
     assert part.loss == pytest.approx((exp(-1) + exp(1)) / 2)
@@ -216,7 +216,7 @@ def test_focused_boost_at_its_ends_is_its_parts(weak, ties, k, valid) -> None:
 
 def top_part(adjusted: bool, X) -> tuple[ListTerm, object]:
     """The list part of SMALL's tops, with features as weak rankers."""
-    judge = Judge(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
+    judge = QueryMeasure(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
     pool = Features().pool(X, np.ones(len(X)))
     return ListTerm(judge, pool, np.ones(len(TOP)), adjusted), pool
 
@@ -226,7 +226,7 @@ def test_a_weak_ranker_that_orders_no_top_has_an_edge_of_0_if_adjusted() -> None
     X = np.column_stack([TOP.y > 0, TOP.y, TOP.X[:, 0]]).astype(np.float64)
     for adjusted in (False, True):
         part, pool = top_part(adjusted, X)
-        part.look(np.zeros(TOP.n_docs))
+        part.update(np.zeros(TOP.n_docs))
         (apart, best, _), (upside_down, worst, _) = part.edges(pool)
         assert best == pytest.approx(1)
         assert apart == upside_down
@@ -240,15 +240,15 @@ def test_a_weak_ranker_that_orders_no_top_has_an_edge_of_0_if_adjusted() -> None
 
 def test_both_losses_go_from_1_to_0_if_the_list_part_is_adjusted() -> None:
     part, _ = top_part(True, TOP.X)
-    part.look(np.zeros(TOP.n_docs))
+    part.update(np.zeros(TOP.n_docs))
     assert part.loss == pytest.approx(1)
-    part.look(TOP.y.astype(np.float64))
+    part.update(TOP.y.astype(np.float64))
     assert part.loss == pytest.approx(0)
     printed, _ = top_part(False, TOP.X)
-    printed.look(np.zeros(TOP.n_docs))
+    printed.update(np.zeros(TOP.n_docs))
     assert printed.loss < 0.5
     for one in (part, printed):  # weights follow what is measured, adjusted or not
-        one.look(np.asarray(TOP.X[:, 0], np.float64))
+        one.update(np.asarray(TOP.X[:, 0], np.float64))
     assert part._weights.tolist() == printed._weights.tolist()
 
 
@@ -296,9 +296,9 @@ def test_a_top_of_one_orders_nothing() -> None:
 @pytest.mark.parametrize("on", ["list", "top"])
 def test_weak_rankers_measure_what_the_measures_room_says(measure, kind, on) -> None:
     rows = np.flatnonzero(SMALL.y > 0) if on == "top" else np.arange(SMALL.n_docs)
-    judge = Judge(fp.measure(measure), SMALL.truth, rows if on == "top" else None)
+    judge = QueryMeasure(fp.measure(measure), SMALL.truth, rows if on == "top" else None)
     pool = kind.pool(SMALL.X, np.ones(SMALL.n_docs))
-    table = pool.judged(judge)
+    table = pool.measure_values(judge)
     part = fp.Dataset.from_arrays(SMALL.X[rows], SMALL.y[rows], SMALL.qid[rows])
     kept = np.isin(
         SMALL.queries.to_array(), part.queries.to_array()
@@ -321,7 +321,7 @@ def test_the_first_places_alone_measure_as_the_sorted_list_does(lists, cutoff: i
     scores = np.array([s for one in lists for s, _ in one], float)
     labels = np.array([y for one in lists for _, y in one], float)
     qid = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    judge = Judge(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
+    judge = QueryMeasure(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
     data = fp.Dataset.from_arrays(np.zeros((len(labels), 1)), labels, qid)
     want = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
     assert judge(scores) == pytest.approx(want, abs=1e-12)
@@ -330,8 +330,14 @@ def test_the_first_places_alone_measure_as_the_sorted_list_does(lists, cutoff: i
 def test_queries_that_cannot_tell_orders_apart_are_left_out() -> None:
     y = np.array([2, 1, 0, 0, 1, 1, 2, 1, 3])
     truth = fp.Truth.of(y, [1, 1, 2, 2, 3, 3, 4, 4, 5])
-    assert Judge(fp.measure("NDCG@10"), truth).telling.tolist() == [True, False, False, True, False]
-    assert not Judge(fp.measure("AP"), truth).telling.any()
+    assert QueryMeasure(fp.measure("NDCG@10"), truth).informative.tolist() == [
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert not QueryMeasure(fp.measure("AP"), truth).informative.any()
 
 
 # --- thresholds
@@ -396,7 +402,7 @@ def test_documents_are_on_the_same_side_in_training_and_prediction(dtype, bins: 
 
 
 def test_threads_do_not_change_a_bit(monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.solvers.boosting.pools.ALONE", 0)
+    monkeypatch.setattr("firstpage.solvers.boosting.pools.SINGLE_THREAD_BINS", 0)
     models = [fp.RankBoost(rounds=20, threads=t).fit(TRAIN).model_.to_dict() for t in (1, 2, 3, 40)]
     assert all(model == models[0] for model in models)
 
@@ -418,19 +424,21 @@ def test_the_training_loss_falls_every_round_unless_every_step_is_taken() -> Non
 
 def test_a_step_that_is_not_taken_changes_nothing() -> None:
     pool = Features().pool(TRAIN.X, np.ones(TRAIN.n_docs))
-    judge = Judge(fp.measure("NDCG@10"), TRAIN.truth)
-    state = _State(
+    judge = QueryMeasure(fp.measure("NDCG@10"), TRAIN.truth)
+    state = InMemoryBoostingState(
         pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], np.zeros(TRAIN.n_docs)
     )
     best = int(np.argmax(state.edges()[0]))
-    assert state.take(best, 0.5, halvings=0) > 0
+    assert state.try_step(best, 0.5, halvings=0) > 0
     scores, loss, edges = state.scores.copy(), state.loss, state.edges()
-    refused = [h for h in range(pool.count) if state.take(h, -0.99, halvings=1) == 0]
+    refused = [h for h in range(pool.count) if state.try_step(h, -0.99, halvings=1) == 0]
     assert best in refused  # the best feature upside down
-    fresh = _State(pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy())
-    again = _State(pool, state.parts, scores.copy())
+    fresh = InMemoryBoostingState(
+        pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy()
+    )
+    again = InMemoryBoostingState(pool, state.terms, scores.copy())
     again.edges()
-    assert again.take(best, -0.99, halvings=1) == 0
+    assert again.try_step(best, -0.99, halvings=1) == 0
     assert (again.scores.tolist(), again.loss) == (scores.tolist(), loss)
     assert again.edges().tolist() == edges.tolist() == fresh.edges().tolist()
 
@@ -606,7 +614,7 @@ def test_names() -> None:
         (fp.RankBoost(weak="stumps(bins=257)"), "at most 256"),
         (fp.RankBoost(weak="stumps(x=1)"), "no parameter 'x'"),
         (fp.RankBoost(weak="features(signs=minus)"), "signs must be 'both' or 'plus'"),
-        (fp.RankBoost(weak=5), "weak must be a text"),
+        (fp.RankBoost(weak=5), "weak must be a string"),
         (fp.RankBoost(rounds=0), "rounds of RankBoost must be a whole number from 1 on"),
         (fp.RankBoost(tol=-1), "tol of RankBoost must be a number from 0 on"),
         (fp.RankBoost(pairs="some"), "pairs must be 'all' or 'cross'"),
@@ -670,9 +678,9 @@ def test_boosting_in_vain_says_so_and_keeps_its_objective() -> None:
 def test_tables_too_large_are_refused() -> None:
     import firstpage.solvers.boosting.pools as pools
 
-    most, pools.MOST_BYTES = pools.MOST_BYTES, 1000
+    most, pools.MAX_TABLE_BYTES = pools.MAX_TABLE_BYTES, 1000
     try:
-        with pytest.raises(DataError, match="take fewer"):
+        with pytest.raises(DataError, match="use fewer stumps"):
             fp.FocusedBoost(k=3).fit(TRAINING)
     finally:
-        pools.MOST_BYTES = most
+        pools.MAX_TABLE_BYTES = most

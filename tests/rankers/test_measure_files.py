@@ -177,9 +177,9 @@ def test_metrics_of_lightgbm_and_xgboost(here: Path) -> None:
 
 def test_a_hinge_says_once_that_discounts_rise(here: Path) -> None:
     fp.Utility.of([0, 1, 2, 3], [0.5, 1, 0.2]).save("rising.json")
-    with pytest.warns(FirstpageWarning, match="its discounts rise") as told:
+    with pytest.warns(FirstpageWarning, match="its discounts increase") as told:
         fp.TopMargin(delta="NDCG(rising.json)").fit(TRAIN)
-    assert len([w for w in told if "discounts rise" in str(w.message)]) == 1
+    assert len([w for w in told if "discounts increase" in str(w.message)]) == 1
 
 
 def test_weights_of_an_aggregation_by_a_utility() -> None:

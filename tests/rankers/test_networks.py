@@ -19,7 +19,7 @@ TRAIN, TEST = DATA[:60], DATA[60:]
 def test_slopes_by_parameters_are_those_of_the_values() -> None:
     bound = MLP(hidden=3).bind(TRAIN.X)
     whole = BlockObjective(PlackettLuce(5), bound, TRAIN.truth, 24, l2=0.1)
-    params = bound.start(0)
+    params = bound.initial_params(0)
     value, slope = whole(params)
     rng = np.random.default_rng(0)
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""What holds for every scorer that a solver fits."""
+"""Checks that hold for every scorer that a solver fits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def forward(bound: BoundScorer, params: Floats, lo: int, hi: int) -> Floats:
     """Return the scores of the rows lo:hi."""
     bound.load(params)
     scores = np.empty(hi - lo)
-    bound.bind(lo, hi, scores, np.empty(hi - lo), np.empty(bound.size))[0]()
+    bound.bind_slice(lo, hi, scores, np.empty(hi - lo), np.empty(bound.size))[0]()
     return scores
 
 
@@ -23,13 +23,13 @@ def check_gradient(bound: BoundScorer, params: Floats, step: float, tolerance: f
     lo, hi = 3, 60
     weights = rng.normal(size=hi - lo)
     bound.load(params)
-    slope = np.empty(bound.size)
-    run, back = bound.bind(lo, hi, np.empty(hi - lo), weights, slope)
-    run()
-    back()
+    gradient = np.empty(bound.size)
+    forward_kernel, backward = bound.bind_slice(lo, hi, np.empty(hi - lo), weights, gradient)
+    forward_kernel()
+    backward()
     for _ in range(5):
         direction = rng.normal(size=bound.size)
         direction *= step / np.linalg.norm(direction)
         up, down = (forward(bound, params + sign * direction, lo, hi) for sign in (1, -1))
         expected = float(weights @ (up - down)) / 2
-        assert slope @ direction == pytest.approx(expected, abs=tolerance * step * len(weights))
+        assert gradient @ direction == pytest.approx(expected, abs=tolerance * step * len(weights))

@@ -1,4 +1,4 @@
-"""Linear scores: their values, gradients and conditioners, against plain NumPy."""
+"""Linear scores: values, gradients and preconditioners, against plain NumPy."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ WEIGHTS = RNG.normal(size=7)
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("lo", "hi"), [(0, 203), (17, 64), (5, 5)])
-def test_scores_of_some_rows_are_products(form: str, lo: int, hi: int) -> None:
-    close = 1e-5 if form == "float32" else 1e-12
+def test_scores_are_products_of_features_and_weights(form: str, lo: int, hi: int) -> None:
+    tolerance = 1e-5 if form == "float32" else 1e-12
     scores = forward(Linear().bind(FORMS[form]), WEIGHTS, lo, hi)
-    assert scores == pytest.approx(DENSE[lo:hi] @ WEIGHTS, rel=close, abs=close)
+    assert scores == pytest.approx(DENSE[lo:hi] @ WEIGHTS, rel=tolerance, abs=tolerance)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_gradients_are_differences_of_scores(form: str) -> None:
+def test_gradient_matches_finite_differences(form: str) -> None:
     bound = Linear().bind(FORMS[form])
     check_gradient(bound, WEIGHTS, 1e-3, 1e-3 if form == "float32" else 1e-6)
 
@@ -49,14 +49,14 @@ def test_a_model_scores_each_row_by_itself_in_float64(form: str) -> None:
 
 
 def test_a_fit_starts_at_zero() -> None:
-    assert Linear().bind(DENSE).start(3).tolist() == [0.0] * 7
+    assert Linear().bind(DENSE).initial_params(3).tolist() == [0.0] * 7
 
 
 @pytest.mark.parametrize("form", ["float64", "sparse"])
-def test_the_conditioner_makes_the_curvature_inside_queries_the_identity(form: str) -> None:
+def test_the_preconditioner_makes_the_curvature_inside_queries_the_identity(form: str) -> None:
     ends = [np.array([0, 40, 90]), np.array([90, 150])]
     weights, l2 = RNG.random(150), 0.5
-    T = Linear().bind(FORMS[form]).conditioner(ends, weights, l2)
+    T = Linear().bind(FORMS[form]).preconditioner(ends, weights, l2)
     assert T is not None
     curvature = l2 * np.eye(7)
     for lo, hi in ((0, 40), (40, 90), (90, 150)):
@@ -68,28 +68,28 @@ def test_the_conditioner_makes_the_curvature_inside_queries_the_identity(form: s
 
 @pytest.mark.parametrize("form", ["float64", "sparse"])
 def test_many_features_are_scaled_by_their_root_mean_square(form: str, monkeypatch) -> None:
-    monkeypatch.setattr(linear, "WIDE", 6)
+    monkeypatch.setattr(linear, "MAX_COVARIANCE_FEATURES", 6)
     bound = Linear().bind(FORMS[form])
-    widths = bound.conditioner([np.array([0, 203])], np.ones(203), 0.1)
+    scales = bound.preconditioner([np.array([0, 203])], np.ones(203), 0.1)
     assert bound.squares() == pytest.approx((DENSE**2).sum(axis=0))
-    assert widths == pytest.approx(1 / np.sqrt((DENSE**2).mean(axis=0) + 0.1))
+    assert scales == pytest.approx(1 / np.sqrt((DENSE**2).mean(axis=0) + 0.1))
 
 
-def test_features_that_do_not_vary_have_no_conditioner() -> None:
+def test_constant_features_have_no_preconditioner() -> None:
     constant = Linear().bind(np.ones((6, 2)))
-    assert constant.conditioner([np.array([0, 3, 6])], np.ones(6), 0.0) is None
+    assert constant.preconditioner([np.array([0, 3, 6])], np.ones(6), 0.0) is None
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
-        ({"weights": [[1.0, 2.0]]}, "not one finite number a feature"),
-        ({"weights": [1.0, float("nan")]}, "not one finite number a feature"),
+        ({"weights": [[1.0, 2.0]]}, "not one finite number per feature"),
+        ({"weights": [1.0, float("nan")]}, "not one finite number per feature"),
         ({"intercept": float("inf")}, "the intercept is not finite"),
     ],
 )
-def test_damaged_weights_are_refused(change: dict, said: str) -> None:
+def test_invalid_weights_are_refused(change: dict, message: str) -> None:
     good = {"kind": "linear", "weights": [1.0, -2.5], "intercept": 0.5}
     assert LinearScoring.from_dict(good).to_dict() == good
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         LinearScoring.from_dict({**good, **change})

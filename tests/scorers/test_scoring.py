@@ -1,4 +1,4 @@
-"""What all scorings promise: scores, explanations, contributions, files, and where they can go."""
+"""What holds for all scorings: scores, explanations, contributions, files and exports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def linear() -> LinearScoring:
 
 
 def stumps() -> StumpsScoring:
-    return StumpsScoring.of(4, [0, 0, 2], [0.0, 0.5, -1.0], [1.0, -3.0, 2.0])
+    return StumpsScoring.from_stumps(4, [0, 0, 2], [0.0, 0.5, -1.0], [1.0, -3.0, 2.0])
 
 
 def cascade() -> Cascade:
@@ -56,7 +56,7 @@ EACH = pytest.mark.parametrize("kind", SCORINGS)
 
 
 @EACH
-def test_a_file_holds_all_of_it(kind: str) -> None:
+def test_a_scoring_survives_a_round_trip_through_json(kind: str) -> None:
     scoring = SCORINGS[kind]()
     stored = json.loads(json.dumps(scoring.to_dict()))
     again = scoring_from_dict(stored)
@@ -69,22 +69,22 @@ def test_a_file_holds_all_of_it(kind: str) -> None:
 
 
 @EACH
-def test_contributions_add_up_to_the_scores(kind: str) -> None:
+def test_contributions_sum_to_the_scores(kind: str) -> None:
     scoring = SCORINGS[kind]()
-    given = scoring.contributions(X, OFFSETS)
-    names = given.names or range(scoring.n_features)
-    assert given.values.shape == (24, len(names))
-    if given.base is None:
+    contributions = scoring.contributions(X, OFFSETS)
+    names = contributions.names or range(scoring.n_features)
+    assert contributions.values.shape == (24, len(names))
+    if contributions.base is None:
         assert kind == "cascade"
         return
-    total = given.base + given.values.sum(axis=1)
+    total = contributions.base + contributions.values.sum(axis=1)
     assert total == pytest.approx(scoring.predict(X), rel=1e-5, abs=1e-5)
-    if kind in ("linear", "stumps"):  # of features apart: nothing but this one's value counts
+    if kind in ("linear", "stumps"):  # additive: only the value of this feature counts
         moved = X.copy()
         moved[:, 1] += 10.0
         others = [0, 2, 3]
         again = scoring.contributions(moved).values[:, others]
-        assert again.tolist() == given.values[:, others].tolist()
+        assert again.tolist() == contributions.values[:, others].tolist()
 
 
 @EACH
@@ -101,19 +101,19 @@ def test_explanations_have_a_value_per_feature_or_voter(kind: str) -> None:
 
 
 @EACH
-def test_only_cascades_look_at_the_rest_of_a_query(kind: str) -> None:
+def test_only_cascades_depend_on_the_other_documents_of_a_query(kind: str) -> None:
     scoring = SCORINGS[kind]()
-    whole, apart = scoring.predict(X, None, OFFSETS), scoring.predict(X)
-    assert scoring.by_query == (kind == "cascade") == (whole.tolist() != apart.tolist())
+    grouped, single = scoring.predict(X, None, OFFSETS), scoring.predict(X)
+    assert scoring.by_query == (kind == "cascade") == (grouped.tolist() != single.tolist())
     assert list(scoring.stages) == (
         ["first", "voter 1", "voter 2", "voter 3"] if kind == "cascade" else []
     )
 
 
 @EACH
-def test_empty_data_and_sparse_data(kind: str) -> None:
+def test_empty_and_sparse_features(kind: str) -> None:
     scoring = SCORINGS[kind]()
-    if kind not in ("lightgbm", "xgboost"):  # which refuse data without rows
+    if kind not in ("lightgbm", "xgboost"):  # which reject data without rows
         assert scoring.predict(X[:0]).tolist() == []
     if kind == "cascade":
         with pytest.raises(fp.DataError, match="would fill a sparse matrix"):
@@ -123,7 +123,7 @@ def test_empty_data_and_sparse_data(kind: str) -> None:
 
 
 @EACH
-def test_a_format_takes_the_kinds_that_a_scoring_has(kind: str) -> None:
+def test_export_accepts_the_kinds_of_a_scoring(kind: str) -> None:
     from firstpage.interop.export.export import TARGETS
 
     scoring = SCORINGS[kind]()
@@ -137,17 +137,21 @@ def test_a_format_takes_the_kinds_that_a_scoring_has(kind: str) -> None:
         assert "\n" not in str(error.value)
 
 
-def test_what_a_scoring_is_made_of() -> None:
-    made = {kind: make() for kind, make in SCORINGS.items()}
-    assert [kind for kind, s in made.items() if s.coefficients is not None] == ["linear"]
-    assert [kind for kind, s in made.items() if s.network is not None] == ["network"]
-    libraries = {kind: s.library_model for kind, s in made.items() if s.library_model}
+def test_only_the_components_of_its_kind_are_set() -> None:
+    scorings = {kind: create() for kind, create in SCORINGS.items()}
+    assert [kind for kind, s in scorings.items() if s.coefficients is not None] == ["linear"]
+    assert [kind for kind, s in scorings.items() if s.network is not None] == ["network"]
+    libraries = {kind: s.library_model for kind, s in scorings.items() if s.library_model}
     assert {kind: model.library for kind, model in libraries.items()} == {
         "lightgbm": "lightgbm", "xgboost": "xgboost",
     }  # fmt: skip
-    assert [k for k, s in made.items() if s.params is not None] == ["linear", "network", "stumps"]
+    assert [k for k, s in scorings.items() if s.params is not None] == [
+        "linear",
+        "network",
+        "stumps",
+    ]
     with pytest.raises(AssertionError, match="LinearScoring has no trees"):
-        made["linear"].forest("model")
+        scorings["linear"].forest("model")
 
 
 def test_a_cascade_votes_on_the_first_documents_of_each_query() -> None:
@@ -163,7 +167,7 @@ def test_a_cascade_votes_on_the_first_documents_of_each_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"weights": [1.0]}, "one weight a voter"),
         ({"weights": [1.0, -1.0, 1.0]}, "not numbers from 0 on"),
@@ -173,21 +177,21 @@ def test_a_cascade_votes_on_the_first_documents_of_each_query() -> None:
         ({"voters": []}, "one weight a voter"),
     ],
 )
-def test_damaged_cascades_are_refused(change: dict, said: str) -> None:
-    with pytest.raises(fp.DataError, match=said):
+def test_invalid_cascades_are_refused(change: dict, message: str) -> None:
+    with pytest.raises(fp.DataError, match=message):
         Cascade.from_dict({**cascade().to_dict(), **change})
 
 
-def test_scorers_by_name() -> None:
+def test_scorers_are_created_by_name() -> None:
     assert scorer("linear") == Linear()
     assert scorer("mlp(hidden=8)") == MLP(hidden=8)
     assert scorer("trees(count=5, library=xgboost)") == Trees(count=5, library="xgboost")
-    made = Trees(leaves=7)
-    assert scorer(made) is made
+    trees = Trees(leaves=7)
+    assert scorer(trees) is trees
     assert len({Trees(), Trees(), Trees(options={"max_depth": 3})}) == 2
     for wrong in (3, None, linear()):
         with pytest.raises(
-            ParameterError, match="scorer must be a text such as 'linear', or a scorer"
+            ParameterError, match="scorer must be a string such as 'linear', or a scorer"
         ):
             scorer(wrong)
     with pytest.raises(ParameterError, match=r"no scorer 'liner'\. Did you mean 'linear'"):

@@ -1,4 +1,4 @@
-"""Trees of LightGBM and XGBoost: scores, growth and texts, against walks over their own dumps."""
+"""Trees of LightGBM and XGBoost: scores, growth and text formats, against the libraries' dumps."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ EACH = pytest.mark.parametrize("library", LIBRARIES)
 
 
 def squared(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient and curvature of half the squared error."""
+    """Return the gradient and the curvature of half the squared error."""
     return scores - Y, np.ones(len(Y))
 
 
 @cache
-def grown(library: str) -> tuple[Any, int]:
+def grow(library: str) -> tuple[Any, int]:
     trees = Trees(count=12, leaves=6, min_docs=5, library=library)
     return trees.grow(X, squared, None, lambda *_: False, 0, 1)
 
 
 def scoring(library: str) -> TreesScoring:
-    booster, count = grown(library)
+    booster, count = grow(library)
     return Trees(library=library).scoring(booster, count, 4)
 
 
-def walked(library: str, x: np.ndarray) -> float:
-    """The score of one document by the library's own dump of its trees."""
-    booster, _ = grown(library)
+def score_by_dump(library: str, x: np.ndarray) -> float:
+    """Return the score of one document by the library's dump of its trees."""
+    booster, _ = grow(library)
     if library == "lightgbm":
-        found = [_lightgbm(tree["tree_structure"], x) for tree in booster.dump_model()["tree_info"]]
-        return float(np.sum(found))
+        trees = booster.dump_model()["tree_info"]
+        return float(np.sum([_lightgbm(tree["tree_structure"], x) for tree in trees]))
     dumped = [json.loads(tree) for tree in booster.get_dump(dump_format="json")]
     return float(np.sum([np.float32(_xgboost(tree, x)) for tree in dumped], dtype=np.float32))
 
@@ -65,7 +65,7 @@ def _xgboost(node: dict[str, Any], x: np.ndarray) -> float:
 
 @EACH
 def test_scores_are_sums_of_leaves(library: str) -> None:
-    expected = [walked(library, x) for x in X]
+    expected = [score_by_dump(library, x) for x in X]
     model = scoring(library)
     assert model.predict(X) == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert model.predict(X, threads=1).tolist() == model.predict(X, threads=2).tolist()
@@ -73,20 +73,20 @@ def test_scores_are_sums_of_leaves(library: str) -> None:
 
 
 @EACH
-def test_sparse_features_score_alike(library: str, monkeypatch) -> None:
+def test_sparse_features_have_the_same_scores(library: str, monkeypatch) -> None:
     model, rows = scoring(library), X * (np.abs(X) > 0.5)
     scores = model.predict(rows)
     assert model.predict(csr_array(rows)).tolist() == scores.tolist()
-    monkeypatch.setattr(trees_module, "ROWS", 64)  # so many at a time
+    monkeypatch.setattr(trees_module, "CHUNK_ROWS", 64)
     assert model.predict(csr_array(rows)).tolist() == scores.tolist()
     assert model.predict(rows).tolist() == scores.tolist()
 
 
-def test_xgboost_does_not_learn_that_zeros_are_missing() -> None:
+def test_xgboost_refuses_sparse_features() -> None:
     trees, rows = Trees(count=2, library="xgboost"), csr_array(X)
-    for given, valid in ((rows, None), (X, rows)):
-        with pytest.raises(DataError, match=r"leaves out as missing, not as 0; .*library=lightgbm"):
-            trees.grow(given, squared, valid, lambda *_: False, 0, 1)
+    for train, valid in ((rows, None), (X, rows)):
+        with pytest.raises(DataError, match=r"omits as missing, not as 0; .*library=lightgbm"):
+            trees.grow(train, squared, valid, lambda *_: False, 0, 1)
     booster, count = Trees(count=2).grow(rows, squared, rows, lambda *_: False, 0, 1)
     dense, _ = Trees(count=2).grow(X, squared, X, lambda *_: False, 0, 1)
     scored = [Trees().scoring(grown, count, 4).predict(X) for grown in (booster, dense)]
@@ -95,44 +95,44 @@ def test_xgboost_does_not_learn_that_zeros_are_missing() -> None:
 
 @EACH
 def test_leaves_are_newton_steps(library: str) -> None:
-    """Gradient and curvature of each document decide: leaf = - rate * sum(g) / sum(h)."""
+    """The value of a leaf is - rate * sum(gradient) / sum(curvature) over its documents."""
     weights = RNG.random(len(Y)) + 0.5
 
-    def slopes(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return weights * (scores - Y), weights
 
     trees = Trees(count=1, leaves=2, rate=0.5, min_docs=5, library=library)
-    booster, count = trees.grow(X, slopes, None, lambda *_: False, 0, 1)
+    booster, count = trees.grow(X, derivatives, None, lambda *_: False, 0, 1)
     scores = trees.scoring(booster, count, 4).predict(X)
     assert len(np.unique(scores)) == 2
     for value in np.unique(scores):
-        here = scores == value
-        assert value == pytest.approx(0.5 * np.average(Y[here], weights=weights[here]), rel=1e-4)
+        leaf = scores == value
+        assert value == pytest.approx(0.5 * np.average(Y[leaf], weights=weights[leaf]), rel=1e-4)
 
 
 @EACH
-def test_growth_is_watched_and_stops(library: str) -> None:
-    seen: list[tuple[int, np.ndarray]] = []
+def test_progress_is_called_per_tree_and_can_stop(library: str) -> None:
+    calls: list[tuple[int, np.ndarray]] = []
 
-    def watch(tree: int, booster: Any, scores: np.ndarray | None) -> bool:
+    def progress(tree: int, booster: Any, scores: np.ndarray | None) -> bool:
         assert scores is not None
-        seen.append((tree, scores))
+        calls.append((tree, scores))
         return tree == 3
 
     trees = Trees(count=50, leaves=4, min_docs=5, library=library)
-    booster, count = trees.grow(X, squared, X[:20], watch, 0, 1)
-    assert (count, [tree for tree, _ in seen]) == (3, [1, 2, 3])
+    booster, count = trees.grow(X, squared, X[:20], progress, 0, 1)
+    assert (count, [tree for tree, _ in calls]) == (3, [1, 2, 3])
     model = trees.scoring(booster, count, 4)
-    assert model.predict(X[:20]) == pytest.approx(seen[-1][1], rel=1e-5, abs=1e-6)
+    assert model.predict(X[:20]) == pytest.approx(calls[-1][1], rel=1e-5, abs=1e-6)
     assert trees.splits(booster)
 
 
 @EACH
-def test_forests_score_as_the_library_does(library: str) -> None:
+def test_forests_have_the_scores_of_the_library(library: str) -> None:
     model = scoring(library)
     forest = model.forest("model")
     assert forest.scores(X).tolist() == model.predict(X).tolist()
-    assert set(forest.used()) <= {0, 1, 2, 3}
+    assert set(forest.used_features()) <= {0, 1, 2, 3}
     assert all(tree.depth() <= 5 for tree in forest.trees)
 
 
@@ -143,46 +143,46 @@ def test_explanations_have_the_gain_of_each_feature(library: str) -> None:
     assert gains[3] == min(gains) < max(gains)  # which the labels do not depend on
 
 
-def test_a_text_of_ours_is_read_by_lightgbm() -> None:
+def test_lightgbm_reads_our_text_format() -> None:
     trees = [
-        Tree.of([(1, 0.5, 1, 2, 0.0), (-1, 0.0, -1, -1, -2.0), (-1, 0.0, -1, -1, 3.5)]),
+        Tree.from_nodes([(1, 0.5, 1, 2, 0.0), (-1, 0.0, -1, -1, -2.0), (-1, 0.0, -1, -1, 3.5)]),
         Tree.leaf(0.25),
     ]
     model = TreesScoring("lightgbm", lightgbm_text(trees, 4), 4)
     expected = np.where(X[:, 1] <= 0.5, -1.75, 3.75)
     assert model.predict(X).tolist() == expected.tolist()
-    assert Forest.of(trees).scores(X).tolist() == expected.tolist()
+    assert Forest.from_trees(trees).scores(X).tolist() == expected.tolist()
     assert model.forest("model").scores(X).tolist() == expected.tolist()
 
 
-def test_splits_that_send_all_to_one_side_are_pruned() -> None:
+def test_splits_that_send_all_documents_to_one_side_are_pruned() -> None:
     leaves = [(-1, 0.0, -1, -1, float(v)) for v in (1, 2, 3)]
-    tree = Tree.of([(0, np.inf, 1, 4, 0.0), (1, 0.0, 2, 3, 0.0), *leaves])
-    forest = Forest.of([tree]).with_thresholds(lambda _, threshold: threshold)
+    tree = Tree.from_nodes([(0, np.inf, 1, 4, 0.0), (1, 0.0, 2, 3, 0.0), *leaves])
+    forest = Forest.from_trees([tree]).with_thresholds(lambda _, threshold: threshold)
     assert forest.trees[0].depth() == 1
-    assert forest.scores(X).tolist() == Forest.of([tree]).scores(X).tolist()
-    assert Forest.of([]).scores(X).tolist() == [0.0] * len(X)
+    assert forest.scores(X).tolist() == Forest.from_trees([tree]).scores(X).tolist()
+    assert Forest.from_trees([]).scores(X).tolist() == [0.0] * len(X)
 
 
-def test_trees_that_are_more_than_thresholds_have_no_forest() -> None:
+def test_trees_with_other_than_numerical_splits_have_no_forest() -> None:
     text = scoring("lightgbm").text
-    for old, new, said in (
+    for old, new, message in (
         ("decision_type=2", "decision_type=1", "splits on categories"),
         ("is_linear=0", "is_linear=1", "linear leaves"),
     ):
         damaged = TreesScoring("lightgbm", text.replace(old, new, 1), 4)
-        with pytest.raises(DataError, match=f"m.json has .*{said}"):
+        with pytest.raises(DataError, match=f"m.json has .*{message}"):
             damaged.forest("m.json")
 
 
-def test_data_of_other_features_are_refused_in_one_line() -> None:
+def test_another_number_of_features_is_refused_in_one_line() -> None:
     with pytest.raises(DataError, match="lightgbm refuses: ") as error:
         scoring("lightgbm").predict(X[:, :2])
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"library": "catboost"}, "library must be one of lightgbm, xgboost"),
         ({"count": 0}, "count of Trees must be a whole number from 1 on"),
@@ -192,22 +192,22 @@ def test_data_of_other_features_are_refused_in_one_line() -> None:
         ({"options": [1]}, "options of trees must be a dictionary"),
     ],
 )
-def test_wrong_parameters(options: dict, said: str) -> None:
-    with pytest.raises((DataError, ParameterError), match=said):
+def test_wrong_parameters_are_refused(options: dict, message: str) -> None:
+    with pytest.raises((DataError, ParameterError), match=message):
         Trees(**options)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"library": "catboost"}, "cannot be read"),
-        ({"text": "tree\n"}, "no whole model of lightgbm"),
-        ({"n_features": "4"}, "no number from 1 on"),
-        ({"n_features": 0}, "no number from 1 on"),
+        ({"text": "tree\n"}, "not a complete model of lightgbm"),
+        ({"n_features": "4"}, "not an integer of at least 1"),
+        ({"n_features": 0}, "not an integer of at least 1"),
     ],
 )
-def test_damaged_trees_are_refused(change: dict, said: str) -> None:
+def test_invalid_trees_are_refused(change: dict, message: str) -> None:
     good = scoring("lightgbm").to_dict()
     assert TreesScoring.from_dict(good).to_dict() == good
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         TreesScoring.from_dict({**good, **change})

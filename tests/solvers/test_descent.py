@@ -1,4 +1,4 @@
-"""Gradient descents."""
+"""Gradient descent solvers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 @pytest.mark.parametrize(
     "solver", ["sgd(rate=0.01, max_iter=5)", "adam(rate=0.01, max_iter=5, batch=4)"]
 )
-def test_stochastic_descents_know_the_weights_of_queries(solver: str) -> None:
+def test_stochastic_solvers_use_the_weights_of_queries(solver: str) -> None:
     weights = np.where(np.arange(30) < 15, 0.0, 2.0)
-    heavy = fp.RankNet(solver=solver).fit(X, Y, qid=QID, sample_weight=weights)
-    plain = fp.RankNet(solver=solver).fit(X, Y, qid=QID)
-    assert not np.allclose(heavy.coef_, plain.coef_)
+    weighted = fp.RankNet(solver=solver).fit(X, Y, qid=QID, sample_weight=weights)
+    unweighted = fp.RankNet(solver=solver).fit(X, Y, qid=QID)
+    assert not np.allclose(weighted.coef_, unweighted.coef_)

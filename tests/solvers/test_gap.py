@@ -1,6 +1,6 @@
-"""`gap_` bounds how far the objective is above its minimum, for every ranker, solver and option.
+"""`gap_` bounds the relative distance of the objective to its minimum, for all rankers and solvers.
 
-The objective is written down over all rankings of short lists, and minimized by Clarabel.
+The objective is enumerated over all rankings of short lists, and minimized by Clarabel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import FirstpageWarning
-from firstpage.losses.structural import Structural
+from firstpage.losses.structural import StructuralTarget
 from tests.losses.test_structural import gains
 from tests.solvers.test_cutting_plane import (
     FEATURES,
@@ -30,7 +30,7 @@ Slacks = list[list[tuple[np.ndarray, float]]]
 
 
 def data(seed: int, kind: str = "usual") -> fp.Dataset:
-    """Queries that all have something to rank; features that say much, little or nothing."""
+    """Return informative queries, with features of much, little or no information."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(QUERIES * DOCS, FEATURES)) * (100.0 if kind == "large" else 1.0)
     y = np.concatenate([rng.permutation([0, 0, 1, 2, rng.integers(3)]) for _ in range(QUERIES)])
@@ -44,7 +44,7 @@ def data(seed: int, kind: str = "usual") -> fp.Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """mean over queries of the slacks' sum, each at least 0 and its height - slope @ w."""
+    """The weighted sum of slacks, each at minimum 0 and its offset - normal @ w, plus a penalty."""
 
     slacks: Slacks
     weights: np.ndarray
@@ -58,79 +58,83 @@ class Problem:
         return optimum(self.slacks, self.C, self.weights)
 
 
-def pairs(found: fp.Dataset, average: bool) -> tuple[Slacks, list[float]]:
+def pairs(dataset: fp.Dataset, average: bool) -> tuple[Slacks, list[float]]:
     slacks, weights = [], []
-    for X, y in by_query(found):
-        mine = [[(X[u] - X[v], 1.0)] for u in range(DOCS) for v in range(DOCS) if y[u] > y[v]]
-        slacks += mine
-        weights += [1 / len(mine) / QUERIES if average else 1 / QUERIES] * len(mine)
+    for X, y in by_query(dataset):
+        constraints = [
+            [(X[u] - X[v], 1.0)] for u in range(DOCS) for v in range(DOCS) if y[u] > y[v]
+        ]
+        slacks += constraints
+        weights += [1 / len(constraints) / QUERIES if average else 1 / QUERIES] * len(constraints)
     return slacks, weights
 
 
 def resorted(a: np.ndarray, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Discounts of the documents in the true ranking that scores best."""
-    own = np.zeros(len(y))
-    own[np.lexsort((np.arange(len(y)), -scores, -y))] = a
-    return own
+    """Return the discounts of the documents in the true ranking of the highest score."""
+    true_discounts = np.zeros(len(y))
+    true_discounts[np.lexsort((np.arange(len(y)), -scores, -y))] = a
+    return true_discounts
 
 
 def structural(
-    found: fp.Dataset, ranker: fp.TopMargin, frozen: np.ndarray | None
+    dataset: fp.Dataset, ranker: fp.TopMargin, frozen: np.ndarray | None
 ) -> tuple[Slacks, list[float]]:
     kind, _, depth = ranker.delta.partition("@")
     slacks = []
-    for number, (X, y) in enumerate(by_query(found)):
+    for number, (X, y) in enumerate(by_query(dataset)):
         a, _ = gains(y, kind, int(depth or DOCS))
-        seen = (y > 0).astype(float) if kind == "Precision" else y
+        labels = (y > 0).astype(float) if kind == "Precision" else y
         if ranker.reference == "mean":
-            own = np.zeros(DOCS)
-            for label in np.unique(seen):
-                ranks = np.argsort(np.argsort(-seen, kind="stable"), kind="stable")
-                own[seen == label] = a[ranks[seen == label]].mean()
+            true_discounts = np.zeros(DOCS)
+            for label in np.unique(labels):
+                ranks = np.argsort(np.argsort(-labels, kind="stable"), kind="stable")
+                true_discounts[labels == label] = a[ranks[labels == label]].mean()
         else:
-            here = slice(number * DOCS, number * DOCS + DOCS)
-            own = resorted(a, seen, np.zeros(DOCS) if frozen is None else frozen[here])
+            rows = slice(number * DOCS, number * DOCS + DOCS)
+            true_discounts = resorted(a, labels, np.zeros(DOCS) if frozen is None else frozen[rows])
         slack = isinstance(ranker, fp.TopSlack)
-        slacks.append(structural_constraints(X, y, kind, int(depth or DOCS), slack, own))
+        slacks.append(structural_constraints(X, y, kind, int(depth or DOCS), slack, true_discounts))
     return slacks, [1 / QUERIES] * QUERIES
 
 
-def problem(ranker: fp.RankSVM, found: fp.Dataset, frozen: np.ndarray | None) -> Problem:
+def problem(ranker: fp.RankSVM, dataset: fp.Dataset, frozen: np.ndarray | None) -> Problem:
     if isinstance(ranker, fp.TopMargin):
-        slacks, weights = structural(found, ranker, frozen)
+        slacks, weights = structural(dataset, ranker, frozen)
     elif isinstance(ranker, fp.SVMMAP):
-        slacks = [ap_constraints(X, y > 0) for X, y in by_query(found)]
+        slacks = [ap_constraints(X, y > 0) for X, y in by_query(dataset)]
         weights = [1 / QUERIES] * QUERIES
     else:
-        slacks, weights = pairs(found, ranker.average)
+        slacks, weights = pairs(dataset, ranker.average)
     return Problem(slacks, np.array(weights), ranker.C)
 
 
-def fitted(make: Callable[[], fp.RankSVM], found: fp.Dataset, monkeypatch, **more):
-    """A fitted ranker, and the scores by which it froze its true rankings last."""
+def fit_and_record(create: Callable[[], fp.RankSVM], dataset: fp.Dataset, monkeypatch, **options):
+    """Return a fitted ranker, and the scores by which it froze its true rankings last."""
     last: list[np.ndarray] = []
-    freeze = Structural.freeze
+    freeze = StructuralTarget.freeze
 
-    def recording(self: Structural, scores: np.ndarray) -> None:
+    def recording(self: StructuralTarget, scores: np.ndarray) -> None:
         last.append(np.array(scores))
         freeze(self, scores)
 
-    monkeypatch.setattr(Structural, "freeze", recording)
+    monkeypatch.setattr(StructuralTarget, "freeze", recording)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
-        ranker = make().fit(found, **more)
+        ranker = create().fit(dataset, **options)
     return ranker, (last[-1] if last else None)
 
 
-def check(make: Callable[[], fp.RankSVM], found: fp.Dataset, monkeypatch, **more) -> fp.RankSVM:
-    ranker, frozen = fitted(make, found, monkeypatch, **more)
-    truth = problem(ranker, found, frozen)
-    value, least = truth.value(ranker.params_), truth.minimum()
-    small = 1e-6 * max(value, least)
+def check(
+    create: Callable[[], fp.RankSVM], dataset: fp.Dataset, monkeypatch, **options
+) -> fp.RankSVM:
+    ranker, frozen = fit_and_record(create, dataset, monkeypatch, **options)
+    truth = problem(ranker, dataset, frozen)
+    value, minimum = truth.value(ranker.params_), truth.minimum()
+    small = 1e-6 * max(value, minimum)
     assert 0.0 <= ranker.gap_ <= 1.0
-    assert value - least <= ranker.gap_ * value + small
-    assert ranker.objective_ <= value + small  # what a search misses makes it too small
-    assert ranker.objective_ * (1 - ranker.gap_) <= least + small
+    assert value - minimum <= ranker.gap_ * value + small
+    assert ranker.objective_ <= value + small  # rankings that a search misses make it too small
+    assert ranker.objective_ * (1 - ranker.gap_) <= minimum + small
     return ranker
 
 
@@ -156,7 +160,7 @@ RANKERS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("cls", "options"), RANKERS, ids=str)
-def test_the_gap_bounds_the_excess(cls, options, solver, monkeypatch) -> None:
+def test_the_gap_bounds_the_distance_to_the_minimum(cls, options, solver, monkeypatch) -> None:
     for seed, (kind, C) in enumerate([("usual", 1.0), ("usual", 100.0), ("tied", 10.0),
                                       ("noise", 100.0), ("large", 0.01)]):  # fmt: skip
         check(lambda C=C: cls(C=C, solver=solver, **options), data(seed, kind), monkeypatch)
@@ -164,21 +168,21 @@ def test_the_gap_bounds_the_excess(cls, options, solver, monkeypatch) -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
-def test_the_gap_of_focused_svm(beta: float, solver: str) -> None:
+def test_the_gap_of_focused_svm_bounds_the_distance(beta: float, solver: str) -> None:
     """On full orders, k = 3: two cuts of the top, and the pairs of the top with the rest."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(QUERIES * DOCS, FEATURES))
     y = np.concatenate([rng.permutation(DOCS) for _ in range(QUERIES)]).astype(float)
-    found = fp.Dataset.from_arrays(X, y, np.repeat(np.arange(QUERIES), DOCS))
+    dataset = fp.Dataset.from_arrays(X, y, np.repeat(np.arange(QUERIES), DOCS))
     slacks, weights = [], []
-    for X, y in by_query(found):
+    for X, y in by_query(dataset):
         order = np.argsort(-y)
         slacks += [ap_constraints(X[order[:3]], np.arange(3) < cut) for cut in (1, 2)]
         slacks += [[(X[u] - X[v], 1.0)] for u in order[:3] for v in order[3:]]
         weights += [beta / 2 / QUERIES] * 2 + [(1 - beta) / 6 / QUERIES] * 6
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
-        ranker = fp.FocusedSVM(k=3, beta=beta, C=10.0, solver=solver).fit(found)
+        ranker = fp.FocusedSVM(k=3, beta=beta, C=10.0, solver=solver).fit(dataset)
     truth = Problem(slacks, np.array(weights), 10.0)
     value = truth.value(ranker.params_)
     assert value - truth.minimum() <= ranker.gap_ * value + 1e-6 * value
@@ -188,7 +192,7 @@ def test_the_gap_of_focused_svm(beta: float, solver: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["cutting plane", "n-slack"])
 @pytest.mark.parametrize("search", ["chords", "golden"])
-def test_a_search_that_misses_rankings_still_bounds(search, solver, monkeypatch) -> None:
+def test_the_gap_holds_if_a_search_misses_rankings(search, solver, monkeypatch) -> None:
     """Problems in which the golden section ends at weights that are not optimal."""
     for seed in range(12):
         ranker = check(
@@ -201,35 +205,35 @@ def test_a_search_that_misses_rankings_still_bounds(search, solver, monkeypatch)
 
 @pytest.mark.parametrize("cls", [fp.RankSVM, fp.TopMargin, fp.TopSlack])
 def test_the_gap_is_that_of_the_iteration_that_validation_chose(cls, monkeypatch) -> None:
-    found = data(0)
-    ranker = check(lambda: cls(C=100.0, patience=1), found, monkeypatch, valid=data(7, "noise"))
+    dataset = data(0)
+    ranker = check(lambda: cls(C=100.0, patience=1), dataset, monkeypatch, valid=data(7, "noise"))
     assert ranker.best_iteration_ is not None
 
 
 @pytest.mark.slow
-def test_the_gap_over_shards(tmp_path: Path, monkeypatch) -> None:
-    found = data(1)
-    fp.write_shards(found, tmp_path / "shards", rows=2 * DOCS)
+def test_the_gap_over_shards_bounds_the_distance(tmp_path: Path, monkeypatch) -> None:
+    dataset = data(1)
+    fp.write_shards(dataset, tmp_path / "shards", rows=2 * DOCS)
     for search in ("chords", "golden"):
-        make = lambda s=search: fp.TopSlack(C=100.0, reference="mean", search=s)  # noqa: E731
+        create = lambda s=search: fp.TopSlack(C=100.0, reference="mean", search=s)  # noqa: E731
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FirstpageWarning)
-            far = make().fit(fp.read_shards(tmp_path / "shards"))
-        truth = problem(far, found, None)
-        value = truth.value(far.params_)
-        assert value - truth.minimum() <= far.gap_ * value + 1e-6 * value
-        assert far.gap_ == pytest.approx(check(make, found, monkeypatch).gap_, abs=2e-3)
+            sharded = create().fit(fp.read_shards(tmp_path / "shards"))
+        truth = problem(sharded, dataset, None)
+        value = truth.value(sharded.params_)
+        assert value - truth.minimum() <= sharded.gap_ * value + 1e-6 * value
+        assert sharded.gap_ == pytest.approx(check(create, dataset, monkeypatch).gap_, abs=2e-3)
 
 
-def test_where_the_optimum_is_0_the_gap_is_that_of_the_weights_that_are_kept(monkeypatch) -> None:
+def test_the_gap_of_a_degenerate_optimum_is_that_of_the_returned_weights(monkeypatch) -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(QUERIES * DOCS, FEATURES))
     y = np.tile([1.0, 0, 0, 0, 0], QUERIES)
-    found = fp.Dataset.from_arrays(X, y, np.repeat(np.arange(QUERIES), DOCS))
-    make = lambda: fp.TopMargin(C=1.0, reference="fixed")  # noqa: E731
+    dataset = fp.Dataset.from_arrays(X, y, np.repeat(np.arange(QUERIES), DOCS))
+    create = lambda: fp.TopMargin(C=1.0, reference="fixed")  # noqa: E731
     with pytest.warns(FirstpageWarning, match="w = 0"):
-        make().fit(found)
-    check(make, found, monkeypatch)
+        create().fit(dataset)
+    check(create, dataset, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,7 @@ def test_where_the_optimum_is_0_the_gap_is_that_of_the_weights_that_are_kept(mon
      fp.TopRank(depth=3, voters=["Regression"])],
     ids=str,
 )  # fmt: skip
-def test_without_a_bound_the_gap_is_nan_and_a_line_says_why(ranker) -> None:
+def test_without_a_bound_the_gap_is_nan_with_a_note(ranker) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
         ranker.fit(data(0))

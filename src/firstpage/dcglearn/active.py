@@ -20,7 +20,7 @@ from firstpage.dcglearn.intervals import resampled_tables
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import Pairs, fingerprints
 from firstpage.dcglearn.validation import differences
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError
 from firstpage.types import Array, Floats
 

@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from firstpage.dcglearn.sums import PairSums
 from firstpage.dcglearn.weights import Cone
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Bools, Floats
 

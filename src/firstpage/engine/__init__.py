@@ -1,1 +1,1 @@
-"""Where work runs.  Results do not depend on it."""
+"""Engines: where work on shards runs.  Results do not depend on it."""

@@ -1,4 +1,4 @@
-"""Where to work, by name: "threads", or the address of a cluster."""
+"""Engines by name: "threads", or the address of a cluster."""
 
 from __future__ import annotations
 
@@ -7,42 +7,44 @@ from contextlib import contextmanager
 from typing import Any
 
 from firstpage.engine.engine import Engine
-from firstpage.engine.threads import Local
+from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError
 
 
 @contextmanager
-def working(given: Any, threads: int | None = None) -> Iterator[Engine]:
-    """The engine that is meant, for a while; a connection that was made for it is closed."""
-    engine = engine_of(given, threads)
+def open_engine(name_or_engine: Any, threads: int | None = None) -> Iterator[Engine]:
+    """Yield the engine; close the connection afterwards if it was opened here."""
+    engine = resolve_engine(name_or_engine, threads)
     try:
         yield engine
     finally:
-        if isinstance(given, str):
+        if isinstance(name_or_engine, str):
             engine.close()
 
 
-def engine_of(given: Any, threads: int | None = None) -> Engine:
-    """The engine that is meant.
+def resolve_engine(name_or_engine: Any, threads: int | None = None) -> Engine:
+    """Return the engine of a name.
 
-    given   None or "threads": this machine; "dask://host:port": the Dask cluster of that scheduler;
-            a Dask Client; or an engine
+    The name is None or "threads" for this machine, or "dask://host:port" for the Dask cluster of
+    that scheduler; it may also be a Dask Client or an engine.
     """
-    if given is None or given == "threads":
-        return Local(threads)
-    if isinstance(given, str) and given.startswith("dask://"):
-        from firstpage.engine.dask_cluster import connected
+    if name_or_engine is None or name_or_engine == "threads":
+        return LocalEngine(threads)
+    if isinstance(name_or_engine, str) and name_or_engine.startswith("dask://"):
+        from firstpage.engine.dask_cluster import connect
 
-        return connected("tcp://" + given.removeprefix("dask://"))
-    if hasattr(given, "scheduler_info") and hasattr(given, "submit"):
+        return connect("tcp://" + name_or_engine.removeprefix("dask://"))
+    if hasattr(name_or_engine, "scheduler_info") and hasattr(name_or_engine, "submit"):
         from firstpage.engine.dask_cluster import DaskEngine
 
-        if given.status != "running":
-            raise DataError(f"the Dask Client is {given.status}; give one that is connected.")
-        return DaskEngine(given)
-    if hasattr(given, "job"):
-        found: Engine = given
-        return found
+        client = name_or_engine
+        if client.status != "running":
+            raise DataError(f"the Dask Client is {client.status}; pass one that is connected.")
+        return DaskEngine(client)
+    if hasattr(name_or_engine, "job"):
+        engine: Engine = name_or_engine
+        return engine
     raise DataError(
-        f"engine must be 'threads', 'dask://host:port', a Dask Client or an engine; got {given!r}."
+        "engine must be 'threads', 'dask://host:port', a Dask Client or an engine; got "
+        f"{name_or_engine!r}."
     )

@@ -1,4 +1,4 @@
-"""What runs on the workers of a cluster: open shards, and calls to them."""
+"""The code that runs on the workers of a cluster: open shards, and calls to them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Any
 import numpy as np
 
 from firstpage.engine.engine import Call, ShardCache, ShardTask
-from firstpage.engine.threads import SHARE, memory, quiet_blas
+from firstpage.engine.threads import CACHE_DIVISOR, physical_memory, single_threaded_blas
 from firstpage.errors import DataError
 
-Asked = tuple[int, ShardTask[Any], Call]
-"""The number of a shard, how to open it, and what to call."""
+ShardCall = tuple[int, ShardTask[Any], Call]
+"""The number of a shard, its task, and the function to call."""
 
 _cache = ShardCache(0)
 _lock = Lock()
 _busy: dict[tuple[str, int], Lock] = {}
-_done: deque[str] = deque(maxlen=1000)  # jobs that are done or were broken off
+_closed: deque[str] = deque(maxlen=1000)  # jobs that are done or were interrupted
 
 
 def version() -> str:
-    """Of this package; by name, for this room is below its front door."""
+    """Return the version of this package, imported by name: the engine is below its top level."""
     return str(import_module("firstpage").__version__)
 
 
-def call(job: str, keep: int | None, asked: list[Asked]) -> list[Any]:
-    """Return the results of some shards, one after the other."""
+def call(job: str, cache_bytes: int | None, shard_calls: list[ShardCall]) -> list[Any]:
+    """Return the results of calls to some shards, one after the other."""
     with _lock:
-        _cache.limit = _capacity() if keep is None else keep
+        _cache.limit = _default_cache_bytes() if cache_bytes is None else cache_bytes
     results = []
-    for number, task, (work, args) in asked:
-        if job in _done:  # it was broken off, and this task is still on its way
+    for number, task, (work, args) in shard_calls:
+        if job in _closed:  # it was interrupted before this task arrived
             break
         results.append(_call((job, number), task, work, args))
     return results
@@ -43,21 +43,21 @@ def call(job: str, keep: int | None, asked: list[Asked]) -> list[Any]:
 def _call(
     key: tuple[str, int], task: ShardTask[Any], work: Callable[..., Any], args: tuple[Any, ...]
 ) -> Any:
-    """Call a shard, which is opened if it is not at hand.  A shard does one thing at a time."""
+    """Call a shard, which is opened if it is not cached.  A shard runs one call at a time."""
     with _lock:
-        mine = _busy.setdefault(key, Lock())
-    with mine, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
+        shard_lock = _busy.setdefault(key, Lock())
+    with shard_lock, single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         with _lock:
             shard = _cache.get(key)
         try:
             if shard is None:
-                shard = task.open(1)  # the workers' own threads are what runs side by side
+                shard = task.open(1)  # the threads of the worker run in parallel
             result = work(shard, *args)
-        except (DataError, OSError) as error:  # not ours: elsewhere the disk may be another
+        except (DataError, OSError) as error:  # the disk may differ from this machine's
             raise DataError(f"on the worker {_address()}: {error}") from error
         shard.release()
         with _lock:
-            if key[0] in _done:
+            if key[0] in _closed:
                 _busy.pop(key, None)
             else:
                 _cache.offer(key, shard)
@@ -65,16 +65,16 @@ def _call(
 
 
 def drop(job: str) -> None:
-    """A job is done: let go of its shards."""
+    """Close the shards of a job."""
     with _lock:
-        _done.append(job)
+        _closed.append(job)
         _cache.drop(job)
         for key in [k for k in _busy if k[0] == job]:
             del _busy[key]
 
 
-def held() -> int:
-    """Return how many shards are open."""
+def open_shard_count() -> int:
+    """Return the number of open shards."""
     return len(_cache)
 
 
@@ -91,10 +91,10 @@ def _address() -> str:
         return "?"
 
 
-def _capacity() -> int:
-    """Return a fraction of what the worker may use."""
+def _default_cache_bytes() -> int:
+    """Return a fraction of the memory that the worker may use."""
     try:
         limit = _worker().memory_manager.memory_limit
     except (ValueError, AttributeError):
         limit = None
-    return int(limit or memory()) // SHARE
+    return int(limit or physical_memory()) // CACHE_DIVISOR

@@ -1,9 +1,9 @@
-"""What an engine is: shards that stay open where they are, and work that goes to all of them.
+"""The interface of engines: shards stay open where they are, and functions are sent to them.
 
-A shard is opened from a small description of where its data lie (a task), never from the data
-themselves.  What a call returns depends on the task and the arguments alone: whatever an open shard
-stores between calls is a cache.  So a shard that was lost with its worker is opened again somewhere
-else, and the results are the same.
+A shard is opened from a small description of where its data are (a task), never from the data
+themselves.  The result of a call depends on the task and the arguments alone: what an open shard
+stores between calls is a cache.  So a shard that was lost with its worker can be opened again on
+another one, with the same results.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from firstpage.types import Array
 
 
 class EngineError(FirstpageError):
-    """The machines that were to work are not there, or went away."""
+    """The machines of an engine are not available, or were lost."""
 
 
 class OpenShard(Protocol):
-    """A shard at work: its data, and what is cached between calls."""
+    """An open shard: its data, and what is cached between calls."""
 
     @property
     def nbytes(self) -> int:
-        """About what it holds in memory."""
+        """About the memory in use."""
         ...
 
     def release(self) -> None:
-        """After a call: let go of pages of mapped files."""
+        """Release the pages of mapped files, after a call."""
         ...
 
 
@@ -41,13 +41,15 @@ S_co = TypeVar("S_co", bound=OpenShard, covariant=True)
 R = TypeVar("R")
 Args = TypeVarTuple("Args")
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
-"""A function that a worker can import, and its arguments after the shard."""
+"""A function that workers can import, and its arguments after the shard."""
 
 
 class ShardTask(Protocol[S_co]):
-    """A small description of one shard and of the work on it; it travels to the machines."""
+    """A small description of one shard and of the work on it, which is sent to workers."""
 
-    def open(self, threads: int) -> S_co: ...
+    def open(self, threads: int) -> S_co:
+        """Open the shard, for calls that use this number of threads."""
+        ...
 
 
 class Runner(Protocol):
@@ -66,8 +68,8 @@ class Runner(Protocol):
 class ShardJob(Generic[S]):
     """The shards of one job, numbered from 0.
 
-    Results are combined in the order of shards: which machine works on which shard changes
-    nothing, not even the last bit.
+    Results are combined in the order of the shards: which machine has which shard changes nothing,
+    not even the last bit.
     """
 
     count: int
@@ -77,53 +79,55 @@ class ShardJob(Generic[S]):
         return self.count
 
     def map(self, work: Callable[[S, *Args], R], *args: *Args) -> list[R]:
-        """Return `work(shard, *args)` of every shard."""
+        """Return `work(shard, *args)` for every shard."""
         results = self.runner.run(dict.fromkeys(range(len(self)), (work, args)))
         return [results[number] for number in range(len(self))]
 
     def map_own(self, work: Callable[..., R], own: Sequence[object], *args: object) -> list[R]:
-        """Return `work(shard, *args, own[shard])` of every shard whose own argument is not None."""
+        """Return `work(shard, *args, own[shard])` for all shards of an own argument not None."""
         calls = {n: (work, (*args, own[n])) for n in range(len(self)) if own[n] is not None}
         results = self.runner.run(calls)
         return [results[number] for number in calls]
 
     def sum(self, work: Callable[[S, *Args], R], *args: *Args) -> R:
-        """Return the sum over shards, of tuples term by term."""
+        """Return the sum over shards; tuples are summed element by element."""
         total: R = reduce(_sum, self.map(work, *args), 0)  # type: ignore[assignment]
         return total
 
     def max(self, work: Callable[[S, *Args], R], *args: *Args) -> R:
-        """Return the greatest value over shards, of tuples term by term."""
+        """Return the maximum over shards; of tuples, element by element."""
         return reduce(_max, self.map(work, *args))
 
     def concat(self, work: Callable[[S, *Args], Array], *args: *Args) -> Array:
-        """Return the arrays of all shards, one after the other."""
+        """Return the concatenated arrays of all shards."""
         return np.concatenate(self.map(work, *args)) if len(self) else np.empty(0)
 
     def close(self) -> None:
+        """Close the shards."""
         self.runner.close()
 
 
-def _sum(total: Any, one: Any) -> Any:
-    if isinstance(one, tuple):
-        totals = total if isinstance(total, tuple) else (0,) * len(one)
-        return tuple(map(_sum, totals, one))
-    return total + one
+def _sum(total: Any, value: Any) -> Any:
+    if isinstance(value, tuple):
+        totals = total if isinstance(total, tuple) else (0,) * len(value)
+        return tuple(map(_sum, totals, value))
+    return total + value
 
 
-def _max(most: Any, one: Any) -> Any:
-    return tuple(map(_max, most, one)) if isinstance(one, tuple) else np.maximum(most, one)
+def _max(maximum: Any, value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_max, maximum, value))
+    return np.maximum(maximum, value)
 
 
 class Engine(Protocol):
-    """Where work runs.
+    """Where work on shards runs."""
 
-    client   the Dask client of a cluster; None: this machine
-    """
+    client: Any  # the Dask client of a cluster; None: this machine
 
-    client: Any
-
-    def job(self, tasks: Sequence[ShardTask[S]]) -> ShardJob[S]: ...
+    def job(self, tasks: Sequence[ShardTask[S]]) -> ShardJob[S]:
+        """Return a job over the shards of these tasks."""
+        ...
 
     def close(self) -> None:
         """Disconnect."""
@@ -132,21 +136,22 @@ class Engine(Protocol):
 
 @dataclass
 class ShardCache:
-    """Open shards that are stored because they fit.
+    """Open shards, up to a limit of memory.
 
-    Passes go through all shards in turn.  So one that does not fit beside the others is opened anew
-    each time: to drop another for it would only mean to open that one anew instead.  Shards of
-    other jobs go first, the oldest job before all.
+    Passes visit all shards in turn, so a shard that does not fit beside the others is opened again
+    each time: to drop another one for it would only mean to open that one again instead.  Shards of
+    other jobs are dropped first, those of the oldest job before all.
     """
 
     limit: int
     _stored: dict[tuple[str, int], tuple[Any, int]] = field(default_factory=dict)
 
     def get(self, key: tuple[str, int]) -> Any:
+        """Return the shard of this (job, number), or None."""
         return self._stored.get(key, (None, 0))[0]
 
     def offer(self, key: tuple[str, int], shard: OpenShard) -> bool:
-        """After use: store it if it fits, by the size that it has now."""
+        """Store a shard after use if it fits, by its current size; return whether it was stored."""
         size = int(shard.nbytes)
         self._stored.pop(key, None)
         used = sum(n for _, n in self._stored.values())
@@ -160,6 +165,7 @@ class ShardCache:
         return True
 
     def drop(self, job: str) -> None:
+        """Remove the shards of a job."""
         for key in [k for k in self._stored if k[0] == job]:
             del self._stored[key]
 

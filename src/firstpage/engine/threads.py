@@ -1,4 +1,4 @@
-"""Threads of this machine.  Kernels let go of Python's lock, so that they run side by side."""
+"""Threads of this machine.  Kernels release Python's global lock, so that they run in parallel."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from firstpage.errors import DataError
 
 
 def available() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def resolve(threads: int | None) -> int:
-    """None means all cores."""
+    """Return the number of threads; None means all cores."""
     if threads is None:
         return available()
     if threads < 1:
@@ -33,23 +33,23 @@ def resolve(threads: int | None) -> int:
 
 
 @contextmanager
-def quiet_blas() -> Iterator[None]:
-    """Linear algebra in one thread for a while.
+def single_threaded_blas() -> Iterator[None]:
+    """Run BLAS in one thread in the context.
 
     On matrices as small as a solver's, BLAS spends ten times longer on waking threads than on
-    numbers; and how it shares sums among them would show in the last digits.
+    arithmetic, and how it splits sums among threads would change the last digits.
     """
-    with _quiet:
+    with _single_thread:
         yield
 
 
 @contextmanager
 def limited_blas(threads: int) -> Iterator[None]:
-    """Linear algebra in at most so many threads for a while."""
+    """Run BLAS in at most this number of threads in the context."""
     if threads >= available():
         yield
     elif threads == 1:
-        with _quiet:
+        with _single_thread:
             yield
     else:
         with _controller().limit(limits=threads, user_api="blas"):
@@ -58,18 +58,18 @@ def limited_blas(threads: int) -> Iterator[None]:
 
 @contextmanager
 def limited_openmp(threads: int | None) -> Iterator[None]:
-    """OpenMP in at most so many threads for a while, for what the calling thread begins."""
+    """Run OpenMP in at most this number of threads in the context, for the calling thread."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(threads, "openmp"):  # looks for libraries that were loaded since
+    with threadpool_limits(threads, "openmp"):  # also finds libraries that were loaded since
         yield
 
 
-class _Quiet:
-    """Whoever comes first turns BLAS down; who leaves last turns it up again.
+class _SingleThread:
+    """Limits BLAS when the first thread enters, and restores it when the last one leaves.
 
-    BLAS has one setting for all threads: without counting, one that leaves would turn it up for
-    the others.
+    BLAS has one setting for the process: without counting, the first thread that leaves would
+    restore it for the others.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class _Quiet:
                 self._limit = None
 
 
-_quiet = _Quiet()
+_single_thread = _SingleThread()
 
 
 @cache
@@ -101,77 +101,96 @@ def _controller() -> Any:
 
 
 class Lanes:
-    """A few lists of jobs, each run in its order, all lists at once.
+    """A few lists of functions, each run in its order by one thread, all lists at once.
 
-    Which lane a job is in changes nothing but time: jobs write to places of their own, and what
-    they wrote is added up afterwards, in one order.
+    The lane of a function changes nothing but time: functions write to arrays of their own, which
+    are summed afterwards in a fixed order.
     """
 
-    def __init__(self, jobs: Sequence[Sequence[Callable[[], object]]]) -> None:
-        self._lanes = [list(lane) for lane in jobs if lane]
+    def __init__(self, lanes: Sequence[Sequence[Callable[[], object]]]) -> None:
+        self._lanes = [list(lane) for lane in lanes if lane]
         self._pool: ThreadPoolExecutor | None = None
 
     def run(self) -> None:
+        """Run all functions, and wait for them."""
         if len(self._lanes) < 2:
             for lane in self._lanes:
                 _run(lane)
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(len(self._lanes) - 1)
-        waiting = [self._pool.submit(_run, lane) for lane in self._lanes[1:]]
+        futures = [self._pool.submit(_run, lane) for lane in self._lanes[1:]]
         try:
             _run(self._lanes[0])
-        finally:  # whatever happens here, nobody may still write to our arrays
-            for done in waiting:
-                done.result()
+        finally:  # also after an error, no thread may still write to the arrays
+            for future in futures:
+                future.result()
 
 
 def _run(lane: Sequence[Callable[[], object]]) -> None:
-    for job in lane:
-        job()
+    for function in lane:
+        function()
 
 
-SHARE = 4  # of the memory of the machine that open shards may hold
+CACHE_DIVISOR = 4  # by default open shards may use a quarter of the memory
 
 
-class Local:
-    """Shards on this machine.
+class LocalEngine:
+    """An engine whose shards are open on this machine.
 
-    threads   None: all cores
-    keep      bytes that open shards may hold between calls; what does not fit is opened again in
-              every pass.  None: a quarter of the memory
+    Parameters
+    ----------
+    threads : int, optional
+        The number of threads; None: all cores.
+    cache_bytes : int, optional
+        The memory that open shards may use between calls; shards that do not fit are opened again
+        in every pass.  None: a quarter of the memory.
+
+    Raises
+    ------
+    DataError
+        If `cache_bytes` is negative.
+
+    Examples
+    --------
+    >>> from firstpage.engine.threads import LocalEngine
+    >>> LocalEngine(threads=2, cache_bytes=1 << 20)
+    LocalEngine(threads=2, cache_bytes=1048576)
     """
 
     client = None
 
-    def __init__(self, threads: int | None = None, keep: int | None = None) -> None:
-        if keep is not None and keep < 0:
-            raise DataError(f"keep must not be negative; got {keep}.")
-        self.threads, self.keep = threads, memory() // SHARE if keep is None else int(keep)
+    def __init__(self, threads: int | None = None, cache_bytes: int | None = None) -> None:
+        if cache_bytes is not None and cache_bytes < 0:
+            raise DataError(f"cache_bytes must be at least 0; got {cache_bytes}.")
+        if cache_bytes is None:
+            cache_bytes = physical_memory() // CACHE_DIVISOR
+        self.threads, self.cache_bytes = threads, int(cache_bytes)
 
     def __repr__(self) -> str:
-        return f"Local(threads={self.threads}, keep={self.keep})"
+        return f"LocalEngine(threads={self.threads}, cache_bytes={self.cache_bytes})"
 
     def job(self, tasks: Sequence[ShardTask[S]]) -> ShardJob[S]:
-        return ShardJob(len(tasks), LocalRunner(tasks, resolve(self.threads), self.keep))
+        """Return a job over shards, which are opened when they are called."""
+        return ShardJob(len(tasks), LocalRunner(tasks, resolve(self.threads), self.cache_bytes))
 
     def close(self) -> None:
-        """Nothing is connected."""
+        """Do nothing: there is no connection."""
 
 
 class LocalRunner:
-    """Shard after shard, each by several threads."""
+    """Calls shard after shard, each with several threads."""
 
-    def __init__(self, tasks: Sequence[ShardTask[Any]], threads: int, keep: int) -> None:
+    def __init__(self, tasks: Sequence[ShardTask[Any]], threads: int, cache_bytes: int) -> None:
         self._tasks, self._threads = tasks, threads
-        self._cache = ShardCache(keep)
+        self._cache = ShardCache(cache_bytes)
 
     def run(self, calls: Mapping[int, Call]) -> dict[int, Any]:
         return {number: self._call(number, *call) for number, call in calls.items()}
 
     def _call(self, number: int, work: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         key = ("", number)
-        with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
+        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
             shard = self._cache.get(key)
             if shard is None:
                 shard = self._tasks[number].open(self._threads)
@@ -184,8 +203,8 @@ class LocalRunner:
         self._cache.drop("")
 
 
-def memory() -> int:
-    """Bytes of memory of this machine."""
+def physical_memory() -> int:
+    """Return the bytes of memory of this machine."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""What a loss is: parameters, traits, and a reading of the truth that kernels can run over."""
+"""The interface of losses: parameters, traits, and a truth prepared for the kernels."""
 
 from __future__ import annotations
 
@@ -14,44 +14,58 @@ from firstpage.types import Array, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
-    """A loss as plain arrays, of which a device computes it.
+class LossTerm:
+    """A loss as plain arrays, from which a device computes it.
 
-    kind    one of few losses of lists:
-            plackett_luce  sum of mass * log(sum of weight * exp(score), from here on down)
-                           - pull * score
-            pairs          sum over u, v, place of v >= end of u, of
-                           up_u * low_v * log(1 + exp(s_v - s_u))
-            softmax        log(sum of weight * exp(score)) - sum of share * score
-            cosine         (1 - unit . score / |score|) / 2, where lengths below the factor count
-                           as that
-            squared        sum of weight * (score - label)^2 / 2
-            permutations   cross entropy of the permutations of a few documents
-            Documents are read from best to worst label; `mass` stands with the first document of
-            its level
-    rows    numbers of the documents by name, in the order of rows
-    factor  of each query; what the value and its slope are multiplied by (of a cosine: a length)
-    less    what is taken off each query's value afterwards
-    share   what the term counts in a sum
-    lists   of permutations: the documents of each query
+    Attributes
+    ----------
+    kind : str
+        The formula, where documents are read from best to worst label:
+
+        plackett_luce
+            sum of mass * log(sum of weight * exp(score) from here on down) - coefficient * score;
+            the mass of a level belongs to its first document
+        pairs
+            sum over u, v where position(v) >= end(u) of upper_u * lower_v * log(1 + exp(s_v - s_u))
+        softmax
+            log(sum of weight * exp(score)) - sum of target * score
+        cosine
+            (1 - target . score / max(|score|, factor)) / 2
+        squared
+            sum of weight * (score - label)^2 / 2
+        permutations
+            cross entropy of the permutations of a few documents
+    columns : mapping of str to array
+        One number per document for each name, in the order of the rows.
+    factor : array
+        One factor per query, which multiplies the value and the gradient (of a cosine: the least
+        length).
+    offset : array or None
+        One number per query, which is subtracted from the value afterwards.
+    weight : float
+        The weight of the term in a sum.
+    lists : ShortLists or None
+        The documents of each query, for permutations.
     """
 
     kind: str
-    rows: Mapping[str, Floats]
+    columns: Mapping[str, Floats]
     factor: Floats
-    less: Floats | None = None
-    share: float = 1.0
+    offset: Floats | None = None
+    weight: float = 1.0
     lists: ShortLists | None = None
 
-    def times(self, share: float) -> Term:
-        return replace(self, share=share * self.share)
+    def times(self, weight: float) -> LossTerm:
+        """Return the term with its weight multiplied."""
+        return replace(self, weight=weight * self.weight)
 
 
 @dataclass(frozen=True, eq=False)
 class ShortLists:
-    """Documents of queries, as numbers inside them, and how likely each subset is ever left.
+    """A few documents per query, and the probability that each subset of them is ever left over.
 
-    reach[starts[table[q]]:] has a number for each of the 2^n subsets of the query's list.
+    `reach[starts[table[q]]:]` has a number for each of the 2^n subsets of the list of query q.
+    Documents are numbered inside their query.
     """
 
     docs: Array
@@ -61,18 +75,26 @@ class ShortLists:
     reach: Floats
 
 
-Run = Callable[[], object]
+BoundKernel = Callable[[], object]
+"""A kernel with its arrays bound; a call reads the input arrays and writes the output arrays."""
 
 
 class IncompatibleComponents(FirstpageError, ValueError):
-    """A loss, a scorer or a solver lacks what another part relies on."""
+    """A loss, a scorer or a solver lacks what another component relies on."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What solvers may ask of a loss.
+    """Properties of a loss that solvers rely on.
 
-    quadratic: its curvature is the same for all scores.
+    Attributes
+    ----------
+    smooth : bool
+        Whether it is differentiable everywhere.
+    convex : bool
+        Whether it is convex in the scores.
+    quadratic : bool
+        Whether its curvature is the same for all scores.
     """
 
     smooth: bool = True
@@ -80,53 +102,133 @@ class Traits:
     quadratic: bool = False
 
 
-class Target(Protocol):
-    """A truth prepared for one loss.  Slices of queries can be evaluated apart.
+class LossTarget(Protocol):
+    """A truth prepared for one loss.  Slices of queries can be evaluated independently.
 
-    Arrays are handed over once and used by every run: `scores` and `grad` have one number a
-    document of the queries lo:hi, `values` one a query.
+    Arrays are bound once and used by every call: `scores` and `grad` have one number per document
+    of the queries lo:hi, `values` has one per query.
     """
 
-    def stiffness(self) -> Floats:
-        """A number a query: at equal scores it bends as this times the covariance of features."""
+    def hessian_scale(self) -> Floats:
+        """Return one factor per query: at equal scores the Hessian by the parameters of a linear
+        scorer is about this factor times the covariance of the query's features."""
         ...
 
-    def terms(self) -> list[Term] | None:
-        """The loss as a device computes it; None where only the host can."""
+    def terms(self) -> list[LossTerm] | None:
+        """Return the terms from which a device computes the loss; None if only the host can."""
         ...
 
-    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
-        """A run that writes the value of each query and the slope by each score."""
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        """Return a kernel that writes the value of each query and the gradient by the scores."""
         ...
 
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
-        """A run that writes the second derivative by each score, or a bound above it."""
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        """Return a kernel that writes the second derivative by each score, or an upper bound."""
         ...
 
 
 class Loss:
-    """Base of all losses.  A loss maps scores and truth to one value a query; lower is better.
+    """Base class of all losses.
 
-    Subclasses are frozen dataclasses with `target`.
+    A loss maps scores and a truth to one value per query; lower is better.  It never sees features.
+    Subclasses are frozen dataclasses that implement `target`.
+
+    Attributes
+    ----------
+    traits : Traits
+        What solvers may rely on: whether the loss is smooth, convex or quadratic.
+
+    See Also
+    --------
+    firstpage.loss : Create a loss from its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
+    >>> loss = fp.loss("PlackettLuce")
+    >>> values, gradient = loss.value_grad(np.zeros(3), data.truth)
+    >>> float(values[0].round(3))
+    1.792
+    >>> gradient.round(2).tolist()
+    [-0.67, -0.17, 0.83]
     """
 
     traits: ClassVar[Traits] = Traits()
 
-    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
-        """The truth as this loss reads it; `weights` are the documents', as if copied."""
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        """Return the truth as this loss reads it, ready for evaluation.
+
+        Parameters
+        ----------
+        truth : Truth
+            The labels of the documents.
+        weights : array of float, optional
+            One weight per document; a document of weight 2 counts as two copies.
+
+        Returns
+        -------
+        LossTarget
+            The prepared truth, whose slices of queries can be evaluated independently.
+
+        Raises
+        ------
+        DataError
+            If the loss cannot read this truth or these weights.
+        """
         raise AssertionError(f"{type(self).__name__} has no target")  # every subclass has its own
 
     def value_grad(
         self, scores: Floats, truth: Truth, weights: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """The value of every query, and its slope by every score."""
+        """Return the value of every query and the gradient by the scores.
+
+        Parameters
+        ----------
+        scores : array of float
+            One score per document, in the order of the truth.
+        truth : Truth
+            The labels of the same documents.
+        weights : array of float, optional
+            One weight per document; a document of weight 2 counts as two copies.
+
+        Returns
+        -------
+        values : array of float
+            One value per query.
+        gradient : array of float
+            One derivative per document: that of its query's value by its score.
+
+        Raises
+        ------
+        DataError
+            If the loss cannot read this truth or these weights.
+        """
         scores = np.ascontiguousarray(scores, np.float64)
         values, grad = np.empty(len(truth)), np.empty(len(scores))
-        self.target(truth, weights).bind(0, len(truth), scores, values, grad)()
+        self.target(truth, weights).bind_slice(0, len(truth), scores, values, grad)()
         return values, grad
 
     def curvature(self, scores: Floats, truth: Truth, weights: Floats | None = None) -> Floats:
-        """The second derivative of a query's value by each of its scores (or a bound above)."""
+        """Return the second derivative of a query's value by each of its scores.
+
+        Parameters
+        ----------
+        scores : array of float
+            One score per document, in the order of the truth.
+        truth : Truth
+            The labels of the same documents.
+        weights : array of float, optional
+            One weight per document; a document of weight 2 counts as two copies.
+
+        Returns
+        -------
+        array of float
+            One number per document: the diagonal of the Hessian, or an upper bound of it.
+        """
         scores = np.ascontiguousarray(scores, np.float64)
         out = np.empty(len(scores))
         self.target(truth, weights).bind_curvature(0, len(truth), scores, out)()
@@ -134,12 +236,12 @@ class Loss:
 
 
 def safe_inverse(values: Floats) -> Floats:
-    """1 / value, and 0 where there is nothing to divide by: such queries say nothing."""
+    """Return 1 / value, and 0 for values that are not positive."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
-def flat(out: Floats) -> Run:
-    """The curvature of a piecewise linear loss: none."""
+def zero_curvature(out: Floats) -> BoundKernel:
+    """Return a kernel that writes the curvature of a piecewise linear loss, which is 0."""
 
     def run() -> None:
         out[:] = 0.0

@@ -12,194 +12,305 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.losses import hinge
 from firstpage.kernels.losses import pairwise as kernel
-from firstpage.losses.levels import Levels, levels
-from firstpage.losses.loss import Loss, Run, Target, Term, Traits, flat, safe_inverse
+from firstpage.losses.levels import LabelLevels, label_levels
+from firstpage.losses.loss import (
+    BoundKernel,
+    Loss,
+    LossTarget,
+    LossTerm,
+    Traits,
+    safe_inverse,
+    zero_curvature,
+)
 from firstpage.types import Array, Floats, Ints
 
-Pairs = Literal["all", "cross"]
-MANY = 8  # pairs a document from which on a hinge sorts instead of going through them
-FEW = 10  # levels up to which it keeps a sum for each
+PairSelection = Literal["all", "cross"]
+SORTING_THRESHOLD = 8  # pairs per document above which a hinge sorts instead of enumerating pairs
+MAX_SWEPT_LEVELS = 10  # levels up to which a sorting hinge holds a sum per level
 
 
 @dataclass(frozen=True)
 class _Pairwise(Loss):
-    """Shared by the pairwise losses: which pairs there are, and what each weighs.
-
-    k        only pairs whose better document is among the first k places
-    pairs    "all" of those, or "cross": better among the first k, worse not (T x F).  Without k,
-             cross pairs are those between positive labels and the others
-    average  the mean over a query's pairs instead of their sum
-    """
+    """Base class of the pairwise losses: which pairs there are, and their weights."""
 
     k: int | None = None
-    pairs: Pairs = "all"
+    pairs: PairSelection = "all"
     average: bool = False
 
     def __post_init__(self) -> None:
         if self.pairs not in ("all", "cross"):
             raise DataError(f"pairs must be 'all' or 'cross'; got {self.pairs!r}.")
 
-    def _weighed(
+    def _weighted_levels(
         self, truth: Truth, weights: Floats | None
-    ) -> tuple[Levels, Floats, Floats, Floats]:
-        """Levels, what their documents weigh as better and as worse ones, pairs a query."""
+    ) -> tuple[LabelLevels, Floats, Floats, Floats]:
+        """Return the levels, the weights of their documents as the better and as the worse one of a
+        pair, and the summed weight of the pairs per query."""
         k = self.k
-        found = levels(truth, weights, k)
-        if self.pairs == "cross" and (k is None or np.isin(found.share, (0.0, 1.0)).all()):
-            # Who is in the top is certain: two levels say it all, and open the kernel's fast way.
-            inside = truth.labels > 0 if k is None else found.spread(found.share) > 0
-            found = levels(Truth(inside.astype(np.float64), truth.offsets, truth.queries), weights)
+        levels = label_levels(truth, weights, k)
+        certain = k is None or np.isin(levels.top_probability, (0.0, 1.0)).all()
+        if self.pairs == "cross" and certain:
+            # No tie crosses rank k: two levels describe all pairs, for which the kernel is fast.
+            inside = (
+                truth.labels > 0 if k is None else levels.per_document(levels.top_probability) > 0
+            )
+            two_levels = Truth(inside.astype(np.float64), truth.offsets, truth.queries)
+            levels = label_levels(two_levels, weights)
             k = None
-        upper = found.share
+        upper = levels.top_probability
         lower = np.ones_like(upper) if self.pairs == "all" or k is None else 1.0 - upper
-        # Pairs of a query: each level's weight times all lower weight above which it stands.
-        low = np.concatenate([[0.0], np.cumsum(lower * found.total)])
-        under = np.repeat(low[found.firsts[1:]], found.sizes) - low[1:]
-        upper = np.where(found.lowest, 0.0, upper)
-        count = found.per_query(upper * found.total * np.maximum(under, 0.0))
+        # Pairs of a query: the weight of each level times the summed weight of the levels below it.
+        cumulative = np.concatenate([[0.0], np.cumsum(lower * levels.total)])
+        below = np.repeat(cumulative[levels.firsts[1:]], levels.sizes) - cumulative[1:]
+        upper = np.where(levels.is_lowest, 0.0, upper)
+        count = levels.per_query(upper * levels.total * np.maximum(below, 0.0))
         if self.average:
-            upper = upper * np.repeat(safe_inverse(count), found.sizes)
+            upper = upper * np.repeat(safe_inverse(count), levels.sizes)
             count = (count > 0).astype(np.float64)
-        return found, upper, lower, count
+        return levels, upper, lower, count
 
 
 @dataclass(frozen=True)
 class PairwiseLogistic(_Pairwise):
-    """log(1 + exp(s_v - s_u)) for u better than v: RankNet's cross entropy.
+    """Logistic loss of document pairs, the cross entropy of RankNet.
 
-    O(pairs) a query: O(nk) with k, O(n^2) for a full order.
+    The sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  The time per query is
+    proportional to the number of pairs: O(n k) with `k`, O(n^2) for a full order.
+
+    Parameters
+    ----------
+    k : int, optional
+        Take only pairs whose better document is among the first k of the truth.
+    pairs : {"all", "cross"}, default "all"
+        "all" takes all of these pairs; "cross" only those whose better document is among the first
+        k and whose worse one is not.  Without `k`, cross pairs are those between documents of
+        positive label and the others.
+    average : bool, default False
+        Take the mean over the pairs of a query instead of their sum.
+
+    Raises
+    ------
+    DataError
+        If `pairs` is neither "all" nor "cross".
+
+    References
+    ----------
+    Burges et al. (2005), Learning to rank using gradient descent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
+    >>> values, _ = fp.loss("PairwiseLogistic").value_grad(np.zeros(3), data.truth)
+    >>> float(values[0].round(3))  # three pairs, each log 2
+    2.079
     """
 
-    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
-        return _Logistic(*self._weighed(truth, weights))
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        return _LogisticTarget(*self._weighted_levels(truth, weights))
 
 
 @dataclass(frozen=True)
 class PairwiseExponential(_Pairwise):
-    """exp(s_v - s_u) for u better than v: RankBoost's loss.  O(n) a query, for it factorizes."""
+    """Exponential loss of document pairs, the loss of RankBoost.
 
-    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
-        return _Exponential(*self._weighed(truth, weights))
+    The sum over pairs, u better than v, of exp(s_v - s_u).  It factorizes, so that the time per
+    query is O(n).
+
+    Parameters
+    ----------
+    k : int, optional
+        Take only pairs whose better document is among the first k of the truth.
+    pairs : {"all", "cross"}, default "all"
+        "all" takes all of these pairs; "cross" only those whose better document is among the first
+        k and whose worse one is not.  Without `k`, cross pairs are those between documents of
+        positive label and the others.
+    average : bool, default False
+        Take the mean over the pairs of a query instead of their sum.
+
+    Raises
+    ------
+    DataError
+        If `pairs` is neither "all" nor "cross".
+
+    References
+    ----------
+    Freund, Iyer, Schapire and Singer (2003), An efficient boosting algorithm for combining
+    preferences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
+    >>> values, _ = fp.loss("PairwiseExponential").value_grad(np.zeros(3), data.truth)
+    >>> float(values[0])
+    3.0
+    """
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        return _ExponentialTarget(*self._weighted_levels(truth, weights))
 
 
 @dataclass(frozen=True)
 class PairwiseHinge(_Pairwise):
-    """max(0, 1 - s_u + s_v) for u better than v: RankSVM's loss.
+    """Hinge loss of document pairs, the loss of RankSVM.
 
-    O(pairs) a query where they are few, as with k; O(n log n) for a full order.
+    The sum over pairs, u better than v, of max(0, 1 - s_u + s_v).  The time per query is
+    proportional to the number of pairs where they are few, as with `k`, and O(n log n) for a full
+    order.
+
+    Parameters
+    ----------
+    k : int, optional
+        Take only pairs whose better document is among the first k of the truth.
+    pairs : {"all", "cross"}, default "all"
+        "all" takes all of these pairs; "cross" only those whose better document is among the first
+        k and whose worse one is not.  Without `k`, cross pairs are those between documents of
+        positive label and the others.
+    average : bool, default False
+        Take the mean over the pairs of a query instead of their sum.
+
+    Raises
+    ------
+    DataError
+        If `pairs` is neither "all" nor "cross".
+
+    References
+    ----------
+    Joachims (2002), Optimizing search engines using clickthrough data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
+    >>> values, _ = fp.loss("PairwiseHinge").value_grad(np.array([2.0, 1.5, 0.0]), data.truth)
+    >>> float(values[0])  # only the first pair is closer than the margin 1
+    0.5
     """
 
     traits: ClassVar[Traits] = Traits(smooth=False)
 
-    def target(self, truth: Truth, weights: Floats | None = None) -> Target:
-        return _Hinge(*self._weighed(truth, weights))
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        return _HingeTarget(*self._weighted_levels(truth, weights))
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighed:
-    levels: Levels
-    upper: Floats
-    lower: Floats
-    pairs: Floats  # their weight, a query
+class _PairwiseTarget:
+    levels: LabelLevels
+    upper: Floats  # weight per level as the better document of a pair
+    lower: Floats  # and as the worse one
+    pairs: Floats  # summed weight of the pairs per query
 
-    def stiffness(self) -> Floats:
+    def hessian_scale(self) -> Floats:
         return 0.5 * self.pairs
 
-    def terms(self) -> list[Term] | None:
+    def terms(self) -> list[LossTerm] | None:
         return None
 
-    def _common(self, lo: int, hi: int) -> tuple[Array, ...]:
+    def _kernel_inputs(self, lo: int, hi: int) -> tuple[Array, ...]:
         a, b = int(self.levels.offsets[lo]), int(self.levels.offsets[hi])
-        found = self.levels
+        levels = self.levels
         return (
-            found.order[a:b], found.weight[a:b], found.offsets[lo : hi + 1],
-            found.firsts[lo : hi + 1], found.end, self.upper, self.lower,
+            levels.order[a:b], levels.weight[a:b], levels.offsets[lo : hi + 1],
+            levels.firsts[lo : hi + 1], levels.end, self.upper, self.lower,
         )  # fmt: skip
 
     def _longest(self, lo: int, hi: int) -> int:
         return int(np.diff(self.levels.offsets[lo : hi + 1]).max(initial=0))
 
 
-class _Logistic(_Weighed):
-    def terms(self) -> list[Term]:
-        found = self.levels
-        weight = found.by_row(found.weight)
-        rows = {
-            "up": found.spread(self.upper) * weight, "low": found.spread(self.lower) * weight,
-            "end": found.spread(found.end.astype(np.float64)),
-        }  # fmt: skip
-        return [Term("pairs", rows, np.ones(len(found.offsets) - 1))]
+class _LogisticTarget(_PairwiseTarget):
+    def terms(self) -> list[LossTerm]:
+        levels = self.levels
+        weight = levels.by_row(levels.weight)
+        columns = {
+            "upper": levels.per_document(self.upper) * weight,
+            "lower": levels.per_document(self.lower) * weight,
+            "end": levels.per_document(levels.end.astype(np.float64)),
+        }
+        return [LossTerm("pairs", columns, np.ones(len(levels.offsets) - 1))]
 
     @cached_property
-    def _even(self) -> int:
+    def _unit_weights(self) -> int:
         return int((self.levels.weight == 1.0).all() and (self.lower == 1.0).all())
 
-    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
-        spare = [np.empty(self._longest(lo, hi)) for _ in range(4)]
-        return kernel.pairwise_logistic.bind(
-            scores, *self._common(lo, hi), self._even, *spare, values, grad
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        workspace = [np.empty(self._longest(lo, hi)) for _ in range(4)]
+        return kernel.logistic_pairs.bind(
+            scores, *self._kernel_inputs(lo, hi), self._unit_weights, *workspace, values, grad
         )
 
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
-        spare = [np.empty(self._longest(lo, hi)) for _ in range(3)]
-        return kernel.pairwise_logistic_curvature.bind(scores, *self._common(lo, hi), *spare, out)
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        workspace = [np.empty(self._longest(lo, hi)) for _ in range(3)]
+        return kernel.logistic_curvature.bind(scores, *self._kernel_inputs(lo, hi), *workspace, out)
 
 
-class _Exponential(_Weighed):
-    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
+class _ExponentialTarget(_PairwiseTarget):
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
         return self._bind(lo, hi, scores, values, grad, np.empty(0))
 
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
 
     def _bind(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curve: Floats
-    ) -> Run:
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
+    ) -> BoundKernel:
         logs = np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))
         z = np.empty(len(scores))
-        return kernel.pairwise_exponential.bind(
-            scores, *self._common(lo, hi), z, logs, values, grad, curve
+        return kernel.exponential_pairs.bind(
+            scores, *self._kernel_inputs(lo, hi), z, logs, values, grad, curvature
         )
 
 
-class _Hinge(_Weighed):
+class _HingeTarget(_PairwiseTarget):
     @cached_property
     def _documents(self) -> tuple[Floats, Floats, Ints]:
-        """In true order, what each weighs as the better and as the worse one, and its level."""
-        found, widths = self.levels, self.levels.widths
-        first = np.repeat(found.firsts[:-1], found.sizes)
+        """In true order, the weight of each document as the better and as the worse one of a pair,
+        and the number of its level in the query."""
+        levels, widths = self.levels, self.levels.widths
+        first = np.repeat(levels.firsts[:-1], levels.sizes)
         number = np.repeat(np.arange(len(widths)) - first, widths)
-        above = np.repeat(self.upper, widths) * found.weight
-        return above, np.repeat(self.lower, widths) * found.weight, number.astype(np.int64)
+        above = np.repeat(self.upper, widths) * levels.weight
+        return above, np.repeat(self.lower, widths) * levels.weight, number.astype(np.int64)
 
     @cached_property
-    def _ways(self) -> Ints:
-        """How to go through the pairs of each query."""
-        found = self.levels
-        lengths = np.diff(found.offsets)
-        under = np.repeat(lengths, found.sizes) - found.end
-        each = (self.upper > 0) * found.widths * under
-        pairs = found.per_query(each.astype(np.float64))
-        sorts = np.where(found.sizes <= FEW, hinge.SWEEP, hinge.MERGE)
-        ways: Ints = np.where(pairs > MANY * lengths, sorts, hinge.ENUMERATE).astype(np.int64)
-        return ways
+    def _algorithms(self) -> Ints:
+        """The algorithm by which the kernel sums the pairs of each query."""
+        levels = self.levels
+        lengths = np.diff(levels.offsets)
+        below = np.repeat(lengths, levels.sizes) - levels.end
+        per_level = (self.upper > 0) * levels.widths * below
+        pairs = levels.per_query(per_level.astype(np.float64))
+        sorting = np.where(levels.sizes <= MAX_SWEPT_LEVELS, hinge.SWEPT, hinge.MERGED)
+        many = pairs > SORTING_THRESHOLD * lengths
+        algorithms: Ints = np.where(many, sorting, hinge.ONE_BY_ONE).astype(np.int64)
+        return algorithms
 
-    def bind(self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats) -> Run:
-        n, found = self._longest(lo, hi), self.levels
-        here = slice(int(found.offsets[lo]), int(found.offsets[hi]))
-        ends = found.offsets[lo : hi + 1]
-        last = np.arange(here.start, here.stop) - np.repeat(ends[:-1], np.diff(ends))
-        above, below, number = (each[here] for each in self._documents)
-        levels = int(found.sizes[lo:hi].max(initial=0)) + 1
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        n, levels = self._longest(lo, hi), self.levels
+        rows = slice(int(levels.offsets[lo]), int(levels.offsets[hi]))
+        ends = levels.offsets[lo : hi + 1]
+        last = np.arange(rows.start, rows.stop) - np.repeat(ends[:-1], np.diff(ends))
+        above, below, number = (column[rows] for column in self._documents)
+        most_levels = int(levels.sizes[lo:hi].max(initial=0)) + 1
         z = np.empty(n)
-        ranks, run, spare = (np.empty(n, np.int64) for _ in range(3))
-        words, spare_words = np.empty(n, np.uint64), np.empty(n, np.uint64)
-        return hinge.pairwise_hinge.bind(
-            scores, found.order[here], ends, found.firsts[lo : hi + 1], found.end, above, below,
-            number, self._ways[lo:hi], last, z, z.view(np.uint64), np.empty(n), np.empty(levels),
-            np.empty((3, n)), ranks, np.empty(levels, np.int64), run, words, spare_words, spare,
-            values, grad,
+        ranks, run, workspace = (np.empty(n, np.int64) for _ in range(3))
+        words, word_workspace = np.empty(n, np.uint64), np.empty(n, np.uint64)
+        return hinge.hinge_pairs.bind(
+            scores, levels.order[rows], ends, levels.firsts[lo : hi + 1], levels.end, above, below,
+            number, self._algorithms[lo:hi], last, z, z.view(np.uint64), np.empty(n),
+            np.empty(most_levels), np.empty((3, n)), ranks, np.empty(most_levels, np.int64), run,
+            words, word_workspace, workspace, values, grad,
         )  # fmt: skip
 
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> Run:
-        return flat(out)
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        return zero_curvature(out)

@@ -20,19 +20,50 @@ LOSSES: dict[str, type[Loss]] = by_class_name(
 REGISTRY = Registry("loss", LOSSES)
 
 
-def loss(text: str, **given: Any) -> Loss:
-    """The loss that a text names, as `PlackettLuce(k=10)`.
+def loss(text: str, **parameters: Any) -> Loss:
+    """Create a loss from its name.
 
-    `Focused(k, beta)` is FocusedNet's; other parts may be given as `listwise` and `pairwise`.
+    Case, hyphens, underscores, periods and spaces in the name do not matter.
+
+    Parameters
+    ----------
+    text : str
+        The name of a loss, with parameters if any, as in ``"PlackettLuce(k=10)"``: one of
+        PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
+        PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge and
+        Focused.  ``Focused(k, beta)`` is the loss of FocusedNet, of which `listwise` and `pairwise`
+        may be replaced by other losses.
+    **parameters
+        Parameters of the loss; they take precedence over those of `text`.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such loss, or if it has no such parameter.
+    DataError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.loss("PlackettLuce(k=10)")
+    PlackettLuce(k=10, average=False)
+    >>> fp.loss("pairwise-logistic", k=5, average=True)
+    PairwiseLogistic(k=5, pairs='all', average=True)
     """
-    name, inside = split(text)
-    given = {**inside, **given}
+    name, parsed = split(text)
+    values = {**parsed, **parameters}
     if plain(name) != "focused":
-        return REGISTRY.instance(name, given)
+        return REGISTRY.instance(name, values)
     allowed = list(signature(focused_net).parameters)
-    unknown = next((key for key in given if key not in allowed), None)
+    unknown = next((key for key in values if key not in allowed), None)
     if unknown is not None:
         raise ParameterError(
             f"Focused has no parameter {unknown!r} (it has: {', '.join(allowed)})."
         )
-    return focused_net(**given)
+    return focused_net(**values)

@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.engine.addresses import working
+from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.measures.measure import Convention, Measure, Queries, Ties, resolve_convention

@@ -11,7 +11,7 @@ import numpy as np
 
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
-from firstpage.losses.pairwise import Pairs, PairwiseExponential
+from firstpage.losses.pairwise import PairSelection, PairwiseExponential
 from firstpage.measures.graded import NDCG
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
@@ -20,11 +20,17 @@ from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.ranker import Ranker
 from firstpage.registry import number
-from firstpage.solvers.boosting.boosting import Boosted, Rules, State, _State, boost
-from firstpage.solvers.boosting.pools import Judge, Pool
-from firstpage.solvers.boosting.statistics import ListTerm, PairTerm, Term, WeightedTerms
-from firstpage.solvers.boosting.weak_rankers import Weak, weak
-from firstpage.solvers.solver import State as SolverState
+from firstpage.solvers.boosting.boosting import (
+    BoostingResult,
+    BoostingRules,
+    BoostingState,
+    InMemoryBoostingState,
+    boost,
+)
+from firstpage.solvers.boosting.pools import QueryMeasure, WeakRankerPool
+from firstpage.solvers.boosting.statistics import BoostingTerm, ListTerm, PairTerm, WeightedTerms
+from firstpage.solvers.boosting.weak_rankers import WeakRankers, weak_rankers
+from firstpage.solvers.solver import SolverState
 from firstpage.types import Floats
 
 On = Literal["list", "top"]
@@ -51,21 +57,21 @@ class Boosting(Ranker):
     _sharded: ClassVar = True
 
     _: KW_ONLY
-    weak: str | Weak = "stumps"
+    weak: str | WeakRankers = "stumps"
     rounds: int = 300
     halvings: int | None = 2
     stall: int | None = 50
 
-    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         """The terms of the loss, with weights that sum to 1."""
         raise AssertionError(f"{type(self).__name__} has no terms")
 
-    def _begin(self, pool: Pool, terms: WeightedTerms, scores: Floats) -> State:
+    def _begin(self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats) -> BoostingState:
         """Return the state that rounds go on from."""
-        return _State(pool, terms, scores)
+        return InMemoryBoostingState(pool, terms, scores)
 
-    def _rules(self) -> Rules:
-        return Rules(int(self.rounds), self.halvings, self.stall)
+    def _rules(self) -> BoostingRules:
+        return BoostingRules(int(self.rounds), self.halvings, self.stall)
 
     def _learn(self, request: FitRequest) -> FitResult:
         found = _resumed(request.checkpoint)
@@ -74,7 +80,7 @@ class Boosting(Ranker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        weak(self.weak)
+        weak_rankers(self.weak)
         number(self, "rounds", 1, whole=True)
         for name, low in (("halvings", 0), ("stall", 1)):
             if getattr(self, name) is not None:
@@ -98,13 +104,13 @@ class RankBoost(Boosting):
     _grid: ClassVar = {"tol": [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]}
 
     _: KW_ONLY
-    pairs: Pairs = "all"
+    pairs: PairSelection = "all"
     tol: float = 0.0
 
-    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         return [(1.0, pair_term(training, self.k, self.pairs))]
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> BoostingRules:
         return replace(super()._rules(), tol=float(self.tol))
 
     def _check_parameters(self) -> None:
@@ -129,9 +135,9 @@ class AdaRank(Boosting):
     _: KW_ONLY
     maximize: str | None = None
     on: On = "list"
-    weak: str | Weak = "features"
+    weak: str | WeakRankers = "features"
 
-    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         which = NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
         return [(1.0, list_term(training, pool, which, self.k, self.on))]
 
@@ -166,8 +172,8 @@ class FocusedBoost(Boosting):
     _: KW_ONLY
     edge: Edge = "printed"
 
-    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
-        terms: list[tuple[float, Term]] = []
+    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
+        terms: list[tuple[float, BoostingTerm]] = []
         if self.beta > 0:
             which, adjusted = NDCG(cutoff=self.k), self.edge == "adjusted"
             inside = list_term(training, pool, which, self.k, "top", adjusted)
@@ -188,42 +194,49 @@ class FocusedBoost(Boosting):
 
 
 def list_term(
-    training: InMemory, pool: Pool, which: Measure, k: int | None, on: On, adjusted: bool = False
+    training: InMemory,
+    pool: WeakRankerPool,
+    which: Measure,
+    k: int | None,
+    on: On,
+    adjusted: bool = False,
 ) -> ListTerm:
     """Return what a measure says of whole lists, or of the documents of the top k alone."""
     truth = training.truth
     labels = truth.labels if k is None else relevance(truth, None, k)
     rows = np.flatnonzero(labels > 0) if on == "top" else None
-    judge = Judge(which, replace(truth, labels=labels), rows)
+    judge = QueryMeasure(which, replace(truth, labels=labels), rows)
     return ListTerm(judge, pool, training.each_query(), adjusted)
 
 
-def pair_term(training: InMemory, k: int | None, pairs: Pairs) -> PairTerm:
+def pair_term(training: InMemory, k: int | None, pairs: PairSelection) -> PairTerm:
     loss = PairwiseExponential(k, pairs, average=True)
     return PairTerm(loss, training.truth, training.weights, training.each_query())
 
 
-def _resumed(checkpoint: Checkpoint | None) -> Boosted:
+def _resumed(checkpoint: Checkpoint | None) -> BoostingResult:
     """What was chosen before a former fit broke off."""
     if checkpoint is None or checkpoint.state is None:
-        return Boosted()
+        return BoostingResult()
     state = checkpoint.state
-    return Boosted(
+    return BoostingResult(
         [(int(h), float(step)) for h, step in state["chosen"]], state["losses"], state["before"],
-        aside=state["aside"], vain=state["vain"],
+        excluded=state["aside"], stalled_rounds=state["vain"],
     )  # fmt: skip
 
 
-def _state_of(found: Boosted) -> Callable[[], SolverState]:
+def _state_of(found: BoostingResult) -> Callable[[], SolverState]:
     """Where it stands now, told later: the next round may break off in the middle."""
-    done, aside, vain = len(found.chosen), found.aside, found.vain
+    done, aside, vain = len(found.chosen), found.excluded, found.stalled_rounds
     return lambda: {
         "iterations": done, "chosen": found.chosen[:done], "losses": found.losses[:done],
-        "before": found.before, "aside": aside, "vain": vain,
+        "before": found.initial_loss, "aside": aside, "vain": vain,
     }  # fmt: skip
 
 
-def _watched(request: FitRequest, state: State, rules: Rules, found: Boosted) -> FitResult:
+def _watched(
+    request: FitRequest, state: BoostingState, rules: BoostingRules, found: BoostingResult
+) -> FitResult:
     """Boost under a watcher; keep the rounds that measure best, or lose least on training data."""
     pool = state.pool
     X: Any = None if request.valid is None else request.valid.X
@@ -251,7 +264,7 @@ def _watched(request: FitRequest, state: State, rules: Rules, found: Boosted) ->
         interrupted = True
     kept = watcher.best.iteration if watcher.best is not None else found.best
     model = pool.scoring(found.chosen[:kept], request.start)
-    loss = found.losses[kept - 1] if kept else found.before
+    loss = found.losses[kept - 1] if kept else found.initial_loss
     if not found.chosen and request.start is None:
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
     return request.result(

@@ -62,9 +62,9 @@ class Composed(Ranker):
     def _paper_grid(self) -> Grid:
         """The rate of descents, else FocusedNet's beta or the penalty."""
         solver: Any = None if self.solver == "auto" else solver_of(self.solver, self.seed)
-        if solver is None or not solver.rates:
+        if solver is None or not solver.rate_grid:
             return super()._paper_grid()
-        return {"solver": [replace(solver, rate=rate) for rate in solver.rates]}
+        return {"solver": [replace(solver, rate=rate) for rate in solver.rate_grid]}
 
     def _tree_objective(self) -> Objective:
         self._check_parameters()

@@ -15,7 +15,7 @@ from firstpage.data.preferences.utility import FILE as MEASURE
 from firstpage.data.preferences.utility import Utility
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
-from firstpage.engine.addresses import working
+from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError
 from firstpage.measures.measure import Measure
 from firstpage.measures.sharded import predict_shards

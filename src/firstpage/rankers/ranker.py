@@ -18,9 +18,9 @@ from firstpage.data.groups import ranked
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, Per
 from firstpage.data.truth import Truth
-from firstpage.engine.addresses import working
+from firstpage.engine.addresses import open_engine
 from firstpage.engine.engine import Engine
-from firstpage.engine.threads import Local
+from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
@@ -147,7 +147,7 @@ class Ranker(Given):
             self._check_parameters()
             if isinstance(X, Shards):
                 self._check_shards(X, y, qid, sample_weight)
-                with working(engine, self.threads) as place:
+                with open_engine(engine, self.threads) as place:
                     self._fit(self._from_shards(X, place), valid, callback, checkpoint)
             elif engine is not None:
                 raise DataError("engine goes with Shards (fp.read_shards); X is in memory.")
@@ -286,7 +286,7 @@ class Ranker(Given):
         """The mean of `measure` over queries, so that greater is better; weighted if asked to."""
         if isinstance(X, Shards):
             asked = parse_measure(self.measure)
-            place = Local(self.threads)
+            place = LocalEngine(self.threads)
             found = float(evaluate(self, X, measures=asked, engine=place).values[0].mean())
             return -found if asked.lower_is_better else found
         scores = self.predict(X, qid=qid)

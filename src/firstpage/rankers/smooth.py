@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
@@ -20,7 +20,7 @@ from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.registry import number
-from firstpage.scorers.linear import WIDE, LinearScoring
+from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, LinearScoring
 from firstpage.scorers.registry import scorer
 from firstpage.solvers.registry import solver
 
@@ -203,10 +203,10 @@ class Regression(Smooth):
         if kind.additive:
             return super()._learn(request)  # trees add documents up as they are
         # A solver of smooth losses goes to the optimum, which is known in closed form.
-        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).needs
-        if kind.linear and exact and request.training.n_features <= WIDE:
+        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).required_traits
+        if kind.linear and exact and request.training.n_features <= MAX_COVARIANCE_FEATURES:
             if (self.device or kind.device) != "cpu":
                 warnings.warn(ONE_PASS, FirstpageWarning, stacklevel=4)
-            with quiet_blas():
+            with single_threaded_blas():
                 return fit_least_squares(request, self.k, self._penalty())
         return super()._learn(replace(request, training=request.training.by_documents()))

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.focused import focused_svm
 from firstpage.losses.loss import Loss
@@ -19,9 +19,9 @@ from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.registry import number
-from firstpage.scorers.linear import WIDE, Linear
+from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, Linear
+from firstpage.solvers.cutting_plane.concave_convex import ConcaveConvexProcedure
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
-from firstpage.solvers.cutting_plane.refreezing import Rounds
 from firstpage.solvers.registry import solver as solver_of
 from firstpage.types import Floats
 
@@ -170,7 +170,9 @@ class TopMargin(SVM):
         solver = CuttingPlane() if auto else solver_of(parts.solver, request.seed)
         if parts.scorer != Linear() or not solver.linear:
             return fit_composition(request, parts)  # descents rank anew in every step
-        parts = replace(parts, solver=Rounds(solver, self.rounds, self.reference == "resort"))
+        parts = replace(
+            parts, solver=ConcaveConvexProcedure(solver, self.rounds, self.reference == "resort")
+        )
         if request.start is None:
             request = replace(request, start=_direction(request, self.k))
         found = self._solved(request, parts)
@@ -219,9 +221,9 @@ class TopSlack(TopMargin):
 
 def _direction(request: FitRequest, k: int | None) -> Floats | None:
     """Where to look for the first true ranking: at the least squares of the labels."""
-    if request.training.n_features > WIDE:
+    if request.training.n_features > MAX_COVARIANCE_FEATURES:
         return None
-    with quiet_blas(), np.errstate(over="ignore", invalid="ignore"):
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         try:
             found = request.training.direction(k, 1e-6)
         except np.linalg.LinAlgError:  # squares of the features overflow

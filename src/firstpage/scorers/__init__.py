@@ -1,1 +1,1 @@
-"""Scorers: from features to scores, and from slopes of scores back to parameters."""
+"""Scorers: functions from features to scores, and back-propagation of score gradients."""

@@ -11,10 +11,10 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
 from firstpage.kernels import scoring as kernel
 from firstpage.scorers.scorer import (
+    BoundKernel,
     Contributions,
     Importances,
     JsonObject,
-    Run,
     ScoringBase,
     Slices,
 )
@@ -23,15 +23,27 @@ from firstpage.types import Array, Floats, Ints
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
-WIDE = 2000  # features; the square of more would be large
-STEEP = 1e-3  # directions in which documents vary less than this share are not stretched further
+MAX_COVARIANCE_FEATURES = 2000  # above which only a diagonal preconditioner is estimated
+RIDGE = 1e-3  # fraction of the mean variance that is added to every direction before inversion
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A weighted sum of the features.
+    """Linear scorer: the score of a document is a weighted sum of its features.
 
-    device   where it is fitted: "cpu", or "cuda" and the like, by PyTorch
+    Parameters
+    ----------
+    device : str, default "cpu"
+        Where it is fitted: "cpu", or a device of PyTorch such as "cuda".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> X, y, qid = np.eye(3), [2, 1, 0], [1, 1, 1]
+    >>> ranker = fp.ListMLE(scorer="linear").fit(X, y, qid=qid)
+    >>> np.argsort(-ranker.predict(X)).tolist()
+    [0, 1, 2]
     """
 
     device: str = "cpu"
@@ -39,6 +51,18 @@ class Linear:
     linear: ClassVar[bool] = True
 
     def bind(self, X: Features) -> BoundLinear:
+        """Set the scorer up on features.
+
+        Parameters
+        ----------
+        X : array or sparse array
+            The features of the training documents, one row per document.
+
+        Returns
+        -------
+        BoundLinear
+            The scorer on these features, for a solver.
+        """
         return BoundLinear(X)
 
 
@@ -51,66 +75,67 @@ class BoundLinear:
         self.X = X
         self.size = int(X.shape[1])
         dense = isinstance(X, np.ndarray)
-        self.noise = 1e-8 if dense and X.dtype == np.float32 else 0.0
+        self.relative_error = 1e-8 if dense and X.dtype == np.float32 else 0.0
         self._w = np.zeros(self.size, X.dtype if dense else np.float64)
 
-    def start(self, seed: int) -> Floats:
+    def initial_params(self, seed: int) -> Floats:
         return np.zeros(self.size)
 
     def load(self, params: Floats) -> None:
         self._w[:] = params
 
-    def bind(
-        self, lo: int, hi: int, scores: Floats, grad: Floats, slope: Floats
-    ) -> tuple[Run, Run]:
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, score_gradient: Floats, gradient: Floats
+    ) -> tuple[BoundKernel, BoundKernel]:
         if isinstance(self.X, np.ndarray):
             rows = self.X[lo:hi]
-            part = np.empty(self.size, rows.dtype)
+            workspace = np.empty(self.size, rows.dtype)
             return (
                 kernel.dense_scores.bind(rows, self._w, scores),
-                kernel.dense_vjp.bind(rows, grad, part, slope),
+                kernel.dense_pull.bind(rows, score_gradient, workspace, gradient),
             )
         data, indices, ends = self.X.data, self.X.indices, self.X.indptr[lo : hi + 1]
         return (
             kernel.sparse_scores.bind(data, indices, ends, self._w, scores),
-            kernel.sparse_vjp.bind(data, indices, ends, grad, slope),
+            kernel.sparse_pull.bind(data, indices, ends, score_gradient, gradient),
         )
 
-    def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
-        """From the covariance of the features inside queries.
+    def preconditioner(self, slices: Slices, weights: Floats, l2: float) -> Floats | None:
+        """Estimate the preconditioner from the covariance of the features inside queries.
 
-        Near equal scores the losses of ranking bend about as this covariance does.  Of very many
-        features only the widths are looked at.
+        Near equal scores the Hessian of a ranking loss is about this covariance.  With very many
+        features only the scale of each is used.
         """
-        if self.size > WIDE:
-            return self._widths(l2)
-        rows = [self.X[int(ends[0]) : int(ends[-1])] for ends in parts]
+        if self.size > MAX_COVARIANCE_FEATURES:
+            return self._diagonal_preconditioner(l2)
+        rows = [self.X[int(ends[0]) : int(ends[-1])] for ends in slices]
         sample = np.concatenate([r if isinstance(r, np.ndarray) else r.toarray() for r in rows])
-        lengths = np.concatenate([np.diff(ends) for ends in parts])
+        lengths = np.concatenate([np.diff(ends) for ends in slices])
         ends = offsets_from_lengths(lengths)
         centered = np.empty_like(sample)
         kernel.center_rows(sample, weights, ends, np.empty(self.size), centered)
-        inside = np.einsum("ij,ij->j", centered, centered).astype(np.float64)
-        whole = np.einsum("i,ij,ij->j", weights, sample, sample).astype(np.float64)
-        # A feature that is constant inside queries leaves rounding dust: not to be stretched.
-        dust = (64 * float(np.finfo(centered.dtype).eps)) ** 2 * whole
-        width = np.sqrt(np.where(inside > dust, inside, whole) + l2)
-        width[width == 0] = 1.0
-        centered /= width.astype(centered.dtype)
-        bend = (centered.T @ centered).astype(np.float64) + np.diag(l2 / width**2)
-        mean = float(np.trace(bend)) / self.size
+        within = np.einsum("ij,ij->j", centered, centered).astype(np.float64)
+        total = np.einsum("i,ij,ij->j", weights, sample, sample).astype(np.float64)
+        # Centering a feature that is constant inside queries leaves its rounding error, which must
+        # not be scaled up.
+        rounding_error = (64 * float(np.finfo(centered.dtype).eps)) ** 2 * total
+        scale = np.sqrt(np.where(within > rounding_error, within, total) + l2)
+        scale[scale == 0] = 1.0
+        centered /= scale.astype(centered.dtype)
+        hessian = (centered.T @ centered).astype(np.float64) + np.diag(l2 / scale**2)
+        mean = float(np.trace(hessian)) / self.size
         if not 1e-200 < mean < 1e200:
-            return None  # nothing varies
-        root = np.linalg.cholesky(bend + STEEP * mean * np.eye(self.size))
-        found: Floats = np.linalg.inv(root).T / width[:, None]
-        return found
+            return None  # no feature varies
+        root = np.linalg.cholesky(hessian + RIDGE * mean * np.eye(self.size))
+        matrix: Floats = np.linalg.inv(root).T / scale[:, None]
+        return matrix
 
-    def _widths(self, l2: float) -> Floats:
-        """One number a feature: 1 / its root mean square, over all rows."""
-        return by_width(self.squares(), self.X.shape[0], l2)
+    def _diagonal_preconditioner(self, l2: float) -> Floats:
+        """Return 1 / root mean square of every feature, over all rows."""
+        return inverse_scales(self.squares(), self.X.shape[0], l2)
 
     def squares(self) -> Floats:
-        """The sum over all rows of every feature's square."""
+        """Return the sum of squares of every feature, over all rows."""
         if isinstance(self.X, np.ndarray):
             dense: Floats = np.einsum("ij,ij->j", self.X, self.X, dtype=np.float64)
             return dense
@@ -124,15 +149,15 @@ class BoundLinear:
         return self.scoring(params).predict(X)
 
 
-def by_width(squares: Floats, rows: int, l2: float) -> Floats:
-    """Units in which features of these sums of squares are about 1."""
-    width = np.sqrt(squares / max(rows, 1) + l2)
-    return 1 / np.where(width > 0, width, 1.0)
+def inverse_scales(squares: Floats, rows: int, l2: float) -> Floats:
+    """Return the factors that scale features of these sums of squares to about 1."""
+    scale = np.sqrt(squares / max(rows, 1) + l2)
+    return 1 / np.where(scale > 0, scale, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LinearScoring(ScoringBase):
-    """Weights that score."""
+    """Fitted weights and an intercept."""
 
     weights: Floats
     intercept: float = 0.0
@@ -156,9 +181,10 @@ class LinearScoring(ScoringBase):
     def predict(
         self, X: Features, threads: int | None = None, offsets: Ints | None = None
     ) -> Floats:
-        """In float64, whatever the features; row by row, so that a row's score is its own.
+        """Return one score per document, in float64 whatever the type of the features.
 
-        One thread does it.
+        Each row is summed by itself, so that its score does not depend on the other rows.  One
+        thread is used.
         """
         out = np.empty(X.shape[0])
         if isinstance(X, np.ndarray):
@@ -172,7 +198,7 @@ class LinearScoring(ScoringBase):
         return Importances("weight", self.weights)
 
     def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
-        """Return weight x value of each feature."""
+        """Return weight x value of each feature and document."""
         base = np.full(len(X), self.intercept)
         return Contributions("weight x value", X * self.weights, base)
 
@@ -187,7 +213,7 @@ class LinearScoring(ScoringBase):
     def from_dict(cls, stored: JsonObject) -> LinearScoring:
         weights, intercept = np.array(stored["weights"], np.float64), float(stored["intercept"])
         if weights.ndim != 1 or not np.isfinite(weights).all():
-            raise DataError("the weights are not one finite number a feature")
+            raise DataError("the weights are not one finite number per feature")
         if not np.isfinite(intercept):
             raise DataError("the intercept is not finite")
         return cls(weights, intercept)

@@ -1,4 +1,4 @@
-"""A network with one hidden layer, fitted by PyTorch and fed by our slopes; scored by NumPy."""
+"""A network with one hidden layer: fitted by PyTorch from score gradients, scored by NumPy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError, need
 from firstpage.registry import number
 from firstpage.scorers.scorer import (
+    BoundKernel,
     Contributions,
     Importances,
     JsonObject,
     Network,
-    Run,
     ScoringBase,
     Slices,
 )
@@ -26,18 +26,38 @@ from firstpage.types import Array, Floats, Ints
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
-ROWS = 1 << 16  # scored at a time
-EXPLAINED = 1024  # explained at a time
+SCORED_ROWS = 1 << 16  # scored at a time
+EXPLAINED_ROWS = 1024  # explained at a time
 Torch: TypeAlias = Any
-"""The module, or a tensor of it: PyTorch is optional, and has no types here."""
+"""The module torch, or a tensor: PyTorch is optional, and is not typed here."""
 
 
 @dataclass(frozen=True)
 class MLP:
-    """relu(x W + b) v + c over standardized features.
+    """Network with one hidden layer: relu(x W + b) v + c over standardized features.
 
-    hidden   units of the hidden layer
-    device   "cpu", "cuda" or any other device of PyTorch
+    Fitting needs the package torch; scoring does not.
+
+    Parameters
+    ----------
+    hidden : int, default 64
+        The number of units of the hidden layer, at least 1.
+    device : str, default "cpu"
+        Where it is fitted: "cpu", "cuda" or any other device of PyTorch.
+
+    Raises
+    ------
+    ParameterError
+        If `hidden` is not an integer of at least 1.
+    DataError
+        On fitting, if the device cannot be used.
+    MissingDependency
+        On fitting, if torch is not installed.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.ListMLE(scorer="mlp(hidden=32)")
     """
 
     hidden: int = 64
@@ -49,14 +69,26 @@ class MLP:
         number(self, "hidden", 1, whole=True)
 
     def bind(self, X: Features) -> BoundMLP:
+        """Set the scorer up on features.
+
+        Parameters
+        ----------
+        X : array or sparse array
+            The features of the training documents, one row per document.
+
+        Returns
+        -------
+        BoundMLP
+            The scorer on these features, for a solver.
+        """
         return BoundMLP(self, X)
 
 
 class BoundMLP:
-    """All parameters in one flat tensor, so that any solver can move them."""
+    """A network whose parameters are one flat tensor, so that any solver can update them."""
 
     parallel = False  # PyTorch has threads of its own
-    noise = 1e-7
+    relative_error = 1e-7
 
     def __init__(self, scorer: MLP, X: Features) -> None:
         self.torch = _torch()
@@ -68,15 +100,15 @@ class BoundMLP:
         try:
             self.X = self.torch.from_numpy(scaled).to(scorer.device)
         except (RuntimeError, AssertionError, TypeError) as error:
-            said = str(error).splitlines()[0]
-            raise DataError(f"device {scorer.device!r} cannot be used ({said}).") from error
+            reason = str(error).splitlines()[0]
+            raise DataError(f"device {scorer.device!r} cannot be used ({reason}).") from error
         self.device = scorer.device
         self.n_features, self.hidden = scaled.shape[1], scorer.hidden
         self.size = (self.n_features + 2) * self.hidden + 1
         self._flat = self.torch.zeros(self.size, device=scorer.device, requires_grad=True)
 
-    def start(self, seed: int) -> Floats:
-        """He's start: the hidden layer keeps the spread of its input; the scores begin small."""
+    def initial_params(self, seed: int) -> Floats:
+        """Return He initialization: the hidden layer keeps the variance of its input."""
         rng = np.random.default_rng(seed)
         params = np.zeros(self.size)
         first = self.n_features * self.hidden
@@ -89,27 +121,27 @@ class BoundMLP:
         with self.torch.no_grad():
             self._flat.copy_(self.torch.from_numpy(np.ascontiguousarray(params, np.float32)))
 
-    def bind(
-        self, lo: int, hi: int, scores: Floats, grad: Floats, slope: Floats
-    ) -> tuple[Run, Run]:
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, score_gradient: Floats, gradient: Floats
+    ) -> tuple[BoundKernel, BoundKernel]:
         rows = self.X[lo:hi]
-        held: list[Torch] = []
+        pending: list[Torch] = []  # scores with their graph, until they are back-propagated
 
         def forward() -> None:
             W, b, v, c = layers(self._flat, self.n_features, self.hidden)
-            found = self.torch.relu(rows @ W + b) @ v + c
-            held[:] = [found]
-            scores[:] = found.detach().cpu().numpy()
+            output = self.torch.relu(rows @ W + b) @ v + c
+            pending[:] = [output]
+            scores[:] = output.detach().cpu().numpy()
 
-        def back() -> None:
+        def backward() -> None:
             self._flat.grad = None
-            upstream = self.torch.from_numpy(grad.astype(np.float32)).to(self.device)
-            held.pop().backward(gradient=upstream)
-            slope[:] = self._flat.grad.cpu().numpy()
+            upstream = self.torch.from_numpy(score_gradient.astype(np.float32)).to(self.device)
+            pending.pop().backward(gradient=upstream)
+            gradient[:] = self._flat.grad.cpu().numpy()
 
-        return forward, back
+        return forward, backward
 
-    def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
+    def preconditioner(self, slices: Slices, weights: Floats, l2: float) -> Floats | None:
         return None
 
     def scoring(self, params: Floats) -> MLPScoring:
@@ -123,14 +155,14 @@ class BoundMLP:
 
 
 def layers(flat: Torch, inputs: int, hidden: int) -> tuple[Torch, Torch, Torch, Torch]:
-    """The flat parameters as (W, b, v, c); views, of arrays and tensors alike."""
+    """Return views (W, b, v, c) of flat parameters, which are an array or a tensor."""
     a, b, c = inputs * hidden, (inputs + 1) * hidden, (inputs + 2) * hidden
     return flat[:a].reshape(inputs, hidden), flat[a:b], flat[b:c], flat[c]
 
 
 @contextmanager
 def torch_threads(threads: int | None) -> Iterator[None]:
-    """PyTorch in so many threads for a while; None: as it is."""
+    """Limit PyTorch to this number of threads in the context; None changes nothing."""
     if threads is None:
         yield
         return
@@ -176,7 +208,7 @@ class MLPScoring(ScoringBase):
 
     @property
     def params(self) -> Floats:
-        """As `layers` reads them."""
+        """The flat parameters, in the order of `layers`."""
         return np.concatenate([self.W.ravel(), self.b, self.v, [self.c]]).astype(np.float64)
 
     def predict(
@@ -187,29 +219,31 @@ class MLPScoring(ScoringBase):
 
     def _scores(self, X: Features) -> Floats:
         out = np.empty(X.shape[0])
-        for lo in range(0, X.shape[0], ROWS):
-            rows = X[lo : lo + ROWS]
+        for lo in range(0, X.shape[0], SCORED_ROWS):
+            rows = X[lo : lo + SCORED_ROWS]
             rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
             hidden = np.maximum((rows - self.mean) / self.deviation @ self.W + self.b, 0.0)
-            out[lo : lo + ROWS] = hidden @ self.v + self.c
+            out[lo : lo + SCORED_ROWS] = hidden @ self.v + self.c
         return out
 
     def explain(self) -> Importances:
-        """Return how strongly each standardized feature reaches the score, over all paths."""
-        reach = np.abs(self.W).astype(np.float64) @ np.abs(self.v).astype(np.float64)
-        return Importances("path strength (standardized)", reach)
+        """Return the sum of |W| |v| over all paths from each standardized feature to the score."""
+        strength = np.abs(self.W).astype(np.float64) @ np.abs(self.v).astype(np.float64)
+        return Importances("path strength (standardized)", strength)
 
     def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
-        """Return the gradient at each document x its distance from the mean of training; the base
-        is what the corners of the network leave over."""
+        """Return the gradient at each document x its difference from the training mean.
+
+        The base is what remains of the score: the biases of the active units.
+        """
         values, base = np.empty(X.shape), np.empty(len(X))
-        back = self.W.T.astype(np.float64)
-        for lo in range(0, len(X), EXPLAINED):
-            inputs = (X[lo : lo + EXPLAINED] - self.mean) / self.deviation
-            on = (inputs @ self.W + self.b > 0) * self.v.astype(np.float64)
-            values[lo : lo + EXPLAINED] = inputs * (on @ back)
-            base[lo : lo + EXPLAINED] = on @ self.b + self.c
-        return Contributions("value x slope", values, base)
+        transposed = self.W.T.astype(np.float64)
+        for lo in range(0, len(X), EXPLAINED_ROWS):
+            inputs = (X[lo : lo + EXPLAINED_ROWS] - self.mean) / self.deviation
+            active = (inputs @ self.W + self.b > 0) * self.v.astype(np.float64)
+            values[lo : lo + EXPLAINED_ROWS] = inputs * (active @ transposed)
+            base[lo : lo + EXPLAINED_ROWS] = active @ self.b + self.c
+        return Contributions("value x gradient", values, base)
 
     def to_dict(self) -> JsonObject:
         network = self.network
@@ -222,10 +256,14 @@ class MLPScoring(ScoringBase):
         W, b, v = (np.array(stored[n], np.float32) for n in ("W", "b", "v"))
         shapes = (mean.shape, deviation.shape, W.shape, b.shape, v.shape)
         size, hidden = len(mean), len(b)
-        fit = shapes == ((size,), (size,), (size, hidden), (hidden,), (hidden,))
-        if not fit or not all(np.isfinite(a).all() for a in (mean, deviation, W, b, v)):
-            raise DataError("the layers of the network do not fit each other")
+        consistent = shapes == ((size,), (size,), (size, hidden), (hidden,), (hidden,))
+        if not consistent or not all(np.isfinite(a).all() for a in (mean, deviation, W, b, v)):
+            raise DataError(
+                "the shapes of the network's layers do not match, or a value is not finite"
+            )
         c = float(stored["c"])
         if not (deviation > 0).all() or not np.isfinite(c):
-            raise DataError("a deviation of the network is not above 0, or its output not finite")
+            raise DataError(
+                "a deviation of the network is not above 0, or its output bias is not finite"
+            )
         return cls(mean, deviation, W, b, v, c)

@@ -1,4 +1,4 @@
-"""Scorers by name, and scorings by the kind that model files give."""
+"""Scorers by name, and scorings by the kind in model files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import Trees, TreesScoring
 
-Scorer = Linear | MLP | Trees
-SCORERS: dict[str, type[Scorer]] = {"linear": Linear, "mlp": MLP, "trees": Trees}
+AnyScorer = Linear | MLP | Trees
+SCORERS: dict[str, type[AnyScorer]] = {"linear": Linear, "mlp": MLP, "trees": Trees}
 REGISTRY = Registry("scorer", SCORERS)
 SCORINGS: Mapping[str, Callable[[JsonObject], Scoring]] = {
     "linear": LinearScoring.from_dict, "mlp": MLPScoring.from_dict,
@@ -20,10 +20,12 @@ SCORINGS: Mapping[str, Callable[[JsonObject], Scoring]] = {
 }  # fmt: skip
 
 
-def scorer(given: str | Scorer) -> Scorer:
-    """Return the scorer of a text such as "trees(count=300)"; a scorer stays as it is."""
-    if isinstance(given, str):
-        return REGISTRY.create(given)
-    if type(given) not in SCORERS.values():
-        raise ParameterError(f"scorer must be a text such as 'linear', or a scorer; got {given!r}.")
-    return given
+def scorer(name_or_scorer: str | AnyScorer) -> AnyScorer:
+    """Return the scorer of a string such as "trees(count=300)"; a scorer is returned unchanged."""
+    if isinstance(name_or_scorer, str):
+        return REGISTRY.create(name_or_scorer)
+    if type(name_or_scorer) not in SCORERS.values():
+        raise ParameterError(
+            f"scorer must be a string such as 'linear', or a scorer; got {name_or_scorer!r}."
+        )
+    return name_or_scorer

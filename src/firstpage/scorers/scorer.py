@@ -1,4 +1,4 @@
-"""What a scorer is to a solver, and a scoring to model files, explanations and other programs."""
+"""The interfaces of scorers (for solvers) and of scorings (for model files and exports)."""
 
 from __future__ import annotations
 
@@ -13,59 +13,73 @@ if TYPE_CHECKING:
     from firstpage.data.transforms import MinMax, Standardize
     from firstpage.scorers.forest import Forest
 
-Run = Callable[[], object]
+BoundKernel = Callable[[], object]
+"""A kernel with its arrays bound; a call reads the input arrays and writes the output arrays."""
 Slices = list[Ints]
-"""Boundaries of neighboring queries, one array a slice."""
+"""Boundaries of consecutive queries, one array per slice of rows."""
 JsonObject: TypeAlias = dict[str, Any]
 """An object of a JSON file, such as a scoring in a model file."""
 
 
 class BoundScorer(Protocol):
-    """A scorer set up on training data.  It never sees truth.
+    """A scorer set up on training data.  It never sees the truth.
 
-    rows of one slice are scored and pulled back together; slices may run at the same time.
+    The rows of a slice are scored and back-propagated together; slices may run concurrently.
     """
 
-    X: Any  # the features, as the scorer holds them
+    X: Any  # the features, as the scorer stores them
     size: int  # number of parameters
-    parallel: bool  # whether slices may run at the same time
-    noise: float  # relative error of an objective, from rounding
+    parallel: bool  # whether slices may run concurrently
+    relative_error: float  # of an objective, from rounding
 
-    def start(self, seed: int) -> Floats:
-        """Parameters to begin with."""
+    def initial_params(self, seed: int) -> Floats:
+        """Return the parameters that a solver starts from."""
         ...
 
     def load(self, params: Floats) -> None:
-        """Take these parameters for all runs that follow."""
+        """Use these parameters for all kernels that run afterwards."""
         ...
 
-    def bind(
-        self, lo: int, hi: int, scores: Floats, grad: Floats, slope: Floats
-    ) -> tuple[Run, Run]:
-        """Runs for rows lo:hi: write `scores`; then, from `grad`, write `slope` by parameters."""
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, score_gradient: Floats, gradient: Floats
+    ) -> tuple[BoundKernel, BoundKernel]:
+        """Return kernels for the rows lo:hi: the first writes `scores`, the second back-propagates
+        `score_gradient` and writes `gradient`, by the parameters."""
         ...
 
-    def conditioner(self, parts: Slices, weights: Floats, l2: float) -> Floats | None:
-        """A matrix T: with parameters T u the problem, penalty and all, is about round.  A vector
-        stands for its diagonal.
+    def preconditioner(self, slices: Slices, weights: Floats, l2: float) -> Floats | None:
+        """Return a matrix T such that the Hessian by u, where the parameters are T u, is about the
+        identity, penalty included.  A vector stands for a diagonal matrix.
 
-        Learned from some slices of rows, whose second derivatives are about `weights`.
+        It is estimated from some slices of rows, whose second derivatives by score are about
+        `weights`.
         """
         ...
 
-    def scoring(self, params: Floats) -> Scoring: ...
+    def scoring(self, params: Floats) -> Scoring:
+        """Return the fitted model of these parameters."""
+        ...
 
-    def predict(self, params: Floats, X: Features) -> Floats: ...
+    def predict(self, params: Floats, X: Features) -> Floats:
+        """Return one score per row of X."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Importances:
-    """What a scoring relies on.
+    """The importance of each input of a scoring.
 
-    kind    what the values are
-    values  one per feature, or one per name
-    names   what the values belong to; None: the features
-    steps   of features that are read as step functions: thresholds, and levels from below on
+    Attributes
+    ----------
+    kind : str
+        What the values are.
+    values : array of float
+        One value per feature, or per name.
+    names : tuple of str or None
+        What the values belong to; None: the features.
+    steps : mapping of int to tuple of arrays
+        For features that are read as step functions: the thresholds, and the levels from below the
+        first threshold upward.
     """
 
     kind: str
@@ -76,12 +90,18 @@ class Importances:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What each feature added to scores: base + the sum of a row is the score, up to rounding.
+    """What each feature adds to the score: base + the sum of a row is the score, up to rounding.
 
-    kind    what the values are
-    values  one row per document, one column per feature, or per name
-    base    one per document; None where the values do not add up to the score
-    names   of the columns; None: the features
+    Attributes
+    ----------
+    kind : str
+        What the values are.
+    values : array of float
+        One row per document, and one column per feature or per name.
+    base : array of float or None
+        One number per document; None where the values do not sum to the score.
+    names : tuple of str or None
+        The names of the columns; None: the features.
     """
 
     kind: str
@@ -91,7 +111,7 @@ class Contributions:
 
 
 class Network(NamedTuple):
-    """relu((x - mean) / deviation W + b) v + c."""
+    """A network with one hidden layer: relu((x - mean) / deviation W + b) v + c."""
 
     mean: Floats
     deviation: Floats
@@ -102,7 +122,7 @@ class Network(NamedTuple):
 
 
 class LibraryModel(NamedTuple):
-    """Trees as the library that grew them writes them."""
+    """Trees in the text format of the library that grew them."""
 
     library: str
     text: str
@@ -122,23 +142,26 @@ class StageView(Protocol):
 
 
 class Scoring(Protocol):
-    """A fitted scorer as model files hold it: it scores, explains itself and can be exported.
+    """A fitted scorer as model files store it: it scores, explains and can be exported.
 
     Attributes
     ----------
-    n_features
-        Features that it reads.
-    by_query
-        Whether a score depends on the query's other documents.
-    export_kinds
-        Forms in which another program can take it, the usual one first: "linear", "network",
-        "trees", "lightgbm", "xgboost".  Empty where only its stages can be exported.
-    coefficients, network, library_model
-        What it is made of, where it is that: weights and intercept, the layers of a network, the
-        text of the library that grew it.
-    params
-        What a fit can go on from; None where none can.
-    stages
+    n_features : int
+        The number of features that it reads.
+    by_query : bool
+        Whether a score depends on the other documents of the query.
+    export_kinds : tuple of str
+        Forms that other programs can read, the usual one first: "linear", "network", "trees",
+        "lightgbm", "xgboost".  Empty where only its stages can be exported.
+    coefficients : tuple of array and float, or None
+        Weights and intercept of a linear scoring.
+    network : Network or None
+        The layers of a network.
+    library_model : LibraryModel or None
+        The trees of a library, in its text format.
+    params : array of float or None
+        The parameters from which a fit can be resumed; None where it cannot.
+    stages : mapping of str to StageView
         The models of a cascade by name.
     """
 
@@ -169,34 +192,47 @@ class Scoring(Protocol):
     def predict(
         self, X: Features, threads: int | None = None, offsets: Ints | None = None
     ) -> Floats:
-        """Return one score per document, by at most so many threads; None: all cores.
+        """Return one score per document.
 
-        offsets  where queries begin and end, for scorings `by_query`; None: all are one query's
+        Parameters
+        ----------
+        X : array or sparse array
+            The features, one row per document.
+        threads : int, optional
+            The number of threads at most; None: all cores.
+        offsets : array of int, optional
+            Where queries begin and end, for scorings `by_query`; None: all documents belong to one
+            query.
+
+        Returns
+        -------
+        array of float
+            One score per row.
         """
         ...
 
     def explain(self) -> Importances:
-        """Return what it relies on."""
+        """Return the importance of each feature."""
         ...
 
     def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
-        """Return what each feature added to the scores of these documents."""
+        """Return what each feature adds to the scores of these documents."""
         ...
 
     def forest(self, source: str) -> Forest:
-        """Return the trees of a scoring that is exported as "trees".
+        """Return the trees of a scoring that can be exported as "trees".
 
-        source  what to call the model where its trees are more than thresholds and leaves
+        `source` names the model in errors about trees that cannot be represented.
         """
         ...
 
     def to_dict(self) -> JsonObject:
-        """Return the scoring as JSON can hold it, with its `kind`."""
+        """Return the scoring as a JSON object, with its `kind`."""
         ...
 
 
 class ScoringBase:
-    """What most scorings are not: a cascade, linear, a network, or a library's trees."""
+    """Defaults of the optional properties: no coefficients, network, library model or stages."""
 
     by_query: ClassVar[bool] = False
 

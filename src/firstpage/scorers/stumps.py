@@ -1,4 +1,4 @@
-"""A sum of threshold stumps, kept as one step function a feature."""
+"""A sum of threshold stumps, stored as one step function per feature."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from firstpage.data.dataset import Features
 
-ROWS = 1 << 14  # of sparse features, made dense at a time
+CHUNK_ROWS = 1 << 14  # rows of sparse features that are made dense at a time
 
 
 @dataclass(frozen=True, eq=False)
 class StumpsScoring(ScoringBase):
-    """step[i] is added to the score where feature[i] is above threshold[i].
+    """A sum of stumps: step[i] is added to the score where feature[i] is above threshold[i].
 
-    Sorted by feature and threshold, each pair once.  Comparisons are made in float64, as in
-    training: a float32 feature is on the same side of every threshold there and here.
+    Stumps are sorted by feature and threshold, and each pair occurs once.  Features are compared in
+    float64, as in training, so that a float32 feature is on the same side of every threshold.
     """
 
     n_features: int
@@ -41,24 +41,28 @@ class StumpsScoring(ScoringBase):
         return f"StumpsScoring({len(self.step)} stumps, {self.n_features} features)"
 
     @classmethod
-    def of(
+    def from_stumps(
         cls, n_features: int, feature: ArrayLike, threshold: ArrayLike, step: ArrayLike
     ) -> StumpsScoring:
-        """From stumps in any order; equal ones are added up, those that cancel are dropped."""
+        """Create a scoring from stumps in any order.
+
+        Steps of the same feature and threshold are summed; sums of 0 are dropped.
+        """
         keys = np.array([feature, threshold], np.float64).reshape(2, -1)
-        pairs, which = np.unique(keys, axis=1, return_inverse=True)
-        steps = np.bincount(which.ravel(), np.asarray(step, np.float64), pairs.shape[1])
-        kept = steps != 0
-        return cls(n_features, pairs[0, kept].astype(np.int64), pairs[1, kept], steps[kept])
+        pairs, inverse = np.unique(keys, axis=1, return_inverse=True)
+        steps = np.bincount(inverse.ravel(), np.asarray(step, np.float64), pairs.shape[1])
+        nonzero = steps != 0
+        features = pairs[0, nonzero].astype(np.int64)
+        return cls(n_features, features, pairs[1, nonzero], steps[nonzero])
 
     @property
     def params(self) -> Floats:
-        """Feature, threshold and step, one row per stump."""
+        """An array of feature, threshold and step, one row per stump."""
         return np.column_stack([self.feature, self.threshold, self.step]).astype(np.float64)
 
     @cached_property
     def _functions(self) -> tuple[Ints, Ints, Floats]:
-        """Used features, where their thresholds begin, and their levels from the lowest on."""
+        """The used features, where their thresholds begin, and the levels of their functions."""
         columns, starts = np.unique(self.feature, return_index=True)
         firsts = np.append(starts, len(self.feature)).astype(np.int64)
         levels = [
@@ -69,20 +73,23 @@ class StumpsScoring(ScoringBase):
     def predict(
         self, X: Features, threads: int | None = None, offsets: Ints | None = None
     ) -> Floats:
-        """One score per document; one thread does it."""
+        """Return one score per document; one thread is used."""
         columns, firsts, levels = self._functions
         out = np.empty(X.shape[0])
         if isinstance(X, np.ndarray):
             step_scores(X, columns, firsts, self.threshold, levels, out)
             return out
-        every = np.arange(len(columns))
-        for lo in range(0, X.shape[0], ROWS):
-            rows: Array = np.ascontiguousarray(X[lo : lo + ROWS][:, columns].toarray())
-            step_scores(rows, every, firsts, self.threshold, levels, out[lo : lo + ROWS])
+        all_columns = np.arange(len(columns))
+        for lo in range(0, X.shape[0], CHUNK_ROWS):
+            rows: Array = np.ascontiguousarray(X[lo : lo + CHUNK_ROWS][:, columns].toarray())
+            step_scores(
+                rows, all_columns, firsts, self.threshold, levels, out[lo : lo + CHUNK_ROWS]
+            )
         return out
 
     def functions(self) -> dict[int, tuple[Floats, Floats]]:
-        """By feature: its thresholds, and its levels, one more, from below the first on."""
+        """Return, by feature, its thresholds and its levels from below the first threshold upward,
+        of which there is one more."""
         columns, firsts, levels = self._functions
         return {
             int(c): (
@@ -93,7 +100,7 @@ class StumpsScoring(ScoringBase):
         }
 
     def explain(self) -> Importances:
-        """Return how far each feature can move the score: the range of its step function."""
+        """Return the range of each feature's step function."""
         functions = self.functions()
         ranges = np.zeros(self.n_features)
         for feature, (_, levels) in functions.items():
@@ -101,7 +108,7 @@ class StumpsScoring(ScoringBase):
         return Importances("range of steps", ranges, steps=functions)
 
     def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
-        """Return the level that each feature's steps reach."""
+        """Return the level of each feature's step function at each document."""
         values = np.zeros(X.shape)
         for feature, (thresholds, levels) in self.functions().items():
             column = X[:, feature].astype(np.float64)
@@ -109,10 +116,11 @@ class StumpsScoring(ScoringBase):
         return Contributions("level of steps", values, np.zeros(len(X)))
 
     def forest(self, source: str) -> Forest:
-        """Return one tree per feature, its steps in a balanced order: as few comparisons as can
-        be."""
+        """Return one balanced tree per feature, which needs the fewest comparisons."""
         functions = self.functions().items()
-        return Forest.of([_balanced(feature, *function) for feature, function in functions])
+        return Forest.from_trees(
+            [_balanced_tree(feature, *function) for feature, function in functions]
+        )
 
     def to_dict(self) -> JsonObject:
         return {
@@ -125,20 +133,21 @@ class StumpsScoring(ScoringBase):
         size = stored["n_features"]
         feature = np.array(stored["feature"], object)
         if type(size) is not int or not all(type(f) is int and 0 <= f < size for f in feature):
-            raise DataError("the features of the stumps are not numbers of features")
+            raise DataError("a feature of the stumps is not the number of a feature")
         threshold, step = (np.array(stored[n], np.float64) for n in ("threshold", "step"))
         if not feature.shape == threshold.shape == step.shape or feature.ndim != 1:
-            raise DataError("the stumps have not one feature, threshold and step each")
+            raise DataError("the stumps do not have one feature, threshold and step each")
         if not (np.isfinite(threshold).all() and np.isfinite(step).all()):
             raise DataError("the thresholds and steps of the stumps are not finite")
         number = feature.astype(np.int64)
-        rises = (np.diff(number) > 0) | ((np.diff(number) == 0) & (np.diff(threshold) > 0))
-        if not rises.all():
+        ascending = (np.diff(number) > 0) | ((np.diff(number) == 0) & (np.diff(threshold) > 0))
+        if not ascending.all():
             raise DataError("the stumps are not sorted by feature and threshold")
         return cls(size, number, threshold, step)
 
 
-def _balanced(feature: int, thresholds: Floats, levels: Floats) -> Tree:
+def _balanced_tree(feature: int, thresholds: Floats, levels: Floats) -> Tree:
+    """Return the step function of one feature as a balanced tree."""
     nodes: list[Node] = []
 
     def add(lo: int, hi: int) -> int:
@@ -151,4 +160,4 @@ def _balanced(feature: int, thresholds: Floats, levels: Floats) -> Tree:
         return number
 
     add(0, len(thresholds))
-    return Tree.of(nodes)
+    return Tree.from_nodes(nodes)

@@ -1,4 +1,4 @@
-"""Gradient-boosted trees, grown by LightGBM or XGBoost from our slopes and curvatures."""
+"""Gradient-boosted trees, grown by LightGBM or XGBoost from gradients and curvatures of a loss."""
 
 from __future__ import annotations
 
@@ -29,31 +29,58 @@ if TYPE_CHECKING:
 
 Untyped: TypeAlias = Any
 """A module, booster, dataset or parameter of LightGBM or XGBoost, which are optional."""
-Slopes = Callable[[Floats], tuple[Floats, Floats]]
-"""Scores of all training documents -> slope and curvature of the loss by each."""
+ScoreDerivatives = Callable[[Floats], tuple[Floats, Floats]]
+"""Scores of all training documents -> gradient and curvature of the loss by each score."""
 NO_SPLIT = (
     "the trees have no split. Each feature is constant, or there are too few documents for two "
     "leaves; lower min_docs, as in scorer='trees(min_docs=5)'."
 )
 SPARSE = (
-    "xgboost reads what a sparse matrix leaves out as missing, not as 0; grow trees of LightGBM "
-    "(library=lightgbm), or use data.dense() first, if it fits into memory."
+    "xgboost reads the values that a sparse matrix omits as missing, not as 0; use LightGBM "
+    "(library=lightgbm), or convert the data with data.dense() if they fit into memory."
 )
-ROWS = 1 << 16  # that XGBoost scores at a time
-Grown = Callable[[int, Untyped, Floats | None], bool]
-"""(number of trees, the booster, scores of the validation documents) -> whether to stop."""
+CHUNK_ROWS = 1 << 16  # that XGBoost scores at a time
+TreeCallback = Callable[[int, Untyped, Floats | None], bool]
+"""(number of trees, booster, scores of the validation documents) -> whether to stop."""
 
 
 @dataclass(frozen=True)
 class Trees:
-    """A sum of decision trees.
+    """Gradient-boosted decision trees, grown by LightGBM or XGBoost.
 
-    count     trees at most
-    leaves    leaves of a tree
-    rate      share of each tree's step that is taken
-    min_docs  documents of a leaf at least (LightGBM's; XGBoost weighs curvature instead)
-    library   "lightgbm" or "xgboost"
-    options   more parameters, as the library calls them
+    Parameters
+    ----------
+    count : int, default 300
+        The number of trees at most, at least 1.
+    leaves : int, default 31
+        The number of leaves of a tree at most, at least 2.
+    rate : float, default 0.1
+        The learning rate, by which the leaves of each tree are multiplied; above 0.
+    min_docs : int, default 20
+        The least number of documents of a leaf.  LightGBM only: XGBoost bounds the summed curvature
+        of a leaf instead.
+    library : {"lightgbm", "xgboost"}, default "lightgbm"
+        The library that grows the trees.
+    options : dict, optional
+        More parameters of the library, by its own names.
+
+    Raises
+    ------
+    DataError
+        If `library` is unknown or `options` is not a dictionary.
+    ParameterError
+        If a number is out of its range.
+    MissingDependency
+        On fitting, if the library is not installed.
+
+    References
+    ----------
+    Friedman (2001), Greedy function approximation: a gradient boosting machine.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.ListMLE(scorer="trees(count=100, leaves=7)")
     """
 
     count: int = 300
@@ -80,37 +107,108 @@ class Trees:
     def grow(
         self,
         X: Features,
-        slopes: Slopes,
+        derivatives: ScoreDerivatives,
         valid: Features | None,
-        grown: Grown,
+        progress: TreeCallback,
         seed: int,
         threads: int,
     ) -> tuple[Untyped, int]:
-        """The booster, and how many trees it has; `grown` is told of every one."""
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array or sparse array
+            The features of the training documents.
+        derivatives : callable
+            Maps the scores of the training documents to the gradient and the curvature of the loss.
+        valid : array or sparse array, optional
+            The features of the validation documents.
+        progress : callable
+            Called with the number of trees, the booster and the scores of the validation documents
+            after every tree; it returns whether to stop.
+        seed : int
+            The seed of the library.
+        threads : int
+            The number of threads.
+
+        Returns
+        -------
+        booster : object
+            The booster of the library.
+        count : int
+            The number of trees.
+
+        Raises
+        ------
+        DataError
+            If the library refuses the data or a parameter.
+        MissingDependency
+            If the library is not installed.
+        """
         library = LIBRARIES[self.library]
-        with refusals(self.library):
-            return library.grow(self, X, slopes, valid, grown, seed, threads)
+        with library_errors(self.library):
+            return library.grow(self, X, derivatives, valid, progress, seed, threads)
 
     def parameters(self, seed: int, threads: int) -> dict[str, Untyped]:
-        """As the library calls them."""
+        """Return the parameters by the names of the library.
+
+        Parameters
+        ----------
+        seed : int
+            The seed of the library.
+        threads : int
+            The number of threads.
+
+        Returns
+        -------
+        dict
+            The parameters; those of `options` take precedence.
+        """
         return LIBRARIES[self.library].params(self, seed, threads)
 
     def splits(self, booster: Untyped) -> bool:
-        """Return whether any tree has more than one leaf."""
+        """Return whether any tree has more than one leaf.
+
+        Parameters
+        ----------
+        booster : object
+            A booster of the library.
+
+        Returns
+        -------
+        bool
+            Whether there is a split.
+        """
         return LIBRARIES[self.library].splits(booster)
 
     def scoring(self, booster: Untyped, count: int, n_features: int) -> TreesScoring:
+        """Return trees as a fitted model.
+
+        Parameters
+        ----------
+        booster : object
+            A booster of the library.
+        count : int
+            The number of trees to take, from the first on.
+        n_features : int
+            The number of features of the training documents.
+
+        Returns
+        -------
+        TreesScoring
+            The model.
+        """
         text = LIBRARIES[self.library].text(booster, count)
         return TreesScoring(self.library, text, n_features)
 
 
 class LightGBM:
-    """LightGBM's part."""
+    """Adapter of LightGBM."""
 
     @staticmethod
     def error() -> type[Exception]:
-        found: type[Exception] = lightgbm_or_error().basic.LightGBMError
-        return found
+        error: type[Exception] = import_lightgbm().basic.LightGBMError
+        return error
 
     @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
@@ -125,17 +223,17 @@ class LightGBM:
         cls,
         trees: Trees,
         X: Features,
-        slopes: Slopes,
+        derivatives: ScoreDerivatives,
         valid: Features | None,
-        grown: Grown,
+        progress: TreeCallback,
         seed: int,
         threads: int,
     ) -> tuple[Untyped, int]:
-        lightgbm = lightgbm_or_error()
+        lightgbm = import_lightgbm()
         params = cls.params(trees, seed, threads)
         data = lightgbm.Dataset(X, np.zeros(X.shape[0]), params=params, free_raw_data=False)
-        step = {"fobj": lambda scores, _: slopes(np.asarray(scores, np.float64))}
-        return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, grown, step)
+        step = {"fobj": lambda scores, _: derivatives(np.asarray(scores, np.float64))}
+        return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, progress, step)
 
     @staticmethod
     def boost(
@@ -143,18 +241,19 @@ class LightGBM:
         data: Untyped,
         valid: Untyped,
         count: int,
-        grown: Grown,
+        progress: TreeCallback,
         step: dict[str, Untyped],
     ) -> tuple[Untyped, int]:
-        """Tree by tree, so that each can be watched."""
+        """Grow tree by tree, with a call of `progress` after each."""
         if valid is not None:
-            # With the parameters of training: LightGBM has one number of threads for all that it
-            # does, and data made without that number set it back to all cores.
-            other = data.create_valid(valid, np.zeros(valid.shape[0]), params=data.params)
-            booster.add_valid(other, "valid")
+            # With the parameters of training: LightGBM has one global number of threads, and data
+            # created without that number reset it to all cores.
+            valid_data = data.create_valid(valid, np.zeros(valid.shape[0]), params=data.params)
+            booster.add_valid(valid_data, "valid")
         for tree in range(1, count + 1):
-            done = booster.update(**step)
-            if grown(tree, booster, None if valid is None else _valid_scores(booster)) or done:
+            finished = booster.update(**step)
+            scores = None if valid is None else _valid_scores(booster)
+            if progress(tree, booster, scores) or finished:
                 return booster, tree
         return booster, count
 
@@ -167,13 +266,13 @@ class LightGBM:
         return str(booster.model_to_string(num_iteration=count))
 
     @staticmethod
-    def whole(text: str) -> bool:
+    def is_complete(text: str) -> bool:
         return text.startswith("tree") and "end of trees" in text and "end of parameters" in text
 
     @staticmethod
     @lru_cache(8)
     def read(text: str) -> Untyped:
-        return lightgbm_or_error().Booster(model_str=text)
+        return import_lightgbm().Booster(model_str=text)
 
     @classmethod
     def predict(cls, text: str, X: Features, threads: int) -> Floats:
@@ -192,8 +291,8 @@ class LightGBM:
 
     @staticmethod
     def contributions(text: str, X: Array) -> Floats:
-        found = LightGBM.read(text).predict(X, raw_score=True, pred_contrib=True)
-        return np.asarray(found, np.float64)
+        values = LightGBM.read(text).predict(X, raw_score=True, pred_contrib=True)
+        return np.asarray(values, np.float64)
 
     @staticmethod
     def forest(text: str, source: str) -> Forest:
@@ -201,12 +300,12 @@ class LightGBM:
 
 
 class XGBoost:
-    """XGBoost's part."""
+    """Adapter of XGBoost."""
 
     @staticmethod
     def error() -> type[Exception]:
-        found: type[Exception] = xgboost_or_error().core.XGBoostError
-        return found
+        error: type[Exception] = import_xgboost().core.XGBoostError
+        return error
 
     @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
@@ -222,26 +321,28 @@ class XGBoost:
         cls,
         trees: Trees,
         X: Features,
-        slopes: Slopes,
+        derivatives: ScoreDerivatives,
         valid: Features | None,
-        grown: Grown,
+        progress: TreeCallback,
         seed: int,
         threads: int,
     ) -> tuple[Untyped, int]:
-        xgboost = xgboost_or_error()
+        xgboost = import_xgboost()
         if not isinstance(X, np.ndarray) or not isinstance(valid, np.ndarray | None):
             raise DataError(SPARSE)
         data = xgboost.DMatrix(X, np.zeros(X.shape[0]), nthread=threads)
-        other = None if valid is None else xgboost.DMatrix(valid, nthread=threads)
+        valid_data = None if valid is None else xgboost.DMatrix(valid, nthread=threads)
         params = cls.params(trees, seed, threads)
-        booster = xgboost.Booster(params, [data] if other is None else [data, other])
+        booster = xgboost.Booster(params, [data] if valid_data is None else [data, valid_data])
         for tree in range(trees.count):
-            booster.update(data, tree, fobj=lambda scores, _: slopes(scores.astype(np.float64)))
+            booster.update(
+                data, tree, fobj=lambda scores, _: derivatives(scores.astype(np.float64))
+            )
             scores = None
-            if other is not None:
-                found = booster.predict(other, output_margin=True)
-                scores = np.asarray(found, np.float64)
-            if grown(tree + 1, booster, scores):
+            if valid_data is not None:
+                margins = booster.predict(valid_data, output_margin=True)
+                scores = np.asarray(margins, np.float64)
+            if progress(tree + 1, booster, scores):
                 return booster, tree + 1
         return booster, trees.count
 
@@ -254,7 +355,7 @@ class XGBoost:
         return bytes(booster[:count].save_raw("json")).decode()
 
     @staticmethod
-    def whole(text: str) -> bool:
+    def is_complete(text: str) -> bool:
         try:
             return "learner" in json.loads(text)
         except (ValueError, TypeError, RecursionError):
@@ -263,17 +364,17 @@ class XGBoost:
     @staticmethod
     @lru_cache(8)
     def read(text: str, threads: int | None = None) -> Untyped:
-        booster = xgboost_or_error().Booster({} if threads is None else {"nthread": threads})
-        with limited_openmp(threads):  # reading heeds no parameter
+        booster = import_xgboost().Booster({} if threads is None else {"nthread": threads})
+        with limited_openmp(threads):  # loading ignores the parameter
             booster.load_model(bytearray(text.encode()))
         return booster
 
     @classmethod
     def predict(cls, text: str, X: Features, threads: int) -> Floats:
-        booster, matrix = cls.read(text, threads), xgboost_or_error().DMatrix
+        booster, matrix = cls.read(text, threads), import_xgboost().DMatrix
         scores = [np.empty(0)]
-        for lo in range(0, X.shape[0], ROWS):
-            rows = X[lo : lo + ROWS]
+        for lo in range(0, X.shape[0], CHUNK_ROWS):
+            rows = X[lo : lo + CHUNK_ROWS]
             dense = rows if isinstance(rows, np.ndarray) else rows.toarray()  # 0 is not missing
             data = matrix(dense, nthread=threads)
             scores.append(booster.predict(data, output_margin=True))
@@ -288,8 +389,8 @@ class XGBoost:
 
     @staticmethod
     def contributions(text: str, X: Array) -> Floats:
-        found = XGBoost.read(text).predict(xgboost_or_error().DMatrix(X), pred_contribs=True)
-        return np.asarray(found, np.float64)
+        values = XGBoost.read(text).predict(import_xgboost().DMatrix(X), pred_contribs=True)
+        return np.asarray(values, np.float64)
 
     @staticmethod
     def forest(text: str, source: str) -> Forest:
@@ -300,30 +401,31 @@ LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "x
 
 
 def _valid_scores(booster: Untyped) -> Floats:
-    """LightGBM keeps them up to date, and shows them to evaluation functions alone."""
-    seen: list[Floats] = []
+    """Return the current scores of the validation data, which LightGBM passes only to evaluation
+    functions."""
+    captured: list[Floats] = []
 
-    def look(scores: Floats, _: Untyped) -> tuple[str, float, bool]:
-        seen.append(np.array(scores, np.float64))
+    def capture(scores: Floats, _: Untyped) -> tuple[str, float, bool]:
+        captured.append(np.array(scores, np.float64))
         return "", 0.0, True
 
-    booster.eval_valid(look)
-    return seen[0]
+    booster.eval_valid(capture)
+    return captured[0]
 
 
 @contextmanager
-def refusals(library: str) -> Iterator[None]:
-    """What a library refuses, said in its first line as an error of ours."""
+def library_errors(library: str) -> Iterator[None]:
+    """Raise errors of the library as DataError, with their first line as the message."""
     try:
         yield
     except LIBRARIES[library].error() as error:
-        said = (str(error).strip().splitlines() or ["it does not say why"])[0].rstrip(".")
-        if "num_features()) > (0)" in said:  # LightGBM drops features that it cannot split
+        reason = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+        if "num_features()) > (0)" in reason:  # LightGBM drops features that it cannot split
             raise DataError(f"{library} refuses: {NO_SPLIT}") from error
-        raise DataError(f"{library} refuses: {said}.") from error
+        raise DataError(f"{library} refuses: {reason}.") from error
 
 
-def lightgbm_or_error() -> Untyped:
+def import_lightgbm() -> Untyped:
     try:
         import lightgbm
     except ImportError as error:
@@ -331,7 +433,7 @@ def lightgbm_or_error() -> Untyped:
     return lightgbm
 
 
-def xgboost_or_error() -> Untyped:
+def import_xgboost() -> Untyped:
     try:
         import xgboost
     except ImportError as error:
@@ -341,7 +443,7 @@ def xgboost_or_error() -> Untyped:
 
 @dataclass(frozen=True, eq=False)
 class TreesScoring(ScoringBase):
-    """Grown trees, as the library's own text."""
+    """Fitted trees, in the text format of the library."""
 
     library: str
     text: str
@@ -362,18 +464,19 @@ class TreesScoring(ScoringBase):
     def predict(
         self, X: Features, threads: int | None = None, offsets: Ints | None = None
     ) -> Floats:
-        with refusals(self.library):
+        """Return one score per document."""
+        with library_errors(self.library):
             return LIBRARIES[self.library].predict(self.text, X, resolve(threads))
 
     def explain(self) -> Importances:
-        """Return what the splits on each feature took off the loss, summed."""
-        with refusals(self.library):
+        """Return the reduction of the loss by the splits on each feature, summed."""
+        with library_errors(self.library):
             gains = LIBRARIES[self.library].gains(self.text, self.n_features)
         return Importances("gain of splits", gains)
 
     def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
-        """Return Shapley values, as the library computes them."""
-        with refusals(self.library):
+        """Return Shapley values, computed by the library."""
+        with library_errors(self.library):
             values = LIBRARIES[self.library].contributions(self.text, X)
         return Contributions("Shapley value", values[:, :-1], values[:, -1])
 
@@ -390,8 +493,8 @@ class TreesScoring(ScoringBase):
     def from_dict(cls, stored: JsonObject) -> TreesScoring:
         if stored["library"] not in LIBRARIES:
             raise DataError(f"trees of the library {stored['library']!r} cannot be read.")
-        if not LIBRARIES[stored["library"]].whole(stored["text"]):
-            raise DataError(f"the trees are no whole model of {stored['library']}.")
+        if not LIBRARIES[stored["library"]].is_complete(stored["text"]):
+            raise DataError(f"the trees are not a complete model of {stored['library']}.")
         if type(stored["n_features"]) is not int or stored["n_features"] < 1:
-            raise DataError("the number of features of the trees is no number from 1 on")
+            raise DataError("the number of features of the trees is not an integer of at least 1")
         return cls(stored["library"], stored["text"], stored["n_features"])

@@ -1,1 +1,1 @@
-"""Solvers: they see an objective, and neither features nor truth."""
+"""Solvers, which minimize an objective; they see neither features nor truth."""

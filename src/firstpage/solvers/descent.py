@@ -1,4 +1,5 @@
-"""Plain gradient descent, stochastic descent and Adam: the papers' protocols, and for networks."""
+"""Gradient descent, stochastic gradient descent and Adam: for the papers' protocols, and for
+networks."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ import numpy as np
 
 from firstpage.registry import number
 from firstpage.solvers.solver import (
-    NOTHING,
+    FRESH_START,
     BatchObjective,
     Objective,
+    ProgressCallback,
     Resume,
     SolverResult,
-    Watch,
-    never,
+    never_stop,
 )
 from firstpage.types import Floats
 
@@ -25,17 +26,37 @@ RATES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 @dataclass(frozen=True)
 class GradientDescent:
-    """params -= rate * slope, over all queries at once."""
+    """Gradient descent with a constant rate: params -= rate * gradient, over all queries.
+
+    Parameters
+    ----------
+    rate : float, default 0.1
+        The learning rate, above 0.
+    max_iter : int, default 500
+        The number of iterations, at least 1.
+    tol : float, default 0.0
+        Stop when an iteration changes the objective by at most this fraction; 0: never.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=100)")
+    """
 
     rate: float = 0.1
     max_iter: int = 500
     tol: float = 0.0
-    needs: ClassVar[tuple[str, ...]] = ()
+    required_traits: ClassVar[tuple[str, ...]] = ()
     linear: ClassVar[bool] = False
-    path: ClassVar[bool] = True
+    selects_iteration: ClassVar[bool] = True
     batch: ClassVar[None] = None
     resumable: ClassVar[bool] = False
-    rates: ClassVar[tuple[float, ...]] = RATES
+    rate_grid: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
         number(self, "rate", above=0)
@@ -43,53 +64,109 @@ class GradientDescent:
         number(self, "tol", 0)
 
     def minimize(
-        self, objective: Objective, start: Floats, watch: Watch = never, resume: Resume = NOTHING
+        self,
+        objective: Objective,
+        start: Floats,
+        progress: ProgressCallback = never_stop,
+        resume: Resume = FRESH_START,
     ) -> SolverResult:
+        """Minimize the objective from the parameters `start`.
+
+        Parameters
+        ----------
+        objective : Objective
+            The function to minimize.
+        start : array of float
+            The initial parameters.
+        progress : callable, optional
+            Called with the iteration, the value and the parameters after every iteration; it
+            returns whether to stop.
+        resume : Resume, optional
+            How many iterations are already done.
+
+        Returns
+        -------
+        SolverResult
+            The parameters, and why the solver stopped.
+        """
         params = np.array(start, np.float64)
-        before, slope = objective(params)
+        before, gradient = objective(params)
         remaining = self.max_iter - resume.iterations
         for iteration in range(1, remaining + 1):
-            params = params - self.rate * slope
-            value, slope = objective(params)
+            params = params - self.rate * gradient
+            value, gradient = objective(params)
             if not np.isfinite(value):
                 return SolverResult(params, value, iteration, "diverged: lower the rate", False)
-            if watch(iteration, value, params):
+            if progress(iteration, value, params):
                 return SolverResult(params, value, iteration, "stopped early", False)
             if self.tol > 0 and abs(before - value) <= self.tol * max(abs(before), 1.0):
-                return SolverResult(params, value, iteration, "the objective stands still", True)
+                reason = "the objective no longer decreases"
+                return SolverResult(params, value, iteration, reason, True)
             before = value
         return SolverResult(params, before, remaining, "all iterations done", False)
 
 
-Rule = Callable[[Floats, Floats, int], Floats]
-"""(parameters, slope, epoch) -> new parameters."""
+UpdateRule = Callable[[Floats, Floats, int], Floats]
+"""(parameters, gradient, epoch) -> new parameters."""
 
 
-def _epochs(
-    objective: BatchObjective, start: Floats, watch: Watch, count: int, seed: int, rule: Rule
+def _run_epochs(
+    objective: BatchObjective,
+    start: Floats,
+    progress: ProgressCallback,
+    count: int,
+    seed: int,
+    update: UpdateRule,
 ) -> SolverResult:
-    """Go through the blocks of the objective, in an order that the seed shuffles every epoch."""
+    """Visit the blocks of the objective in a random order, shuffled anew in every epoch."""
     params = np.array(start, np.float64)
     rng = np.random.default_rng(seed)
     value = np.inf
     for epoch in range(1, count + 1):
         value = 0.0
         for block in rng.permutation(len(objective.bounds)).tolist():
-            loss, slope = objective.block(block, params)
-            params = rule(params, slope, epoch)
+            loss, gradient = objective.block(block, params)
+            params = update(params, gradient, epoch)
             value += loss / len(objective.bounds)
         if not np.isfinite(value):
             return SolverResult(params, value, epoch, "diverged: lower the rate", False)
-        if watch(epoch, value, params):
+        if progress(epoch, value, params):
             return SolverResult(params, value, epoch, "stopped early", False)
     return SolverResult(params, value, count, "all epochs done", False)
 
 
 @dataclass(frozen=True)
 class SGD:
-    """params -= rate * slope of `batch` queries.  An iteration is an epoch.
+    """Stochastic gradient descent: params -= rate * gradient of a batch of queries.
 
-    The rate falls as rate / (1 + decay * epoch).
+    An iteration is an epoch.  The rate in an epoch, counted from 0, is rate / (1 + decay * epoch).
+
+    Parameters
+    ----------
+    rate : float, default 0.01
+        The initial learning rate, above 0.
+    max_iter : int, default 100
+        The number of epochs, at least 1.
+    batch : int, default 1
+        The number of queries per batch, at least 1.
+    decay : float, default 0.0
+        The decay of the rate, at least 0.
+    seed : int, default 0
+        The seed of the order of the batches, at least 0.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Robbins and Monro (1951), A stochastic approximation method.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.ListMLE(solver="sgd(rate=0.01, batch=8)")
     """
 
     rate: float = 0.01
@@ -97,12 +174,12 @@ class SGD:
     batch: int = 1
     decay: float = 0.0
     seed: int = 0
-    needs: ClassVar[tuple[str, ...]] = ()
+    required_traits: ClassVar[tuple[str, ...]] = ()
     linear: ClassVar[bool] = False
-    path: ClassVar[bool] = True
+    selects_iteration: ClassVar[bool] = True
     resumable: ClassVar[bool] = False
     tol: ClassVar[float] = 0.0
-    rates: ClassVar[tuple[float, ...]] = RATES
+    rate_grid: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
         number(self, "rate", above=0)
@@ -112,29 +189,80 @@ class SGD:
         number(self, "seed", 0, whole=True)
 
     def minimize(
-        self, objective: BatchObjective, start: Floats, watch: Watch = never,
-        resume: Resume = NOTHING,
-    ) -> SolverResult:  # fmt: skip
-        def rule(params: Floats, slope: Floats, epoch: int) -> Floats:
-            return params - self.rate / (1 + self.decay * (epoch - 1)) * slope
+        self,
+        objective: BatchObjective,
+        start: Floats,
+        progress: ProgressCallback = never_stop,
+        resume: Resume = FRESH_START,
+    ) -> SolverResult:
+        """Minimize the objective from the parameters `start`.
 
-        return _epochs(objective, start, watch, self.max_iter, self.seed, rule)
+        Parameters
+        ----------
+        objective : BatchObjective
+            The function to minimize, which can be estimated from a batch of queries.
+        start : array of float
+            The initial parameters.
+        progress : callable, optional
+            Called with the epoch, the value and the parameters after every epoch; it returns
+            whether to stop.
+        resume : Resume, optional
+            Not used: the solver cannot be resumed.
+
+        Returns
+        -------
+        SolverResult
+            The parameters, and why the solver stopped.
+        """
+
+        def update(params: Floats, gradient: Floats, epoch: int) -> Floats:
+            return params - self.rate / (1 + self.decay * (epoch - 1)) * gradient
+
+        return _run_epochs(objective, start, progress, self.max_iter, self.seed, update)
 
 
 @dataclass(frozen=True)
 class Adam:
-    """Stochastic descent with a rate for every parameter (Kingma and Ba); for networks."""
+    """Stochastic gradient descent with a rate per parameter; the default for networks.
+
+    An iteration is an epoch.
+
+    Parameters
+    ----------
+    rate : float, default 0.001
+        The learning rate, above 0.
+    max_iter : int, default 100
+        The number of epochs, at least 1.
+    batch : int, default 32
+        The number of queries per batch, at least 1.
+    seed : int, default 0
+        The seed of the order of the batches, at least 0.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Kingma and Ba (2015), Adam: a method for stochastic optimization, algorithm 1.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.ListMLE(scorer="mlp", solver="adam(rate=0.01)")
+    """
 
     rate: float = 0.001
     max_iter: int = 100
     batch: int = 32
     seed: int = 0
-    needs: ClassVar[tuple[str, ...]] = ()
+    required_traits: ClassVar[tuple[str, ...]] = ()
     linear: ClassVar[bool] = False
-    path: ClassVar[bool] = True
+    selects_iteration: ClassVar[bool] = True
     resumable: ClassVar[bool] = False
     tol: ClassVar[float] = 0.0
-    rates: ClassVar[tuple[float, ...]] = ()
+    rate_grid: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "rate", above=0)
@@ -143,19 +271,41 @@ class Adam:
         number(self, "seed", 0, whole=True)
 
     def minimize(
-        self, objective: BatchObjective, start: Floats, watch: Watch = never,
-        resume: Resume = NOTHING,
-    ) -> SolverResult:  # fmt: skip
+        self,
+        objective: BatchObjective,
+        start: Floats,
+        progress: ProgressCallback = never_stop,
+        resume: Resume = FRESH_START,
+    ) -> SolverResult:
+        """Minimize the objective from the parameters `start`.
+
+        Parameters
+        ----------
+        objective : BatchObjective
+            The function to minimize, which can be estimated from a batch of queries.
+        start : array of float
+            The initial parameters.
+        progress : callable, optional
+            Called with the epoch, the value and the parameters after every epoch; it returns
+            whether to stop.
+        resume : Resume, optional
+            Not used: the solver cannot be resumed.
+
+        Returns
+        -------
+        SolverResult
+            The parameters, and why the solver stopped.
+        """
         mean, square = np.zeros(len(start)), np.zeros(len(start))
         steps = 0
 
-        def rule(params: Floats, slope: Floats, epoch: int) -> Floats:
+        def update(params: Floats, gradient: Floats, epoch: int) -> Floats:
             nonlocal steps, mean, square
             steps += 1
-            mean = mean + 0.1 * (slope - mean)
-            square = square + 0.001 * (slope * slope - square)
-            spread = np.sqrt(square / (1 - 0.999**steps)) + 1e-8
-            found: Floats = params - self.rate * mean / (1 - 0.9**steps) / spread
-            return found
+            mean = mean + 0.1 * (gradient - mean)
+            square = square + 0.001 * (gradient * gradient - square)
+            deviation = np.sqrt(square / (1 - 0.999**steps)) + 1e-8
+            updated: Floats = params - self.rate * mean / (1 - 0.9**steps) / deviation
+            return updated
 
-        return _epochs(objective, start, watch, self.max_iter, self.seed, rule)
+        return _run_epochs(objective, start, progress, self.max_iter, self.seed, update)

@@ -1,4 +1,4 @@
-"""L-BFGS (SciPy's) in coordinates in which the problem is about round."""
+"""L-BFGS (SciPy's) in preconditioned coordinates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from firstpage.registry import number
-from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, State, Watch, never
+from firstpage.solvers.solver import (
+    FRESH_START,
+    Objective,
+    ProgressCallback,
+    Resume,
+    SolverResult,
+    SolverState,
+    never_stop,
+)
 from firstpage.types import Floats
 
 if TYPE_CHECKING:
@@ -17,101 +25,149 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """T is a matrix, a vector (the diagonal of one), or None for the parameters themselves."""
+    """Coordinates u of parameters T u.
+
+    T is a matrix, a vector (the diagonal of one), or None for the parameters themselves.
+    """
 
     T: Floats | None
     size: int
 
-    def outward(self, u: Floats) -> Floats:
-        """Parameters of coordinates."""
+    def to_params(self, u: Floats) -> Floats:
+        """Return the parameters of coordinates."""
         if self.T is None:
             return u
-        found: Floats = self.T * u if self.T.ndim == 1 else self.T @ u
-        return found
+        params: Floats = self.T * u if self.T.ndim == 1 else self.T @ u
+        return params
 
-    def inward(self, slope: Floats) -> Floats:
-        """A slope by parameters as one by coordinates."""
+    def gradient_from_params(self, gradient: Floats) -> Floats:
+        """Return the gradient by coordinates of a gradient by parameters."""
         if self.T is None:
-            return slope
-        found: Floats = self.T * slope if self.T.ndim == 1 else self.T.T @ slope
-        return found
+            return gradient
+        transformed: Floats = self.T * gradient if self.T.ndim == 1 else self.T.T @ gradient
+        return transformed
 
-    def find(self, params: Floats) -> Floats:
-        """Coordinates of parameters."""
+    def from_params(self, params: Floats) -> Floats:
+        """Return the coordinates of parameters."""
         if self.T is None:
             return params
         if self.T.ndim == 1:
             return params / self.T
         return np.asarray(np.linalg.solve(self.T, params), np.float64)
 
-    def times(self, factor: float) -> Coordinates:
-        """With all units so many times longer."""
+    def scaled(self, factor: float) -> Coordinates:
+        """Return coordinates whose units are longer by this factor."""
         T = np.ones(self.size) if self.T is None else self.T
         return Coordinates(T * factor, self.size)
 
 
 @dataclass(frozen=True)
 class LBFGS:
-    """Quasi-Newton descent over all queries, for smooth losses; the default.
+    """Limited-memory BFGS over all queries, for smooth losses; the default solver.
 
-    max_iter  iterations at most
-    tol       stop when the objective falls by less than this share in an iteration; never less
-              than the features' type can tell (1e-8 for float32)
+    The problem is preconditioned by the covariance of the features inside queries.
+
+    Parameters
+    ----------
+    max_iter : int, default 200
+        The number of iterations at most, at least 1.
+    tol : float, default 1e-12
+        Stop when an iteration lowers the objective by less than this fraction; never less than the
+        type of the features can resolve (1e-8 for float32).
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Liu and Nocedal (1989), On the limited memory BFGS method for large scale optimization.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.ListMLE(solver="lbfgs(max_iter=500)")
     """
 
     max_iter: int = 200
     tol: float = 1e-12
-    needs: ClassVar[tuple[str, ...]] = ("smooth",)
+    required_traits: ClassVar[tuple[str, ...]] = ("smooth",)
     linear: ClassVar[bool] = False
-    path: ClassVar[bool] = False
+    selects_iteration: ClassVar[bool] = False
     batch: ClassVar[None] = None
     resumable: ClassVar[bool] = False
-    rates: ClassVar[tuple[float, ...]] = ()
+    rate_grid: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "max_iter", 1, whole=True)
         number(self, "tol", 0)
 
     def minimize(
-        self, objective: Objective, start: Floats, watch: Watch = never, resume: Resume = NOTHING
+        self,
+        objective: Objective,
+        start: Floats,
+        progress: ProgressCallback = never_stop,
+        resume: Resume = FRESH_START,
     ) -> SolverResult:
+        """Minimize the objective from the parameters `start`.
+
+        Parameters
+        ----------
+        objective : Objective
+            The function to minimize.
+        start : array of float
+            The initial parameters.
+        progress : callable, optional
+            Called with the iteration, the value and the parameters after every iteration; it
+            returns whether to stop.
+        resume : Resume, optional
+            Not used: a fit is resumed from its parameters.
+
+        Returns
+        -------
+        SolverResult
+            The parameters, and why the solver stopped.
+        """
         from scipy.optimize import minimize
 
-        first_value, first_slope = objective(start)
-        T = Coordinates(objective.conditioner(), len(start))
-        # SciPy's first step has length 1: that shall be Newton's.
-        T = T.times(float(np.linalg.norm(T.inward(first_slope))) or 1.0)
-        scale = abs(first_value) or 1.0  # SciPy's tolerances are meant for values about 1
-        state: State = {"iteration": 0, "stopped": False, "fresh": True}
+        first_value, first_gradient = objective(start)
+        T = Coordinates(objective.preconditioner(), len(start))
+        # SciPy's first step has length 1; with these units it is Newton's step.
+        T = T.scaled(float(np.linalg.norm(T.gradient_from_params(first_gradient))) or 1.0)
+        scale = abs(first_value) or 1.0  # SciPy's tolerances assume values of about 1
+        state: SolverState = {"iteration": 0, "stopped": False, "fresh": True}
 
-        def value_slope(u: Floats) -> tuple[float, Floats]:
+        def value_gradient(u: Floats) -> tuple[float, Floats]:
             if state.pop("fresh", False):
-                value, slope = first_value, first_slope
+                value, gradient = first_value, first_gradient
             else:
-                value, slope = objective(T.outward(u))
-            return value / scale, T.inward(slope) / scale
+                value, gradient = objective(T.to_params(u))
+            return value / scale, T.gradient_from_params(gradient) / scale
 
         def step(intermediate_result: OptimizeResult) -> None:
             state["iteration"] += 1
             value = float(intermediate_result.fun) * scale
-            if watch(state["iteration"], value, T.outward(intermediate_result.x)):
+            if progress(state["iteration"], value, T.to_params(intermediate_result.x)):
                 state["stopped"] = True
                 raise StopIteration
 
-        first = T.find(start) if start.any() else start
-        tol = max(self.tol, objective.noise)
-        steepest = float(np.abs(T.inward(first_slope)).max(initial=0.0))
+        first = T.from_params(start) if start.any() else start
+        tol = max(self.tol, objective.relative_error)
+        steepest = float(np.abs(T.gradient_from_params(first_gradient)).max(initial=0.0))
         options: Any = {
             "maxiter": self.max_iter,
             "ftol": tol,
             "gtol": 1e-9 * min(1.0, steepest / scale),
             "maxcor": 20,
         }
-        done = minimize(
-            value_slope, first, jac=True, method="L-BFGS-B", callback=step, options=options
+        result = minimize(
+            value_gradient, first, jac=True, method="L-BFGS-B", callback=step, options=options
         )
-        reason = "stopped early" if state["stopped"] else str(done.message)
-        converged = bool(done.success) and not state["stopped"]
-        exhausted = done.status == 1 and not state["stopped"]
-        value = float(done.fun) * scale
-        return SolverResult(T.outward(done.x), value, int(done.nit), reason, converged, exhausted)
+        reason = "stopped early" if state["stopped"] else str(result.message)
+        converged = bool(result.success) and not state["stopped"]
+        exhausted = result.status == 1 and not state["stopped"]
+        value = float(result.fun) * scale
+        return SolverResult(
+            T.to_params(result.x), value, int(result.nit), reason, converged, exhausted
+        )

@@ -1,14 +1,13 @@
 """The objective: the mean loss over queries, plus a penalty, as a function of parameters.
 
-Queries are cut into blocks whose features fit into the CPU's cache; each is scored, its loss is
-taken, and the slope is pulled back, before the next is touched: X is read from memory once.
-Each block's slope is kept apart and added up in one order, so that the number of threads changes
-nothing, not even the last bit.
+Queries are split into blocks whose features fit into the CPU's cache.  Each block is scored, its
+loss is computed and the gradient back-propagated before the next one is touched, so that X is read
+from memory once.  Each block has a gradient of its own, and these are summed in a fixed order: the
+number of threads changes nothing, not even the last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -17,20 +16,20 @@ from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import Loss, safe_inverse
-from firstpage.scorers.scorer import BoundScorer
-from firstpage.solvers.score_space import ScoreSpace, unsure, weigher
+from firstpage.scorers.scorer import BoundKernel, BoundScorer
+from firstpage.solvers.score_space import ScoreSpace, bind_weighting, loss_error_bound
 from firstpage.types import Floats, Ints
 
-BLOCK = 1 << 21  # bytes of features: what a core finds again in its caches
-SAMPLE = 20  # rows a parameter, from which the shape of the problem is learned
-RUNS = 4
-SMALL = 1 << 22  # bytes of features below which threads cost more than they give
+BLOCK_BYTES = 1 << 21  # of features: what stays in the caches of a core
+SAMPLE_ROWS = 20  # rows per parameter, from which the preconditioner is estimated
+SAMPLE_RANGES = 4  # ranges of consecutive queries of that sample
+SINGLE_THREAD_BYTES = 1 << 22  # of features, below which threads cost more than they save
 
 
 class BlockObjective:
     """sum over queries of weight * loss / sum of weights + l2 / 2 * |params|^2.
 
-    total   the sum of weights, where these queries are not all
+    `total` is the sum of all weights, where these queries are only some of them.
     """
 
     def __init__(
@@ -48,44 +47,46 @@ class BlockObjective:
     ) -> None:
         self.scorer, self.l2 = scorer, l2
         self.offsets, self._weights = truth.offsets, weights
-        shares = np.ones(len(truth)) if query_weights is None else query_weights
-        self.shares: Floats = shares / (shares.sum() if total is None else total)
+        unscaled = np.ones(len(truth)) if query_weights is None else query_weights
+        self.query_weights: Floats = unscaled / (unscaled.sum() if total is None else total)
         self._values = np.empty(len(truth))
         self.bounds = _blocks(truth.offsets, row_bytes, scorer.size, batch)
-        # Batches are taken one at a time, and need no slope each.
-        self._slopes = np.zeros((len(self.bounds) if batch is None else 1, scorer.size))
+        # Batches are evaluated one at a time, and share one gradient.
+        self._gradients = np.zeros((len(self.bounds) if batch is None else 1, scorer.size))
         self._batched = batch is not None
-        small = int(truth.offsets[-1]) * row_bytes < SMALL
+        small = int(truth.offsets[-1]) * row_bytes < SINGLE_THREAD_BYTES
         self.target = loss.target(truth, weights)
         self.threads = 1 if small or not scorer.parallel else resolve(threads)
 
     @cached_property
-    def _jobs(self) -> list[list[Callable[[], object]]]:
-        """What to run for every block: forward, loss, weights, back.
+    def _kernels(self) -> list[list[BoundKernel]]:
+        """The kernels of every block: scores, loss, query weights, back-propagation.
 
-        Bound when first used: a solver that works in score space needs none of it.
+        They are bound when first used: a solver that works in score space needs none of them.
         """
         offsets, count = self.offsets, self.threads
-        jobs: dict[int, list[Callable[[], object]]] = {}
-        most = max((offsets[hi] - offsets[lo] for lo, hi in self.bounds), default=0)
-        for number in range(count):
-            # Workspace is shared by the blocks of a lane, which run one after the other.
-            scores, grad = np.empty(int(most)), np.empty(int(most))
-            for block in range(number, len(self.bounds), count):
+        kernels: dict[int, list[BoundKernel]] = {}
+        longest = max((offsets[hi] - offsets[lo] for lo, hi in self.bounds), default=0)
+        for lane in range(count):
+            # Blocks of a lane run one after the other and share a workspace.
+            scores, grad = np.empty(int(longest)), np.empty(int(longest))
+            for block in range(lane, len(self.bounds), count):
                 lo, hi = self.bounds[block]
                 a, b = int(offsets[lo]), int(offsets[hi])
                 s, g, values = scores[: b - a], grad[: b - a], self._values[lo:hi]
-                mine = self._slopes[0 if self._batched else block]
-                forward, back = self.scorer.bind(a, b, s, g, mine)
-                run = self.target.bind(lo, hi, s, values, g)
-                weigh = weigher(g, self.shares[lo:hi], np.diff(offsets[lo : hi + 1]))
-                jobs[block] = [forward, run, weigh, back]
-        return [jobs[block] for block in range(len(self.bounds))]
+                gradient = self._gradients[0 if self._batched else block]
+                forward, backward = self.scorer.bind_slice(a, b, s, g, gradient)
+                loss = self.target.bind_slice(lo, hi, s, values, g)
+                weighting = bind_weighting(
+                    g, self.query_weights[lo:hi], np.diff(offsets[lo : hi + 1])
+                )
+                kernels[block] = [forward, loss, weighting, backward]
+        return [kernels[block] for block in range(len(self.bounds))]
 
     @cached_property
     def _lanes(self) -> Lanes:
         count = self.threads
-        return Lanes([[run for job in self._jobs[lane::count] for run in job]
+        return Lanes([[run for block in self._kernels[lane::count] for run in block]
                       for lane in range(count)])  # fmt: skip
 
     @property
@@ -93,20 +94,20 @@ class BlockObjective:
         return self.scorer.size
 
     @property
-    def noise(self) -> float:
-        return self.scorer.noise
+    def relative_error(self) -> float:
+        return self.scorer.relative_error
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        """Value and slope over all queries."""
+        """Return the value and the gradient over all queries."""
         if self._batched:
-            found = [self.block(number, params) for number in range(len(self.bounds))]
-            mean: Floats = np.mean([slope for _, slope in found], axis=0)
-            return float(np.mean([value for value, _ in found])), mean
+            blocks = [self.block(number, params) for number in range(len(self.bounds))]
+            mean: Floats = np.mean([gradient for _, gradient in blocks], axis=0)
+            return float(np.mean([value for value, _ in blocks])), mean
         self.scorer.load(params)
         self._lanes.run()
-        value = float((self._values * self.shares).sum())
-        slope: Floats = self._slopes.sum(axis=0)
-        return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
+        value = float((self._values * self.query_weights).sum())
+        gradient: Floats = self._gradients.sum(axis=0)
+        return value + self.l2 / 2 * float(params @ params), gradient + self.l2 * params
 
     def score_range(self, params: Floats) -> tuple[float, float]:
         """Return the widest range of scores in a query, and the greatest absolute score."""
@@ -114,77 +115,79 @@ class BlockObjective:
         starts = self.offsets[:-1][np.diff(self.offsets) > 0]
         if not len(starts):
             return 0.0, 0.0
-        wide = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
-        return float(wide.max(initial=0.0)), float(np.abs(scores).max(initial=0.0))
+        ranges = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        return float(ranges.max(initial=0.0)), float(np.abs(scores).max(initial=0.0))
 
-    def space(self) -> ScoreSpace:
-        """The same, seen from the scores."""
+    def score_space(self) -> ScoreSpace:
+        """Return the same objective as a function of the scores."""
         return ScoreSpace(self)
 
-    def conditioner(self) -> Floats | None:
-        """The scorer's coordinates in which this is about round, from a sample of the queries."""
-        picked = _sample(self.offsets, SAMPLE * self.size)
-        total = sum(float(self.shares[lo:hi].sum()) for lo, hi in picked)
-        parts = [self.offsets[lo : hi + 1] for lo, hi in picked]
-        bends = [self.bend(lo, hi, total) for lo, hi in picked]
-        return self.scorer.conditioner(parts, np.concatenate(bends), self.l2)
+    def preconditioner(self) -> Floats | None:
+        """Return the preconditioner of the scorer, estimated from a sample of the queries."""
+        ranges = _sample(self.offsets, SAMPLE_ROWS * self.size)
+        total = sum(float(self.query_weights[lo:hi].sum()) for lo, hi in ranges)
+        slices = [self.offsets[lo : hi + 1] for lo, hi in ranges]
+        curvatures = [self.score_curvature(lo, hi, total) for lo, hi in ranges]
+        return self.scorer.preconditioner(slices, np.concatenate(curvatures), self.l2)
 
-    def bend(self, lo: int, hi: int, total: float) -> Floats:
-        """About the second derivative by each score of the queries lo:hi, of shares in all."""
+    def score_curvature(self, lo: int, hi: int, total: float) -> Floats:
+        """Return about the second derivative by each score of the queries lo:hi, for query weights
+        of this total."""
         ends = self.offsets[lo : hi + 1]
         a, b = int(ends[0]), int(ends[-1])
         weight = np.ones(b - a) if self._weights is None else self._weights[a:b]
-        stiffness = self.shares[lo:hi] * self.target.stiffness()[lo:hi]
-        bend = stiffness / total * safe_inverse(query_sums(weight, ends - a))
-        found: Floats = weight * np.repeat(bend, np.diff(ends))
-        return found
+        scale = self.query_weights[lo:hi] * self.target.hessian_scale()[lo:hi]
+        per_query = scale / total * safe_inverse(query_sums(weight, ends - a))
+        curvature: Floats = weight * np.repeat(per_query, np.diff(ends))
+        return curvature
 
     def block(self, number: int, params: Floats) -> tuple[float, Floats]:
-        """An estimate of the same from one block; its mean over the blocks is the whole."""
+        """Return an estimate from one block; the mean over the blocks is the objective."""
         self.scorer.load(params)
-        for job in self._jobs[number]:
-            job()
+        for run in self._kernels[number]:
+            run()
         lo, hi = self.bounds[number]
         times = len(self.bounds)
-        value = float((self._values[lo:hi] * self.shares[lo:hi]).sum()) * times
-        slope: Floats = self._slopes[0 if self._batched else number] * times
-        return value + self.l2 / 2 * float(params @ params), slope + self.l2 * params
+        value = float((self._values[lo:hi] * self.query_weights[lo:hi]).sum()) * times
+        gradient: Floats = self._gradients[0 if self._batched else number] * times
+        return value + self.l2 / 2 * float(params @ params), gradient + self.l2 * params
 
-    def unsure(self) -> float:
-        """By how much the mean loss, where it was looked at last, may be above what was found."""
-        return unsure(self.target, self._values, self.shares)
+    def loss_error_bound(self) -> float:
+        """Return by how much the mean loss at the last point may exceed the computed value."""
+        return loss_error_bound(self.target, self._values, self.query_weights)
 
 
 def _sample(offsets: Ints, rows: int) -> list[tuple[int, int]]:
-    """A few runs of neighboring queries, at even distances, of about so many rows together."""
+    """Return a few evenly spaced ranges of queries, of about this many rows in all."""
     count, all_rows = len(offsets) - 1, int(offsets[-1])
-    if all_rows <= rows or count <= RUNS:
+    if all_rows <= rows or count <= SAMPLE_RANGES:
         return [(0, count)]
-    found = []
-    for i in range(RUNS):
-        lo = count * i // RUNS
-        hi = int(np.searchsorted(offsets, offsets[lo] + rows // RUNS))
-        found.append((lo, min(max(hi, lo + 1), count * (i + 1) // RUNS)))
-    return found
+    ranges = []
+    for i in range(SAMPLE_RANGES):
+        lo = count * i // SAMPLE_RANGES
+        hi = int(np.searchsorted(offsets, offsets[lo] + rows // SAMPLE_RANGES))
+        ranges.append((lo, min(max(hi, lo + 1), count * (i + 1) // SAMPLE_RANGES)))
+    return ranges
 
 
 def _blocks(offsets: Ints, row_bytes: int, size: int, batch: int | None) -> list[tuple[int, int]]:
-    """Ranges of queries: of `batch` queries each, or as many as BLOCK bytes hold, at least one.
+    """Return ranges of queries: of `batch` queries each, or of as many as BLOCK_BYTES hold.
 
-    Slopes of many parameters must not need more than a tenth of the features' memory.
+    With many parameters blocks are larger, so that their gradients need at most a tenth of the
+    memory of the features.
     """
     count = len(offsets) - 1
     if batch is not None:
         return [(lo, min(lo + batch, count)) for lo in range(0, count, batch)]
-    return whole_queries(offsets, max(1, max(BLOCK, 80 * size) // max(row_bytes, 1)))
+    return query_ranges(offsets, max(1, max(BLOCK_BYTES, 80 * size) // max(row_bytes, 1)))
 
 
-def whole_queries(offsets: Ints, rows: int) -> list[tuple[int, int]]:
-    """Runs of neighboring queries of at most so many rows, but at least one query each."""
-    found, lo, count = [], 0, len(offsets) - 1
+def query_ranges(offsets: Ints, rows: int) -> list[tuple[int, int]]:
+    """Return ranges of consecutive queries of at most this many rows, but at least one query."""
+    ranges, lo, count = [], 0, len(offsets) - 1
     while lo < count:
         hi = int(np.searchsorted(offsets, offsets[lo] + rows, side="right")) - 1
         hi = min(max(hi, lo + 1), count)
-        found.append((lo, hi))
+        ranges.append((lo, hi))
         lo = hi
-    return found
+    return ranges

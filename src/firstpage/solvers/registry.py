@@ -1,4 +1,4 @@
-"""Solvers by name, and whether they suit a loss."""
+"""Solvers by name, and whether they suit a loss and a scorer."""
 
 from __future__ import annotations
 
@@ -24,23 +24,27 @@ SOLVERS: dict[str, Any] = {
 REGISTRY = Registry("solver", SOLVERS, {"gradient descent": "gd"})
 
 
-def solver(given: str | AnySolver, seed: int) -> AnySolver:
-    """A solver from a text such as "sgd(rate=0.01)"; a solver stays as it is."""
-    if isinstance(given, str):
-        created: AnySolver = REGISTRY.create(given, {"seed": seed})
+def solver(name_or_solver: str | AnySolver, seed: int) -> AnySolver:
+    """Return the solver of a string such as "sgd(rate=0.01)"; a solver is returned unchanged."""
+    if isinstance(name_or_solver, str):
+        created: AnySolver = REGISTRY.create(name_or_solver, {"seed": seed})
         return created
-    if not hasattr(given, "minimize"):
-        raise ParameterError(f"solver must be a text such as 'lbfgs', or a solver; got {given!r}.")
-    return given
+    if not hasattr(name_or_solver, "minimize"):
+        raise ParameterError(
+            f"solver must be a string such as 'lbfgs', or a solver; got {name_or_solver!r}."
+        )
+    return name_or_solver
 
 
-def solver_for(given: str | AnySolver, loss: Loss, scorer: BoundScorer, seed: int) -> AnySolver:
-    """The solver for a loss and a scorer, which "auto" chooses.
+def solver_for(
+    name_or_solver: str | AnySolver, loss: Loss, scorer: BoundScorer, seed: int
+) -> AnySolver:
+    """Return the solver for a loss and a scorer; "auto" chooses one.
 
-    Refuses, before any work, parts that lack what the solver relies on.
+    Raises an error, before any work, if the loss or the scorer lacks what the solver requires.
     """
-    if given != "auto":
-        chosen = solver(given, seed)
+    if name_or_solver != "auto":
+        chosen = solver(name_or_solver, seed)
     elif not scorer.parallel:
         chosen = Adam(seed=seed)
     else:
@@ -50,10 +54,10 @@ def solver_for(given: str | AnySolver, loss: Loss, scorer: BoundScorer, seed: in
             f"{type(chosen).__name__} needs linear scores. Choose scorer='linear', or a descent "
             "such as solver='adam'."
         )
-    lacking = [trait for trait in chosen.needs if not getattr(loss.traits, trait)]
-    if lacking:
+    missing = [trait for trait in chosen.required_traits if not getattr(loss.traits, trait)]
+    if missing:
         raise IncompatibleComponents(
-            f"{type(chosen).__name__} needs a {' and '.join(lacking)} loss, and "
+            f"{type(chosen).__name__} needs a {' and '.join(missing)} loss, and "
             f"{type(loss).__name__} is not. Choose another loss or solver."
         )
     return chosen

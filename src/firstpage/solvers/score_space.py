@@ -1,12 +1,11 @@
-"""The objective of linear scores, seen from the scores.
+"""The objective of a linear scorer as a function of the scores.
 
-Scores are linear in the parameters, so between two parameters whose scores are known any number
-of points can be looked at without reading the features: a search along a line costs the loss alone.
+Scores are linear in the parameters, so that any point between two parameters of known scores can be
+evaluated without reading the features: a line search costs the loss alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -14,18 +13,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from firstpage.engine.threads import Lanes
+from firstpage.scorers.scorer import BoundKernel
 from firstpage.solvers.solver import Objective, SolverResult
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.solvers.objective import BlockObjective
 
-Job = Callable[[], object]
-
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """Parameters, and the value there, of the loss alone and of all."""
+class ParameterPoint:
+    """Parameters, the loss there, and the value of the objective, which includes the penalty."""
 
     params: Floats
     loss: float
@@ -33,22 +31,19 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored(Point):
-    """With the scores, and the slope of the loss by them."""
+class ScoredPoint(ParameterPoint):
+    """A point with its scores and the gradient of the loss by them."""
 
     scores: Floats
     grad: Floats
 
 
-P = TypeVar("P", bound=Point)
-P_co = TypeVar("P_co", bound=Point, covariant=True)
+P = TypeVar("P", bound=ParameterPoint)
+P_co = TypeVar("P_co", bound=ParameterPoint, covariant=True)
 
 
 class Line(Protocol[P_co]):
-    """From one point through another, at 0 and at 1.
-
-    slopes   of the loss along the line, at both
-    """
+    """The line through two points, at step 0 and step 1."""
 
     @property
     def start(self) -> P_co: ...
@@ -57,179 +52,194 @@ class Line(Protocol[P_co]):
     def end(self) -> P_co: ...
 
     @property
-    def slopes(self) -> tuple[float, float]: ...
+    def derivatives(self) -> tuple[float, float]:
+        """The derivatives of the loss along the line, at both points."""
+        ...
 
-    def look(self, way: float) -> tuple[P_co, float]:
-        """A point on it, and the slope of the loss along the line there."""
+    def evaluate(self, step: float) -> tuple[P_co, float]:
+        """Return the point at this step, and the derivative of the loss along the line there."""
         ...
 
 
-class Space(Protocol[P]):
-    """What cutting planes ask of an objective whose scores are linear in the parameters."""
+class LinearScoreSpace(Protocol[P]):
+    """What cutting planes need of an objective whose scores are linear in the parameters."""
 
     l2: float
 
-    def at(self, params: Floats) -> P: ...
-
-    def line(self, start: P, end: Floats) -> Line[P]:
-        """From a point to some parameters."""
+    def evaluate(self, params: Floats) -> P:
+        """Return the point of these parameters."""
         ...
 
-    def between(self, start: P, end: P, way: float) -> P:
-        """A point on the line through two others, at 0 and at 1."""
+    def line(self, start: P, end: Floats) -> Line[P]:
+        """Return the line from a point to some parameters."""
+        ...
+
+    def interpolate(self, start: P, end: P, step: float) -> P:
+        """Return a point on the line through two others, which are at step 0 and step 1."""
         ...
 
     def plane(self, point: P) -> tuple[Floats, float]:
-        """The slope of the loss alone, by parameters, and the loss."""
+        """Return the gradient of the loss alone, by parameters, and the loss."""
         ...
 
     def freeze(self, params: Floats) -> None:
-        """From now on true rankings are those that these parameters like best."""
+        """Fix the true rankings to those of the highest score under these parameters."""
         ...
 
-    def unsure(self) -> float:
-        """By how much the loss at the last point may be above what was found."""
+    def loss_error_bound(self) -> float:
+        """Return by how much the loss at the last point may exceed the computed value."""
         ...
 
 
 class ScoredObjective(Objective, Protocol[P]):
-    """An objective of linear scores, which can be seen from the scores."""
+    """An objective of linear scores, which can be evaluated in score space."""
 
-    def space(self) -> Space[P]: ...
+    def score_space(self) -> LinearScoreSpace[P]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredLine:
-    space: ScoreSpace
-    start: Scored
-    end: Scored
-    way: Floats  # of the scores
-    slopes: tuple[float, float]
+    """A line whose points are evaluated from their scores."""
 
-    def look(self, way: float) -> tuple[Scored, float]:
-        point = self.space.between(self.start, self.end, way)
-        return point, float(point.grad @ self.way)
+    space: ScoreSpace
+    start: ScoredPoint
+    end: ScoredPoint
+    direction: Floats  # difference of the scores of both points
+    derivatives: tuple[float, float]
+
+    def evaluate(self, step: float) -> tuple[ScoredPoint, float]:
+        point = self.space.interpolate(self.start, self.end, step)
+        return point, float(point.grad @ self.direction)
 
 
 class ScoreSpace:
-    """Forward from parameters to scores, the loss at scores, and slopes back to parameters."""
+    """Scores of parameters, the loss at scores, and back-propagation to parameters."""
 
     def __init__(self, objective: BlockObjective) -> None:
         self._objective, self.l2 = objective, objective.l2
         rows = int(objective.offsets[-1])
-        self._forward, self._at, self._grad = np.empty(rows), np.empty(rows), np.empty(rows)
-        self._values = np.empty(len(objective.shares))
-        self._slopes = np.zeros((len(objective.bounds), objective.size))
-        forward: list[list[Job]] = [[] for _ in range(objective.threads)]
-        loss: list[list[Job]] = [[] for _ in range(objective.threads)]
-        back: list[list[Job]] = [[] for _ in range(objective.threads)]
+        self._new_scores, self._scores, self._grad = np.empty(rows), np.empty(rows), np.empty(rows)
+        self._values = np.empty(len(objective.query_weights))
+        self._gradients = np.zeros((len(objective.bounds), objective.size))
+        forward: list[list[BoundKernel]] = [[] for _ in range(objective.threads)]
+        loss: list[list[BoundKernel]] = [[] for _ in range(objective.threads)]
+        backward: list[list[BoundKernel]] = [[] for _ in range(objective.threads)]
         offsets = objective.offsets
         for block, (lo, hi) in enumerate(objective.bounds):
             a, b = int(offsets[lo]), int(offsets[hi])
             grad, lane = self._grad[a:b], block % objective.threads
-            score, pull = objective.scorer.bind(a, b, self._forward[a:b], grad, self._slopes[block])
-            forward[lane].append(score)
-            back[lane].append(pull)
-            loss[lane].append(
-                objective.target.bind(lo, hi, self._at[a:b], self._values[lo:hi], grad)
+            scoring, backpropagation = objective.scorer.bind_slice(
+                a, b, self._new_scores[a:b], grad, self._gradients[block]
             )
-            loss[lane].append(weigher(grad, objective.shares[lo:hi], np.diff(offsets[lo : hi + 1])))
-        self._score, self._look, self._pull = Lanes(forward), Lanes(loss), Lanes(back)
-        self._jobs = forward, loss, back
+            forward[lane].append(scoring)
+            backward[lane].append(backpropagation)
+            loss[lane].append(
+                objective.target.bind_slice(lo, hi, self._scores[a:b], self._values[lo:hi], grad)
+            )
+            loss[lane].append(
+                bind_weighting(grad, objective.query_weights[lo:hi], np.diff(offsets[lo : hi + 1]))
+            )
+        self._forward, self._loss, self._backward = Lanes(forward), Lanes(loss), Lanes(backward)
+        self._kernels = forward, loss, backward
 
     @cached_property
-    def _all(self) -> Lanes:
-        """Block after block: scores, loss, slope."""
-        forward, loss, back = self._jobs
+    def _full_pass(self) -> Lanes:
+        """Scores, loss and gradient, block after block."""
+        forward, loss, backward = self._kernels
         offsets, bounds = self._objective.offsets, self._objective.bounds
-        lanes: list[list[Job]] = []
-        for lane, (scores, looks, pulls) in enumerate(zip(forward, loss, back, strict=True)):
-            jobs: list[Job] = []
+        lanes: list[list[BoundKernel]] = []
+        for lane, kernels in enumerate(zip(forward, loss, backward, strict=True)):
+            scorings, losses, backpropagations = kernels
+            runs: list[BoundKernel] = []
             for i, (lo, hi) in enumerate(bounds[lane :: len(forward)]):
                 a, b = int(offsets[lo]), int(offsets[hi])
-                copy = partial(np.copyto, self._at[a:b], self._forward[a:b])
-                jobs += [scores[i], copy, looks[2 * i], looks[2 * i + 1], pulls[i]]
-            lanes.append(jobs)
+                copy = partial(np.copyto, self._scores[a:b], self._new_scores[a:b])
+                runs += [
+                    scorings[i], copy, losses[2 * i], losses[2 * i + 1], backpropagations[i]
+                ]  # fmt: skip
+            lanes.append(runs)
         return Lanes(lanes)
 
     def scores(self, params: Floats) -> Floats:
-        """One read of the features."""
+        """Return the scores of these parameters; this reads the features once."""
         self._objective.scorer.load(params)
-        self._score.run()
-        return self._forward.copy()
+        self._forward.run()
+        return self._new_scores.copy()
 
-    def at(self, params: Floats) -> Scored:
-        return self._at_scores(params, self.scores(params))
+    def evaluate(self, params: Floats) -> ScoredPoint:
+        return self._evaluate_scores(params, self.scores(params))
 
-    def _at_scores(self, params: Floats, scores: Floats) -> Scored:
-        """What is there; these must be the scores of these parameters."""
-        self._at[:] = scores
-        self._look.run()
-        loss = float((self._values * self._objective.shares).sum())
+    def _evaluate_scores(self, params: Floats, scores: Floats) -> ScoredPoint:
+        """Return the point of parameters whose scores are known."""
+        self._scores[:] = scores
+        self._loss.run()
+        loss = float((self._values * self._objective.query_weights).sum())
         penalty = self.l2 / 2 * float(params @ params)
-        return Scored(params, loss, loss + penalty, scores, self._grad.copy())
+        return ScoredPoint(params, loss, loss + penalty, scores, self._grad.copy())
 
-    def line(self, start: Scored, end: Floats) -> ScoredLine:
-        last = self.at(end)
-        way = last.scores - start.scores
-        slopes = float(start.grad @ way), float(last.grad @ way)
-        return ScoredLine(self, start, last, way, slopes)
+    def line(self, start: ScoredPoint, end: Floats) -> ScoredLine:
+        last = self.evaluate(end)
+        direction = last.scores - start.scores
+        derivatives = float(start.grad @ direction), float(last.grad @ direction)
+        return ScoredLine(self, start, last, direction, derivatives)
 
-    def between(self, start: Scored, end: Scored, way: float) -> Scored:
-        params = start.params + way * (end.params - start.params)
-        return self._at_scores(params, start.scores + way * (end.scores - start.scores))
+    def interpolate(self, start: ScoredPoint, end: ScoredPoint, step: float) -> ScoredPoint:
+        params = start.params + step * (end.params - start.params)
+        return self._evaluate_scores(params, start.scores + step * (end.scores - start.scores))
 
-    def plane(self, point: Scored) -> tuple[Floats, float]:
-        """Another read of the features."""
+    def plane(self, point: ScoredPoint) -> tuple[Floats, float]:
+        """Return the gradient by parameters and the loss; this reads the features once."""
         self._grad[:] = point.grad
-        self._pull.run()
-        found: Floats = self._slopes.sum(axis=0)
-        return found, point.loss
+        self._backward.run()
+        gradient: Floats = self._gradients.sum(axis=0)
+        return gradient, point.loss
 
-    def whole(self, params: Floats) -> tuple[Scored, Floats]:
-        """The point and the slope there, in one read of the features."""
+    def evaluate_with_gradient(self, params: Floats) -> tuple[ScoredPoint, Floats]:
+        """Return the point and the gradient there, in one read of the features."""
         self._objective.scorer.load(params)
-        self._all.run()
-        loss = float((self._values * self._objective.shares).sum())
+        self._full_pass.run()
+        loss = float((self._values * self._objective.query_weights).sum())
         penalty = self.l2 / 2 * float(params @ params)
-        point = Scored(params, loss, loss + penalty, self._forward.copy(), self._grad.copy())
-        return point, self._slopes.sum(axis=0)
+        point = ScoredPoint(
+            params, loss, loss + penalty, self._new_scores.copy(), self._grad.copy()
+        )
+        return point, self._gradients.sum(axis=0)
 
     def freeze(self, params: Floats) -> None:
         target: Any = self._objective.target
         target.freeze(self.scores(params))
 
-    def unsure(self) -> float:
-        """By how much the loss at the last point may be above what was found."""
-        return unsure(self._objective.target, self._values, self._objective.shares)
+    def loss_error_bound(self) -> float:
+        return loss_error_bound(self._objective.target, self._values, self._objective.query_weights)
 
 
-def result_at(found: SolverResult, objective: ScoredObjective[P], params: Floats) -> SolverResult:
-    """The result at other parameters of the same problem, with its value and its gap there."""
-    if found.gap is None:
-        return replace(found, params=params)
-    space = objective.space()
-    space.l2 = space.l2 if found.l2 is None else found.l2
-    point = space.at(params)
-    gap = relative_gap(point.value + space.unsure(), (1.0 - found.gap) * found.value)
-    return replace(found, params=params, value=point.value, gap=gap)
+def result_at(result: SolverResult, objective: ScoredObjective[P], params: Floats) -> SolverResult:
+    """Return the result at other parameters of the same problem, with its value and gap there."""
+    if result.gap is None:
+        return replace(result, params=params)
+    space = objective.score_space()
+    space.l2 = space.l2 if result.l2 is None else result.l2
+    point = space.evaluate(params)
+    lower_bound = (1.0 - result.gap) * result.value
+    gap = relative_gap(point.value + space.loss_error_bound(), lower_bound)
+    return replace(result, params=params, value=point.value, gap=gap)
 
 
-def unsure(target: object, values: Floats, shares: Floats) -> float:
-    """By how much a mean loss may be above these values, from the bounds of the target."""
+def loss_error_bound(target: object, values: Floats, query_weights: Floats) -> float:
+    """Return by how much a mean loss may exceed these values, by the bounds of the target."""
     bounds = getattr(target, "bounds", None)
-    return 0.0 if bounds is None else float(((bounds - values) * shares).sum())
+    return 0.0 if bounds is None else float(((bounds - values) * query_weights).sum())
 
 
-def relative_gap(above: float, below: float) -> float:
-    """The fraction of an objective, at most `above`, by which its minimum may be lower."""
-    return max(above - below, 0.0) / above if above > 0 else 0.0
+def relative_gap(upper: float, lower: float) -> float:
+    """Return the optimality gap (upper - lower) / upper of an objective with these bounds."""
+    return max(upper - lower, 0.0) / upper if upper > 0 else 0.0
 
 
-def weigher(grad: Floats, shares: Floats, lengths: Ints) -> Callable[[], object]:
-    """Multiplies a block's slopes by the shares of their queries."""
-    if len(shares) and (shares == shares[0]).all():
-        share = shares[0]
-        return lambda: np.multiply(grad, share, out=grad)
-    each = np.repeat(shares, lengths)
-    return lambda: np.multiply(grad, each, out=grad)
+def bind_weighting(grad: Floats, query_weights: Floats, lengths: Ints) -> BoundKernel:
+    """Return a kernel that multiplies a block's gradients by the weights of their queries."""
+    if len(query_weights) and (query_weights == query_weights[0]).all():
+        weight = query_weights[0]
+        return lambda: np.multiply(grad, weight, out=grad)
+    row_weights = np.repeat(query_weights, lengths)
+    return lambda: np.multiply(grad, row_weights, out=grad)

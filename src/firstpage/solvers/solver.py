@@ -1,4 +1,4 @@
-"""What solvers and objectives are to each other, and what a solver reports."""
+"""The interfaces of solvers and objectives, and the result of a solver."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any, Protocol, TypeVar
 
 from firstpage.types import Floats
 
-Watch = Callable[[int, float, Floats], bool]
+ProgressCallback = Callable[[int, float, Floats], bool]
 """(iteration, value of the objective, parameters) -> whether to stop."""
 
-State = dict[str, Any]
-"""Where a solver stands, as checkpoints store it."""
+SolverState = dict[str, Any]
+"""The state of a solver, as checkpoints store it."""
 
 
-def never(iteration: int, value: float, params: Floats) -> bool:
+def never_stop(iteration: int, value: float, params: Floats) -> bool:
+    """Ignore the progress of a solver."""
     return False
 
 
@@ -31,7 +32,7 @@ class Objective(Protocol):
         ...
 
     @property
-    def noise(self) -> float:
+    def relative_error(self) -> float:
         """The relative error of values, from rounding."""
         ...
 
@@ -43,8 +44,8 @@ class Objective(Protocol):
         """Return the widest range of scores in a query, and the greatest absolute score."""
         ...
 
-    def conditioner(self) -> Floats | None:
-        """Return coordinates in which the problem is about round (see `Coordinates`)."""
+    def preconditioner(self) -> Floats | None:
+        """Return coordinates in which the Hessian is about the identity (see `Coordinates`)."""
         ...
 
 
@@ -64,41 +65,45 @@ O_contra = TypeVar("O_contra", contravariant=True)
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """What a solver can go on from, and where it reports how it stands.
+    """What a solver can resume from, and where it reports its state."""
 
-    memory      of an earlier fit on the same data: `SolverResult.memory`
-    iterations  of this fit that were done before
-    state       of a checkpoint of this fit
-    report      takes a function that returns the state, called when a checkpoint is written
-    """
-
-    memory: Any = None
-    iterations: int = 0
-    state: State | None = None
-    report: Callable[[Callable[[], State]], None] | None = None
+    warm_start: Any = None  # of an earlier fit on the same data: `SolverResult.warm_start`
+    iterations: int = 0  # of this fit that are already done
+    state: SolverState | None = None  # of a checkpoint of this fit
+    # Takes a function that returns the state, which is called when a checkpoint is written.
+    report_state: Callable[[Callable[[], SolverState]], None] | None = None
 
 
-NOTHING = Resume()
+FRESH_START = Resume()
 
 
 class Solver(Protocol[O_contra]):
-    """Minimizes an objective.
+    """A method that minimizes an objective.
 
-    needs      traits of the loss that it relies on
-    linear     whether scores must be linear in the parameters
-    path       whether to choose among its iterations by validation
-    batch      queries per block; None: it needs no blocks
-    resumable  whether its state is more than parameters and a number of iterations
-    tol        the relative tolerance
-    rates      step sizes that papers try; none: there is nothing to tune
+    Attributes
+    ----------
+    required_traits : tuple of str
+        Traits of the loss that it relies on.
+    linear : bool
+        Whether scores must be linear in the parameters.
+    selects_iteration : bool
+        Whether validation data should choose among its iterations.
+    batch : int or None
+        The number of queries per block; None: it needs no blocks.
+    resumable : bool
+        Whether its state is more than the parameters and a number of iterations.
+    tol : float
+        The relative tolerance.
+    rate_grid : tuple of float
+        Learning rates to choose from in tuning; empty if there is nothing to tune.
     """
 
     @property
-    def needs(self) -> tuple[str, ...]: ...
+    def required_traits(self) -> tuple[str, ...]: ...
     @property
     def linear(self) -> bool: ...
     @property
-    def path(self) -> bool: ...
+    def selects_iteration(self) -> bool: ...
     @property
     def batch(self) -> int | None: ...
     @property
@@ -106,11 +111,35 @@ class Solver(Protocol[O_contra]):
     @property
     def tol(self) -> float: ...
     @property
-    def rates(self) -> tuple[float, ...]: ...
+    def rate_grid(self) -> tuple[float, ...]: ...
 
     def minimize(
-        self, objective: O_contra, start: Floats, watch: Watch = never, resume: Resume = NOTHING
-    ) -> SolverResult: ...
+        self,
+        objective: O_contra,
+        start: Floats,
+        progress: ProgressCallback = never_stop,
+        resume: Resume = FRESH_START,
+    ) -> SolverResult:
+        """Minimize the objective from the parameters `start`.
+
+        Parameters
+        ----------
+        objective : Objective
+            The function to minimize.
+        start : array of float
+            The initial parameters.
+        progress : callable, optional
+            Called with the iteration, the value and the parameters after every iteration; it
+            returns whether to stop.
+        resume : Resume, optional
+            What to resume from, and where to report the state for checkpoints.
+
+        Returns
+        -------
+        SolverResult
+            The parameters, and why the solver stopped.
+        """
+        ...
 
 
 AnySolver = Solver[Any]
@@ -118,15 +147,15 @@ AnySolver = Solver[Any]
 
 @dataclass(frozen=True, eq=False)
 class SolverResult:
-    """Where a solver ended, and why."""
+    """The final parameters of a solver, and why it stopped."""
 
     params: Floats
     value: float
     iterations: int
     reason: str
     converged: bool
-    exhausted: bool = False  # stopped by the number of iterations, short of the optimum
-    gap: float | None = None  # certified: none of the same problem are below (1 - gap) * value
-    l2: float | None = None  # the penalty that was used, if not the one asked for
-    degenerate: bool = False  # the optimum is at 0, and the direction of params is chance
-    memory: Any = None  # what the same solver may start from on the same data
+    exhausted: bool = False  # stopped at the maximum number of iterations, before the optimum
+    gap: float | None = None  # certified: the minimum is at least (1 - gap) * value
+    l2: float | None = None  # the penalty that was used, if not the one of the objective
+    degenerate: bool = False  # the optimum is at 0, and the direction of params is arbitrary
+    warm_start: Any = None  # what the same solver can start from on the same data

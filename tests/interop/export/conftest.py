@@ -103,19 +103,19 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
     forest = subject.forest32() if transform is None or transform.per == "global" else None
     forest = forest or subject.own_forest()
     parts = [X]
-    for feature in forest.used():
+    for feature in forest.used_features():
         at = forest.thresholds(feature).astype(np.float32)
         near = np.concatenate([at, *(np.nextafter(at, np.float32(s)) for s in (-np.inf, np.inf))])
         rows = usual[rng.integers(0, len(usual), len(near))].copy()
         rows[:, feature] = near
         parts.append(rows)
     X = np.concatenate(parts)
-    return Probe(X, forest.sizes(X))
+    return Probe(X, forest.leaf_magnitudes(X))
 
 
 def sizes_of(fitted: Any, X: np.ndarray) -> np.ndarray:
     """The sum of the sizes of what is added up, of features that are not scaled."""
     if fitted.model_.coefficients is None:
-        return fitted.model_.forest("model").sizes(X)
+        return fitted.model_.forest("model").leaf_magnitudes(X)
     weights, intercept = fitted.model_.coefficients
     return np.abs(X.astype(np.float64)) @ np.abs(weights) + abs(intercept)

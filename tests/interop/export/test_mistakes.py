@@ -185,7 +185,7 @@ def test_broken_models_go_nowhere(target: str, broken: Model, said: str) -> None
 
 @pytest.mark.parametrize("step", [1e39, 3e38, 1e-31])
 def test_leaves_that_float32_cannot_hold_are_refused(step: float) -> None:
-    scoring = StumpsScoring.of(2, [0, 1], [0.5, 0.5], [step, step])
+    scoring = StumpsScoring.from_stumps(2, [0, 1], [0.5, 0.5], [step, step])
     model = Model("RankBoost", {}, scoring, None, None, {})
     for target in TARGETS:
         if target in ("numpy", "vespa", "lightgbm", "xgboost"):
@@ -198,7 +198,7 @@ def test_leaves_that_float32_cannot_hold_are_refused(step: float) -> None:
 
 def test_thresholds_beyond_float32_are_always_or_never() -> None:
     """They were written as infinite numbers, which are no JSON, or refused by mistake."""
-    scoring = StumpsScoring.of(2, [0, 1, 1], [1e300, -1e300, 0.0], [1.0, 2.0, 4.0])
+    scoring = StumpsScoring.from_stumps(2, [0, 1, 1], [1e300, -1e300, 0.0], [1.0, 2.0, 4.0])
     model = Model("RankBoost", {}, scoring, None, None, {})
     X = np.array([[3e38, -3e38], [0, 1]], np.float32)
     for target, engine in ENGINES.items():

@@ -107,7 +107,7 @@ def test_onnx_carries_names_and_empty_models() -> None:
     made = fp.export(ranker("linear"), "onnx")
     held = runtime.InferenceSession(made.files["model.onnx"]).get_modelmeta()
     assert json.loads(held.custom_metadata_map["features"]) == NAMES
-    empty = Model("RankBoost", {}, StumpsScoring.of(6, [], [], []), None, None, {})
+    empty = Model("RankBoost", {}, StumpsScoring.from_stumps(6, [], [], []), None, None, {})
     assert (run_onnx(fp.export(empty, "onnx"), [dataset().X]) == 0).all()
     assert (module(fp.export(empty, "numpy"))["score"](dataset().X) == 0).all()
 

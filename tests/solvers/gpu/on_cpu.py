@@ -1,4 +1,4 @@
-"""Run by a process of its own, in which Triton interprets: device losses against those of the CPU."""
+"""Compare device losses with those of the CPU; run in a process in which Triton interprets."""
 
 from __future__ import annotations
 
@@ -28,47 +28,56 @@ LOSSES = {
 
 
 def data(docs: str, features: int, top: int | None) -> fp.Dataset:
-    made = fp.Synthetic(queries=6, docs=docs, features=features, grades=4, seed=3).dataset()
-    return made if top is None else made.with_labels(made.truth.top_k(top, seed=0))
+    dataset = fp.Synthetic(queries=6, docs=docs, features=features, grades=4, seed=3).dataset()
+    return dataset if top is None else dataset.with_labels(dataset.truth.top_k(top, seed=0))
 
 
-def compared(name: str, found: tuple, wanted: tuple, rel: float) -> None:
-    value, slope = abs(found[0] - wanted[0]), np.abs(found[1] - wanted[1]).max()
-    assert value <= rel * abs(wanted[0]) + 1e-7, (name, found[0], wanted[0])
-    assert slope <= rel * np.abs(wanted[1]).max() + 1e-6, (name, slope)
+def compare(name: str, actual: tuple, expected: tuple, rel: float) -> None:
+    value, gradient = abs(actual[0] - expected[0]), np.abs(actual[1] - expected[1]).max()
+    assert value <= rel * abs(expected[0]) + 1e-7, (name, actual[0], expected[0])
+    assert gradient <= rel * np.abs(expected[1]).max() + 1e-6, (name, gradient)
 
 
-def linear(given: fp.Dataset, size: float, weights: bool) -> None:
+def linear(dataset: fp.Dataset, size: float, weights: bool) -> None:
     rng = np.random.default_rng(1)
-    each = rng.integers(0, 3, given.n_docs).astype(float) if weights else None
-    shares = rng.random(len(given)) + 0.1
-    params = rng.normal(size=given.n_features) * size
+    row_weights = rng.integers(0, 3, dataset.n_docs).astype(float) if weights else None
+    query_weights = rng.random(len(dataset)) + 0.1
+    params = rng.normal(size=dataset.n_features) * size
     for name, loss in LOSSES.items():
         host = BlockObjective(
-            loss, Linear().bind(given.X), given.truth, 8, each, shares, l2=0.01, threads=1
+            loss,
+            Linear().bind(dataset.X),
+            dataset.truth,
+            8,
+            row_weights,
+            query_weights,
+            l2=0.01,
+            threads=1,
         )
-        there = device_objective(host, given.truth, "cpu")
-        assert isinstance(there, LinearObjective), name
-        compared(name, there(params), host(params), 2e-5)
+        device = device_objective(host, dataset.truth, "cpu")
+        assert isinstance(device, LinearObjective), name
+        compare(name, device(params), host(params), 2e-5)
 
 
-def network(given: fp.Dataset) -> None:
-    bound = MLP(hidden=4).bind(given.X)
+def network(dataset: fp.Dataset) -> None:
+    bound = MLP(hidden=4).bind(dataset.X)
     for name in ("ListMLE(k=3)", "RankNet, T x F", "FocusedNet"):
         for batch in (None, 4):
-            host = BlockObjective(LOSSES[name], bound, given.truth, 8, l2=0.01, batch=batch)
-            there = device_objective(host, given.truth, "cpu")
-            assert isinstance(there, NetworkObjective)
-            params = bound.start(0)
-            compared(name, there(params), host(params), 1e-4)
+            host = BlockObjective(LOSSES[name], bound, dataset.truth, 8, l2=0.01, batch=batch)
+            device = device_objective(host, dataset.truth, "cpu")
+            assert isinstance(device, NetworkObjective)
+            params = bound.initial_params(0)
+            compare(name, device(params), host(params), 1e-4)
             if batch is not None:
-                compared(name, there.block(1, params), host.block(1, params), 1e-4)
+                compare(name, device.block(1, params), host.block(1, params), 1e-4)
 
 
-def short(given: fp.Dataset) -> None:
-    host = BlockObjective(PermutationCrossEntropy(), Linear().bind(given.X), given.truth, 8)
-    params = np.random.default_rng(0).normal(size=given.n_features)
-    compared("permutations", device_objective(host, given.truth, "cpu")(params), host(params), 2e-5)
+def short(dataset: fp.Dataset) -> None:
+    host = BlockObjective(PermutationCrossEntropy(), Linear().bind(dataset.X), dataset.truth, 8)
+    params = np.random.default_rng(0).normal(size=dataset.n_features)
+    compare(
+        "permutations", device_objective(host, dataset.truth, "cpu")(params), host(params), 2e-5
+    )
 
 
 def main() -> None:

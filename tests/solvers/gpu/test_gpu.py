@@ -1,4 +1,4 @@
-"""Fitting on a device: kernels interpreted here, compiled for a GPU, and measured on one by hand."""
+"""Fitting on a device: kernels are interpreted on the CPU, and compiled for a GPU."""
 
 from __future__ import annotations
 
@@ -16,8 +16,13 @@ from firstpage.losses.focused import focused_net, focused_svm
 from firstpage.losses.listwise import PlackettLuce
 from firstpage.losses.structural import AveragePrecisionHinge
 from firstpage.scorers.linear import Linear
-from firstpage.solvers.gpu.objective import HostLoss, _even, device_objective, uploaded
-from firstpage.solvers.objective import BlockObjective, whole_queries
+from firstpage.solvers.gpu.objective import (
+    HostLossObjective,
+    _balanced_ranges,
+    device_objective,
+    uploaded,
+)
+from firstpage.solvers.objective import BlockObjective, query_ranges
 
 pytestmark = pytest.mark.torch
 
@@ -29,11 +34,11 @@ def triton_or_skip() -> None:
     pytest.importorskip("triton", reason="no Triton: its kernels are not tested")
 
 
-def test_kernels_compute_what_the_cpu_does() -> None:
+def test_interpreted_kernels_match_the_cpu() -> None:
     triton_or_skip()
     env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    words = [sys.executable, "-W", "ignore", "-m", "tests.solvers.gpu.on_cpu"]
-    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
+    command = [sys.executable, "-W", "ignore", "-m", "tests.solvers.gpu.on_cpu"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
     assert done.stdout.strip().endswith("as on the CPU"), done.stderr[-2000:]
 
 
@@ -45,11 +50,11 @@ def test_kernels_compile_for_a_gpu() -> None:
     from firstpage.solvers.gpu import linear_kernels, list_kernels
 
     kinds = dict.fromkeys("XWSGABKD", "*fp32") | {
-        "OFFSETS": "*i64", "COUNTS": "*i32", "FACTORS": "*fp32", "SHARES": "*fp32",
-        "FIRSTS": "*i32", "VALUES": "*fp64", "SLOPES": "*fp32", "first": "i32",
+        "OFFSETS": "*i64", "COUNTS": "*i32", "FACTORS": "*fp32", "QUERY_WEIGHTS": "*fp32",
+        "FIRSTS": "*i32", "VALUES": "*fp64", "GRADIENTS": "*fp32", "first": "i32",
     }  # fmt: skip
     fixed = {"F": 46, "WIDE": 32, "REST": 16, "R": 32, "N": 128, "LOSS": list_kernels.pairs}
-    for kernel in (linear_kernels.whole_pass, list_kernels.each_query):
+    for kernel in (linear_kernels.fused_pass, list_kernels.each_query):
         names = kernel.arg_names
         source = triton.compiler.ASTSource(
             fn=kernel,
@@ -60,19 +65,19 @@ def test_kernels_compile_for_a_gpu() -> None:
         assert ".visible .entry" in built.asm["ptx"]
 
 
-def test_without_kernels_the_loss_stays_here() -> None:
+def test_without_kernels_the_loss_is_computed_on_the_host() -> None:
     for loss in (PlackettLuce(3), AveragePrecisionHinge(3)):
         host = BlockObjective(loss, Linear().bind(DATA.X), DATA.truth, 24, l2=0.1)
-        there = device_objective(host, DATA.truth, "cpu")
-        assert isinstance(there, HostLoss)
+        device = device_objective(host, DATA.truth, "cpu")
+        assert isinstance(device, HostLossObjective)
         params = np.random.default_rng(0).normal(size=6)
-        (value, slope), wanted = there(params), host(params)
-        assert value == pytest.approx(wanted[0], rel=1e-5)
-        assert slope == pytest.approx(wanted[1], rel=1e-4, abs=1e-5)
-        assert there.noise == 1e-7
+        (value, gradient), expected = device(params), host(params)
+        assert value == pytest.approx(expected[0], rel=1e-5)
+        assert gradient == pytest.approx(expected[1], rel=1e-4, abs=1e-5)
+        assert device.relative_error == 1e-7
 
 
-def test_losses_say_whether_they_can_be_computed_there() -> None:
+def test_losses_with_kernels_have_terms() -> None:
     assert [t.kind for t in PlackettLuce().target(DATA.truth).terms() or ()] == ["plackett_luce"]
     assert AveragePrecisionHinge(3).target(DATA.truth).terms() is None
     assert focused_svm(5, 0.5).target(DATA.truth).terms() is None
@@ -83,25 +88,25 @@ def test_losses_say_whether_they_can_be_computed_there() -> None:
 def test_features_are_uploaded_in_any_order_dense_or_sparse(monkeypatch) -> None:
     from scipy.sparse import csr_array
 
-    monkeypatch.setattr("firstpage.solvers.gpu.objective.ROWS", 7)
+    monkeypatch.setattr("firstpage.solvers.gpu.objective.CHUNK_ROWS", 7)
     rng = np.random.default_rng(0)
     X, order = rng.random((40, 3)), rng.permutation(40)
-    for given in (X, csr_array(X)):
-        assert uploaded(given, order, "cpu").numpy() == pytest.approx(X[order], rel=1e-6)
-        assert uploaded(given, np.arange(40), "cpu").numpy() == pytest.approx(X, rel=1e-6)
+    for features in (X, csr_array(X)):
+        assert uploaded(features, order, "cpu").numpy() == pytest.approx(X[order], rel=1e-6)
+        assert uploaded(features, np.arange(40), "cpu").numpy() == pytest.approx(X, rel=1e-6)
 
 
-def test_work_is_parted_by_whole_queries() -> None:
+def test_work_is_split_between_queries() -> None:
     offsets = np.array([0, 3, 3, 10, 11])
-    assert whole_queries(offsets, 4) == [(0, 2), (2, 3), (3, 4)]
-    ends = _even(offsets, 3)
+    assert query_ranges(offsets, 4) == [(0, 2), (2, 3), (3, 4)]
+    ends = _balanced_ranges(offsets, 3)
     assert (ends[0], ends[-1]) == (0, 4)
     assert (np.diff(ends) >= 0).all()
-    assert _even(np.array([0, 2]), 5).tolist()[-1] == 1
+    assert _balanced_ranges(np.array([0, 2]), 5).tolist()[-1] == 1
 
 
 @pytest.mark.parametrize(
-    ("made", "words"),
+    ("ranker", "message"),
     [
         (fp.ListMLE(device="cuda:99"), "device 'cuda:99' cannot be used"),
         (fp.ListMLE(device="tpu"), "device 'tpu' cannot be used"),
@@ -110,12 +115,12 @@ def test_work_is_parted_by_whole_queries() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_is_told_in_a_line(made, words: str) -> None:
-    with pytest.raises(DataError, match=words):
-        made.fit(DATA)
+def test_unsupported_devices_and_solvers_are_refused(ranker, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        ranker.fit(DATA)
 
 
-def test_device_cpu_is_the_cpu() -> None:
-    here = fp.ListMLE(k=5).fit(DATA)
-    assert fp.ListMLE(k=5, device="cpu").fit(DATA).coef_.tolist() == here.coef_.tolist()
+def test_device_cpu_changes_nothing() -> None:
+    default = fp.ListMLE(k=5).fit(DATA)
+    assert fp.ListMLE(k=5, device="cpu").fit(DATA).coef_.tolist() == default.coef_.tolist()
     assert "device" in fp.RankNet().get_params()

@@ -51,7 +51,7 @@ def export(subject: Subject) -> Files:
         }  # fmt: skip
     else:
         forest = subject.forest32()
-        used = forest.used() or [0]
+        used = forest.used_features() or [0]
         stretch = {f: _stretch(forest.thresholds(f), _name(subject, f)) for f in used}
         texts = {f: _texts(forest.thresholds(f), stretch[f]) for f in used}
         model = {

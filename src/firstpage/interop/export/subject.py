@@ -16,7 +16,7 @@ from firstpage.data.transforms import MinMax, Standardize
 from firstpage.errors import DataError, at
 from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.model_files import Model
-from firstpage.scorers.forest import DEEPEST, Forest
+from firstpage.scorers.forest import MAX_TREE_DEPTH, Forest
 from firstpage.scorers.scorer import JsonObject, Network, Scoring
 from firstpage.types import Floats, Ints
 
@@ -206,10 +206,10 @@ class Subject:
         """Trees over features as the model sees them, checked against what it predicts."""
         found = self.scoring.forest(self.source)
         deepest = max(tree.depth() for tree in found.trees)
-        if deepest > DEEPEST:
+        if deepest > MAX_TREE_DEPTH:
             raise DataError(
                 f"{self.source} has a tree of {deepest} splits one below the other, and at most "
-                f"{DEEPEST} can be written; grow shallower ones: "
+                f"{MAX_TREE_DEPTH} can be written; grow shallower ones: "
                 "scorer='trees(options={\"max_depth\": 12})'."
             )
         _check_scores(found, self.scoring, self.source)
@@ -253,13 +253,15 @@ def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
     """Against the model itself, at thresholds and between: options may mean what we do not read."""
     rng = np.random.default_rng(0)
     X = rng.normal(0, 3, (200, scoring.n_features)).astype(np.float32)
-    for feature in forest.used():
+    for feature in forest.used_features():
         known = forest.thresholds(feature)
         known = known[np.abs(known) < 3e38].astype(np.float32)
         if len(known):
             rows = rng.random(len(X)) < 0.7
             X[rows, feature] = rng.choice(known, int(rows.sum()))
-    wrong = np.abs(forest.scores(X) - scoring.predict(X)) > CLOSE * (forest.sizes(X) + 1e-300)
+    wrong = np.abs(forest.scores(X) - scoring.predict(X)) > CLOSE * (
+        forest.leaf_magnitudes(X) + 1e-300
+    )
     if wrong.any():
         raise DataError(
             f"{source}: its trees were grown with options that cannot be exported (scores differ); "

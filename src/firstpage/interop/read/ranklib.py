@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError, at
 from firstpage.rankers.model_files import Model
-from firstpage.scorers.forest import DEEPEST, Node, Tree, lightgbm_text
+from firstpage.scorers.forest import MAX_TREE_DEPTH, Node, Tree, lightgbm_text
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import Scoring
 from firstpage.scorers.trees import TreesScoring
@@ -80,7 +80,7 @@ def _trees(body: list[str], n_features: int | None) -> TreesScoring:
     for tree in ElementTree.fromstring(text):
         nodes: list[Node] = []
         _node(tree[0], float(np.float32(tree.attrib["weight"])), nodes, 0)
-        trees.append(Tree.of(nodes))
+        trees.append(Tree.from_nodes(nodes))
     if not trees:
         raise DataError("has no trees.")
     count = _count(max(int(tree.feature.max()) for tree in trees) + 1, n_features)
@@ -89,8 +89,8 @@ def _trees(body: list[str], n_features: int | None) -> TreesScoring:
 
 def _node(node: ElementTree.Element, weight: float, nodes: list[Node], depth: int) -> int:
     """RankLib multiplies a leaf, a float, by the weight of the tree, in double."""
-    if depth > DEEPEST:
-        raise DataError(f"a tree has more than {DEEPEST} splits one below the other.")
+    if depth > MAX_TREE_DEPTH:
+        raise DataError(f"a tree has more than {MAX_TREE_DEPTH} splits one below the other.")
     at = len(nodes)
     if node[0].tag == "output":
         value = float(np.float32(node[0].text)) * weight

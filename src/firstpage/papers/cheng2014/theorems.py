@@ -71,8 +71,8 @@ def iterations(data: Data, C: float, epsilon: float, most: int = 20_000) -> int:
         if risk <= slack + epsilon:
             return count
         planes.add(slope, risk - float(slope @ w))
-        w = planes.least(1 / C)[0]
-        slack = max(float((planes.slopes @ w + planes.heights).max()), 0.0)
+        w = planes.minimize_model(1 / C)[0]
+        slack = max(float((planes.gradients @ w + planes.offsets).max()), 0.0)
     return most
 
 

@@ -24,7 +24,12 @@ from firstpage.papers.study.claims import greater
 from firstpage.papers.study.letor_protocol import FOLDS, rows_of, seed_of
 from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Grid, Row, Work
 from firstpage.rankers.boosted import FocusedBoost
-from firstpage.solvers.boosting.boosting import DUST, State, _State, step_of
+from firstpage.solvers.boosting.boosting import (
+    ROUNDING_EPS,
+    BoostingState,
+    InMemoryBoostingState,
+    boosting_step,
+)
 from firstpage.types import Floats
 
 PRINTED, SEARCHED, ADJUSTED = RULES = ("printed", "line search", "adjusted")
@@ -37,35 +42,35 @@ FLOOR = "list edge of equal scores"
 SIZES = (2.0, 1.0, 0.5, 0.25, 0.0625)  # of a line search, as multiples of the printed step
 
 
-class Counted(_State):
+class Counted(InMemoryBoostingState):
     """Boosting that records the losses of both parts at the start, and what was tried."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.start = [part.loss for _, part in self.parts]
+        self.start = [part.loss for _, part in self.terms]
         self.tried = 0
 
-    def take(self, number: int, edge: float, halvings: int | None) -> float:
+    def try_step(self, number: int, edge: float, halvings: int | None) -> float:
         self.tried += 1
-        return super().take(number, edge, halvings)
+        return super().try_step(number, edge, halvings)
 
 
 class Searched(Counted):
     """Of five step sizes the one with the least loss of the mixture."""
 
-    def take(self, number: int, edge: float, halvings: int | None) -> float:
+    def try_step(self, number: int, edge: float, halvings: int | None) -> float:
         self.tried += 1
-        before, steps = self.scores.copy(), [size * step_of(edge) for size in SIZES]
+        before, steps = self.scores.copy(), [size * boosting_step(edge) for size in SIZES]
         losses = []
         for step in steps:
             self.pool.add(number, step, self.scores)
-            losses.append(self._look())
+            losses.append(self._evaluate())
             self.scores[:] = before
         best = int(np.argmin(losses))
-        if losses[best] >= self.loss - DUST:
+        if losses[best] >= self.loss - ROUNDING_EPS:
             return 0.0
         self.pool.add(number, steps[best], self.scores)
-        self.loss, self._edges = self._look(), None
+        self.loss, self._edges = self._evaluate(), None
         return steps[best]
 
 
@@ -76,7 +81,7 @@ class Recorded(FocusedBoost):
     _: KW_ONLY
     search: bool = False
 
-    def _begin(self, *given: Any) -> State:
+    def _begin(self, *given: Any) -> BoostingState:
         self.state_ = (Searched if self.search else Counted)(*given)
         return self.state_
 
@@ -119,7 +124,7 @@ def _tested(ranker: FocusedBoost, test: Any) -> dict[str, Floats]:
 def _of(ranker: Recorded) -> dict[str, float]:
     """What training did: losses of the last round as fractions of those at the start."""
     state, losses = ranker.state_, dict[str, float]()
-    for (_, part), start in zip(state.parts, state.start, strict=True):
+    for (_, part), start in zip(state.terms, state.start, strict=True):
         losses[f"{part.name} loss"] = part.loss / start
     tried = state.tried / max(ranker.n_iter_, 1)
     return {**losses, TRIED: tried, KEPT: float(ranker.best_iteration_ or 0)}

@@ -243,7 +243,7 @@ class OfLoss(Surrogate):
         self._scores, self._grad = np.empty(count * n), np.empty(count * n)
         self._values = np.empty(count)
         target = loss.target(truth)
-        self._run = target.bind(0, count, self._scores, self._values, self._grad)
+        self._run = target.bind_slice(0, count, self._scores, self._values, self._grad)
 
     def values(self, g: Floats) -> Floats:
         self._scores.reshape(-1, self.n)[:] = g

@@ -20,7 +20,7 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step, Watcher
 from firstpage.rankers.fit.record import Record, versions
 from firstpage.rankers.fit.training_data import TrainingData
-from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult, State
+from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult, SolverState
 from firstpage.types import Floats
 
 FILE = Kind("firstpage-checkpoint", 1, "checkpoint")
@@ -36,11 +36,11 @@ class Checkpoint:
     state   what a former fit left; None: nothing
     """
 
-    def __init__(self, path: str | os.PathLike[str], belongs: State) -> None:
+    def __init__(self, path: str | os.PathLike[str], belongs: SolverState) -> None:
         self.path, self._belongs = Path(path), belongs
-        self._last: Callable[[], State] | None = None
+        self._last: Callable[[], SolverState] | None = None
         self._written = time.monotonic()
-        self.state: State | None = None
+        self.state: SolverState | None = None
         self._mute = False
         self._check_place()
         if self.path.exists():
@@ -63,7 +63,7 @@ class Checkpoint:
                 f"{self.path}: a checkpoint cannot be written there ({error.strerror})."
             ) from error
 
-    def _read(self) -> State:
+    def _read(self) -> SolverState:
         held = FILE.read(self.path)
         parts = {key: held.get(key) for key in ("belongs", "state")}
         if digest(parts) != held.get("sha256"):
@@ -79,10 +79,10 @@ class Checkpoint:
                     f"{self.path}: is the checkpoint of another fit (its {key} differ); remove "
                     "it, or name another file."
                 )
-        found: State = _unpacked(held["state"])
+        found: SolverState = _unpacked(held["state"])
         return found
 
-    def keep(self, state: Callable[[], State]) -> None:
+    def keep(self, state: Callable[[], SolverState]) -> None:
         """This is where the fit stands now; `state` is asked only when it is written down."""
         self._last = state
         if time.monotonic() - self._written > EVERY:
@@ -120,7 +120,7 @@ class Checkpoint:
         """Let a solver go on from here, and store where it stands after every iteration."""
         if solver.batch is not None:
             raise DataError(f"{type(solver).__name__} leaves no checkpoints.")
-        state, inner, done = self.state, dict[str, Callable[[], State]](), 0
+        state, inner, done = self.state, dict[str, Callable[[], SolverState]](), 0
         if state is not None:
             done, start = int(state["iterations"]), state["params"]
             if state["best"] is not None:
@@ -156,7 +156,7 @@ def _why(error: Exception) -> str:
 def belongs(
     name: str, parameters: Record, training: TrainingData, valid: Dataset | None,
     start: Floats | None,
-) -> State:  # fmt: skip
+) -> SolverState:  # fmt: skip
     """What a checkpoint must have been made with."""
     weights = [w for w in (training.weights, training.query_weights) if w is not None]
     return {

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from firstpage.engine.threads import quiet_blas, resolve
+from firstpage.engine.threads import resolve, single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.request import NOTHING, Composition, FitRequest, FitResult
@@ -20,7 +20,7 @@ from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import NO_SPLIT, Trees
 from firstpage.solvers.lbfgs import Coordinates
 from firstpage.solvers.registry import solver_for
-from firstpage.solvers.score_space import Point, ScoredObjective, result_at
+from firstpage.solvers.score_space import ParameterPoint, ScoredObjective, result_at
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult
 from firstpage.types import Floats
 
@@ -41,7 +41,11 @@ def fit_composition(request: FitRequest, parts: Composition) -> FitResult:
         return fit_trees(request, parts.trees, growth)
     assert parts.scorer is not None
     limit = nullcontext() if parts.scorer.linear else torch_threads(request.threads)
-    with limit, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
+    with (
+        limit,
+        single_threaded_blas(),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):  # it may diverge
         return _fit_scorer(request, parts, parts.scorer)
 
 
@@ -51,7 +55,7 @@ def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitR
     bound = training.bind(scorer)
     solver = solver_for(parts.solver, parts.loss, bound, request.seed)
     objective = training.objective(parts.loss, scorer, bound, parts.l2, solver, request.threads)
-    watcher = request.watcher(bound.predict, solver.path)
+    watcher = request.watcher(bound.predict, solver.selects_iteration)
     start = _start(request, parts.loss, bound, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
@@ -66,7 +70,7 @@ def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitR
             if watcher.best is None or not watcher.keep:
                 raise Diverged(f"training {found.reason}, or scale the features (normalize=..).")
             value, iterations = watcher.best.loss, watcher.best.iteration
-        gap, memory, degenerate = found.gap, found.memory, found.degenerate
+        gap, memory, degenerate = found.gap, found.warm_start, found.degenerate
         if found.l2 is not None and found.l2 > 1.001 * parts.l2:
             warnings.warn(FAINT.format(1 / found.l2), FirstpageWarning, stacklevel=4)
         if found.exhausted:
@@ -80,7 +84,7 @@ def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitR
         params = watcher.best_params
         if gap is not None:
             # A gap is known of objectives that are seen from the scores.
-            chosen = result_at(found, cast(ScoredObjective[Point], objective), params)
+            chosen = result_at(found, cast(ScoredObjective[ParameterPoint], objective), params)
             value, gap = chosen.value, chosen.gap
     if not degenerate and _all_alike(objective, bound, params, request, iterations):
         warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
@@ -131,14 +135,14 @@ def _start(request: FitRequest, loss: Loss, bound: BoundScorer, objective: Objec
                 f"{bound.size} are needed."
             )
         return request.start
-    start = bound.start(request.seed)
+    start = bound.initial_params(request.seed)
     if not loss.traits.convex and not start.any():
         # Such losses (cosine) have no value at 0, but a direction to leave it by.
-        T = Coordinates(objective.conditioner(), bound.size)
-        direction = T.inward(objective(start)[1])
+        T = Coordinates(objective.preconditioner(), bound.size)
+        direction = T.gradient_from_params(objective(start)[1])
         if not direction.any():
             direction = np.random.default_rng(request.seed).normal(size=bound.size)
-        start = T.outward(-direction / np.linalg.norm(direction))
+        start = T.to_params(-direction / np.linalg.norm(direction))
     return start
 
 

@@ -31,10 +31,10 @@ from firstpage.rankers.trees.growth import (
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import Trees
-from firstpage.solvers.boosting.boosting import State
-from firstpage.solvers.boosting.pools import Pool
+from firstpage.solvers.boosting.boosting import BoostingState
+from firstpage.solvers.boosting.pools import WeakRankerPool
 from firstpage.solvers.boosting.statistics import WeightedTerms
-from firstpage.solvers.boosting.weak_rankers import Weak, weak
+from firstpage.solvers.boosting.weak_rankers import WeakRankers, weak_rankers
 from firstpage.solvers.least_squares import ridge
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.solver import AnySolver, Objective
@@ -73,13 +73,15 @@ class Scorer(Protocol):
 class BoostingRanker(Protocol):
     """What boosting asks of a ranker."""
 
-    weak: str | Weak
+    weak: str | WeakRankers
 
-    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         """The terms of the loss, with weights that sum to 1."""
         ...
 
-    def _begin(self, pool: Pool, terms: WeightedTerms, scores: Floats) -> State: ...
+    def _begin(
+        self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats
+    ) -> BoostingState: ...
 
 
 class TrainingData(Protocol):
@@ -138,7 +140,7 @@ class TrainingData(Protocol):
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
-    ) -> State:
+    ) -> BoostingState:
         """Where boosting stands after some rounds."""
         ...
 
@@ -319,10 +321,10 @@ class InMemory:
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
-    ) -> State:
+    ) -> BoostingState:
         training = self.positive_queries()
         X = training.data.X
-        pool = weak(ranker.weak).pool(X, training.row_weights(), threads)
+        pool = weak_rankers(ranker.weak).pool(X, training.row_weights(), threads)
         scores = np.zeros(training.data.n_docs)
         if start is not None:
             scores += pool.scoring([], start).predict(X)

@@ -43,10 +43,10 @@ from firstpage.rankers.sharded.shard import (
 from firstpage.rankers.trees.growth import Growth, GrowthOptions, LambdaRank
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import Trees
-from firstpage.solvers.boosting.boosting import State
-from firstpage.solvers.boosting.weak_rankers import weak
-from firstpage.solvers.least_squares import solved
-from firstpage.solvers.sharded.boosting import ShardedState
+from firstpage.solvers.boosting.boosting import BoostingState
+from firstpage.solvers.boosting.weak_rankers import weak_rankers
+from firstpage.solvers.least_squares import solve_normal_equations
+from firstpage.solvers.sharded.boosting import ShardedBoostingState
 from firstpage.solvers.sharded.objective import ShardedObjective
 from firstpage.solvers.solver import AnySolver
 from firstpage.types import Floats
@@ -201,16 +201,16 @@ class Sharded:
         job = self.by_documents().job(as_opened)
         mean, level = job.sum(feature_means, k)
         gram, right = job.sum(feature_products, k, mean, level)
-        return job, *solved(gram, right, mean, level, l2)
+        return job, *solve_normal_equations(gram, right, mean, level, l2)
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
-    ) -> State:
+    ) -> BoostingState:
         """Two reads of the shards: weak rankers are learned from all, then each shard is set up."""
         from sklearn.base import clone
 
         plain: BoostingRanker = clone(ranker)
-        kind, counts = weak(plain.weak), self._documents()
+        kind, counts = weak_rankers(plain.weak), self._documents()
         firsts = [0, *accumulate(counts)]
         samples = self.job(as_opened)
         rows = [(first, firsts[-1]) for first in firsts[:-1]]
@@ -218,9 +218,9 @@ class Sharded:
         samples.close()
         job = self.job(partial(boosting_shard, ranker=plain, learned=learned, start=start))
         nothing = self.no_documents()
-        pool = kind.of(learned, nothing.X, 1)
+        pool = kind.build_pool(learned, nothing.X, 1)
         terms = plain._terms(InMemory(nothing), pool)
-        return ShardedState(job, pool, terms, tuple(chosen))
+        return ShardedBoostingState(job, pool, terms, tuple(chosen))
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
         from firstpage.rankers.sharded.lightgbm import ClusterShards, loss_growth

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from firstpage.data.shards.shards import Shards
-from firstpage.engine.dask_cluster import LOST, DaskEngine, library
+from firstpage.engine.dask_cluster import CONNECTION_ERRORS, DaskEngine, import_distributed
 from firstpage.engine.engine import EngineError
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
@@ -32,7 +32,7 @@ from firstpage.rankers.trees.growth import (
     Parameters,
     as_it_is,
 )
-from firstpage.scorers.trees import Grown, Trees, lightgbm_or_error, refusals
+from firstpage.scorers.trees import TreeCallback, Trees, import_lightgbm, library_errors
 from firstpage.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Columns:
             )
             for n, task in enumerate(training.tasks)
         ]  # fmt: skip
-        library().wait(found)
+        import_distributed().wait(found)
         sizes = self._client.gather(self._client.map(sizes_of, found, pure=False))
         self._loaded = [(part, size) for part, size in zip(found, sizes, strict=True) if size[0]]
 
@@ -182,15 +182,15 @@ class ClusterGrowth:
         """Nobody adds it up."""
         return float("nan")
 
-    def grow(self, grown: Grown) -> tuple[Booster, int]:
+    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         engine = DaskEngine(self.training.client)
-        with refusals("lightgbm"), _losses(engine), engine.client.as_current():
+        with library_errors("lightgbm"), _losses(engine), engine.client.as_current():
             booster = self._grown(engine)
         return booster, _looked_at(booster, self.options.valid, grown, self.options.threads)
 
     def _grown(self, engine: DaskEngine) -> Booster:
         """The booster of all shards."""
-        lightgbm, trees = lightgbm_or_error(), self.trees
+        lightgbm, trees = import_lightgbm(), self.trees
         asked = {
             "n_estimators": trees.count, "num_leaves": trees.leaves, "learning_rate": trees.rate,
             "min_child_samples": trees.min_docs, "random_state": self.options.seed,
@@ -214,14 +214,14 @@ def _losses(engine: DaskEngine) -> Iterator[None]:
     """Machines that go away in mid-fit, said in our words."""
     try:
         yield
-    except LOST as error:
+    except CONNECTION_ERRORS as error:
         raise engine.lost() from error
     except ImportError as error:
         raise EngineError(
             f"a worker of {engine.address} lacks what trees need ({error}); install "
             "firstpage[trees] there."
         ) from error
-    except lightgbm_or_error().basic.LightGBMError as error:
+    except import_lightgbm().basic.LightGBMError as error:
         _disconnect(engine)
         if "socket" not in str(error).lower():
             raise
@@ -255,7 +255,7 @@ def _let_go(number: int) -> None:
     time.sleep(0.2)  # so that no thread takes two of these tasks
 
 
-def _looked_at(booster: Booster, valid: Features | None, grown: Grown, threads: int) -> int:
+def _looked_at(booster: Booster, valid: Features | None, grown: TreeCallback, threads: int) -> int:
     """Tree by tree, now that all are there: how many to keep is told by the validation data."""
     count = int(booster.num_trees())
     scores = None if valid is None else np.zeros(valid.shape[0])

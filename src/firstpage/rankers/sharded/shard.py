@@ -30,8 +30,13 @@ from firstpage.rankers.fit.training_data import (
     row_bytes,
 )
 from firstpage.scorers.linear import LinearScoring
-from firstpage.solvers.boosting.weak_rankers import Learned, Sample, Weak, weak
-from firstpage.solvers.least_squares import moments, rows_sum
+from firstpage.solvers.boosting.weak_rankers import (
+    PoolParameters,
+    ShardSample,
+    WeakRankers,
+    weak_rankers,
+)
+from firstpage.solvers.least_squares import moments, weighted_row_sum
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.sharded.boosting import BoostingShard
 from firstpage.solvers.sharded.objective import ObjectiveShard
@@ -199,7 +204,7 @@ def objective_shard(shard: TrainingShard, loss: Loss, scorer: Scorer) -> Objecti
 
 def feature_means(shard: TrainingShard, k: int | None) -> tuple[Floats, float]:
     weight = shard.row_weights
-    return rows_sum(shard.data.X, weight), float(weight @ relevance(shard.truth, None, k))
+    return weighted_row_sum(shard.data.X, weight), float(weight @ relevance(shard.truth, None, k))
 
 
 def feature_products(
@@ -215,7 +220,7 @@ def squared_error(shard: TrainingShard, k: int | None, params: Floats, intercept
     return float(shard.row_weights @ off**2)
 
 
-def sampled_rows(shard: TrainingShard, kind: Weak, rows: tuple[int, int]) -> Sample:
+def sampled_rows(shard: TrainingShard, kind: WeakRankers, rows: tuple[int, int]) -> ShardSample:
     """What weak rankers are learned from.
 
     rows   the number of the first document that counts, and how many there are in all
@@ -225,12 +230,12 @@ def sampled_rows(shard: TrainingShard, kind: Weak, rows: tuple[int, int]) -> Sam
 
 
 def boosting_shard(
-    shard: TrainingShard, ranker: BoostingRanker, learned: Learned, start: Floats | None
+    shard: TrainingShard, ranker: BoostingRanker, learned: PoolParameters, start: Floats | None
 ) -> BoostingShard:
     """A shard with its weak rankers."""
     training = shard.in_memory()
     X = training.data.X
-    pool = weak(ranker.weak).of(learned, X, shard.threads, shard.scratch.room)
+    pool = weak_rankers(ranker.weak).build_pool(learned, X, shard.threads, shard.scratch.room)
     scores = np.zeros(training.data.n_docs)
     if start is not None:
         scores += pool.scoring([], start).predict(X)

@@ -15,7 +15,7 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.checks import labels_of
-from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, refusals
+from firstpage.scorers.trees import LightGBM, TreeCallback, Trees, import_lightgbm, library_errors
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Gradients:
         self.shares = np.ones(len(truth)) if query_weights is None else query_weights
         self._each = None if query_weights is None else np.repeat(query_weights, truth.lengths)
         self._exact = loss.traits.quadratic
-        self._first = target.bind(0, len(truth), self.scores, self.values, self.grad)
+        self._first = target.bind_slice(0, len(truth), self.scores, self.values, self.grad)
         self._second = target.bind_curvature(0, len(truth), self.scores, self.curve)
 
     def __call__(self, scores: Floats) -> tuple[Floats, Floats]:
@@ -168,7 +168,7 @@ class GrowthOptions:
 class Growth(Protocol):
     """Trees that are to grow."""
 
-    def grow(self, grown: Grown) -> tuple[Booster, int]:
+    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         """Return the booster and how many trees it has; `grown` is called after every tree."""
         ...
 
@@ -186,7 +186,7 @@ class LossGrowth:
     gradients: Gradients
     options: GrowthOptions
 
-    def grow(self, grown: Grown) -> tuple[Booster, int]:
+    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         options = self.options
         return self.trees.grow(
             self.X, self.gradients, options.valid, grown, options.seed, options.threads
@@ -241,8 +241,8 @@ class LambdaRankGrowth:
     rank: LambdaRank
     options: GrowthOptions
 
-    def grow(self, grown: Grown) -> tuple[Booster, int]:
-        lightgbm, data, options = lightgbm_or_error(), self.data, self.options
+    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
+        lightgbm, data, options = import_lightgbm(), self.data, self.options
         params = {
             **self.trees.parameters(options.seed, options.threads),
             "objective": "lambdarank",
@@ -253,7 +253,7 @@ class LambdaRankGrowth:
             data.X, data.y.astype(int), group=data.lengths, weight=self.weight, params=params,
             free_raw_data=False,
         )  # fmt: skip
-        with refusals("lightgbm"):
+        with library_errors("lightgbm"):
             booster = lightgbm.Booster(params, full)
             return LightGBM.boost(booster, full, options.valid, self.trees.count, grown, {})
 

@@ -1,4 +1,4 @@
-"""Weak rankers: what boosting adds up.  Threshold stumps, and features as they are."""
+"""Weak rankers, which boosting sums: threshold stumps, and the features themselves."""
 
 from __future__ import annotations
 
@@ -10,90 +10,121 @@ import numpy as np
 
 from firstpage.data.dataset import stacked_rows
 from firstpage.registry import ParameterError, Registry, number
-from firstpage.solvers.boosting.pools import FeaturePool, Pool, Room, StumpPool, limits
+from firstpage.solvers.boosting.pools import (
+    Allocator,
+    FeaturePool,
+    StumpPool,
+    WeakRankerPool,
+    feature_ranges,
+)
 from firstpage.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features as Matrix
 
-SAMPLED = 200_000  # documents that quantiles are learned from, at most
+MAX_SAMPLED_DOCS = 200_000  # from which quantiles are estimated
 
 
 def thresholds_of(X: Matrix, weights: Floats, bins: int) -> list[Floats]:
-    """For every feature its thresholds, rising; none where it is constant.
+    """Return the ascending thresholds of every feature; none for a constant feature.
 
-    Quantiles are those of the documents' weights, so that a document of weight 2 counts as two and
-    one of weight 0 not at all.  Of many documents every so-manyth is looked at.
+    Quantiles are weighted, so that a document of weight 2 counts as two and one of weight 0 not at
+    all.  Of many documents only every n-th is read.
     """
     rows = np.flatnonzero(weights > 0)
-    rows = rows[:: stride(len(rows))]
-    picked = X if len(rows) == X.shape[0] else X[rows]
+    rows = rows[:: sampling_stride(len(rows))]
+    sample = X if len(rows) == X.shape[0] else X[rows]
     columns: Iterable[Array]
-    if isinstance(picked, np.ndarray):
-        columns = np.ascontiguousarray(picked.T)
+    if isinstance(sample, np.ndarray):
+        columns = np.ascontiguousarray(sample.T)
     else:
-        by_column = picked.tocsc()
-        columns = (by_column[:, [f]].toarray()[:, 0] for f in range(picked.shape[1]))
+        by_column = sample.tocsc()
+        columns = (by_column[:, [f]].toarray()[:, 0] for f in range(sample.shape[1]))
     weight = weights[rows]
-    even = len(weight) == 0 or bool((weight == weight[0]).all())
-    return [_cut(column, None if even else weight, bins) for column in columns]
+    equal = len(weight) == 0 or bool((weight == weight[0]).all())
+    return [_column_thresholds(column, None if equal else weight, bins) for column in columns]
 
 
-def stride(rows: int) -> int:
-    """Of so many documents every so-manyth is looked at."""
-    return max(1, -(-rows // SAMPLED))
+def sampling_stride(rows: int) -> int:
+    """Return n such that every n-th of this many documents is sampled."""
+    return max(1, -(-rows // MAX_SAMPLED_DOCS))
 
 
-def _cut(column: Array, weight: Floats | None, bins: int) -> Floats:
-    """Thresholds of one feature; all midpoints if its values are no more than the bins."""
+def _column_thresholds(column: Array, weight: Floats | None, bins: int) -> Floats:
+    """Return the thresholds of one feature: all midpoints if it has at most `bins` values."""
     if weight is None:
         values = np.sort(column)
-        reached = np.arange(1.0, len(values) + 1)
+        cumulative = np.arange(1.0, len(values) + 1)
     else:
         order = np.argsort(column, kind="stable")
-        values, reached = column[order], np.cumsum(weight[order])
+        values, cumulative = column[order], np.cumsum(weight[order])
     last = np.flatnonzero(np.append(values[1:] != values[:-1], True))  # of each distinct value
     if len(last) > bins:
-        cuts = _quantiles(np.diff(reached[last], prepend=0.0), bins)
+        cuts = _quantiles(np.diff(cumulative[last], prepend=0.0), bins)
         last = np.append(last[cuts], last[-1])
     nexts = last[:-1] + 1
     return midpoints(values[last[:-1]].astype(np.float64), values[nexts].astype(np.float64))
 
 
 def _quantiles(mass: Floats, bins: int) -> Ints:
-    """Numbers of the values after which to cut, so that bins are of about equal mass.
+    """Return the numbers of the values after which to cut, for bins of about equal mass.
 
-    A value heavier than a bin fills one alone; the light ones share the bins that are left.
+    A value of more mass than a bin has a bin to itself; the others share the remaining bins.
     """
-    heavy = mass > mass.sum() / bins
-    share = mass[~heavy].sum() / (bins - np.count_nonzero(heavy))
-    reached = np.cumsum(np.where(heavy, share, mass))
-    found = np.searchsorted(reached, share * (np.arange(1, bins) - 1e-9))
-    return np.unique(np.minimum(found, len(mass) - 2))
+    large = mass > mass.sum() / bins
+    bin_mass = mass[~large].sum() / (bins - np.count_nonzero(large))
+    cumulative = np.cumsum(np.where(large, bin_mass, mass))
+    cuts = np.searchsorted(cumulative, bin_mass * (np.arange(1, bins) - 1e-9))
+    return np.unique(np.minimum(cuts, len(mass) - 2))
 
 
 def midpoints(low: Floats, high: Floats) -> Floats:
-    """Numbers t with low <= t < high, in the middle where there is one."""
+    """Return numbers t with low <= t < high: the midpoint, where it can be represented."""
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)
 
 
 Signs = Literal["both", "plus"]
-Limits = tuple[Floats, Floats]
+FeatureRange = tuple[Floats, Floats]
 """The least and the greatest value of every feature."""
-Sample = Any
-"""Of a shard: rows, or limits."""
-Learned = Any
-"""From all shards: thresholds, or limits."""
-MOST_BINS = 256  # a bin is a byte
+ShardSample = Any
+"""Of a shard: rows, or feature ranges."""
+PoolParameters = Any
+"""From all shards: thresholds, or feature ranges."""
+MAX_BINS = 256  # a bin is stored in a byte
 
 
 @dataclass(frozen=True)
 class Stumps:
-    """1 where a feature is above a threshold, else 0.
+    """Weak rankers that are 1 where a feature is above a threshold, else 0.
 
-    bins    parts of equal weight that a feature is cut into, at most; thresholds lie between them
-    signs   "both": also 0 above and 1 below; "plus": more of a feature is never worse
+    Parameters
+    ----------
+    bins : int, default 128
+        The number of bins of equal weight that the values of a feature are split into, from 2 to
+        256; thresholds lie between them.
+    signs : {"both", "plus"}, default "both"
+        "both" also takes stumps that are 0 above the threshold and 1 below; "plus" assumes that
+        more of a feature is never worse.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Freund, Iyer, Schapire and Singer (2003), An efficient boosting algorithm for combining
+    preferences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> X, y, qid = np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 1], [1, 1, 1, 2, 2, 2]
+    >>> ranker = fp.RankBoost(weak="stumps(bins=16)", rounds=5).fit(X, y, qid=qid)
+    >>> bool(ranker.predict(X)[5] > ranker.predict(X)[0])
+    True
     """
 
     bins: int = 128
@@ -101,34 +132,123 @@ class Stumps:
 
     def __post_init__(self) -> None:
         number(self, "bins", 2, whole=True)
-        if self.bins > MOST_BINS:
-            raise ParameterError(f"bins of Stumps are at most {MOST_BINS}; got {self.bins}.")
+        if self.bins > MAX_BINS:
+            raise ParameterError(f"bins of Stumps must be at most {MAX_BINS}; got {self.bins}.")
         _check_signs(self.signs)
 
-    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> Pool:
-        cuts = thresholds_of(X, weights, int(self.bins))
-        return StumpPool(cuts, _signs(self.signs), X, threads)
+    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> WeakRankerPool:
+        """Learn the thresholds from documents, and set the stumps up on these.
 
-    # --- over shards: what each says of its rows, what follows for all, and pools of that
+        Parameters
+        ----------
+        X : array or sparse array
+            The features of the documents.
+        weights : array of float
+            One weight per document.
+        threads : int, optional
+            The number of threads; None: all cores.
+
+        Returns
+        -------
+        WeakRankerPool
+            The stumps on these documents.
+        """
+        thresholds = thresholds_of(X, weights, int(self.bins))
+        return StumpPool(thresholds, _sign_factors(self.signs), X, threads)
+
+    # --- over shards: a sample of each, what is learned from all samples, and pools from that
 
     def sample(self, X: Matrix, first: int, count: int) -> Matrix:
-        """The rows from which thresholds are learned; X is numbered from `first` of `count`."""
-        step = stride(count)
+        """Return the rows of a shard from which thresholds are learned.
+
+        Parameters
+        ----------
+        X : array or sparse array
+            The features of the documents of the shard.
+        first : int
+            The number of its first document among those of all shards.
+        count : int
+            The number of documents of all shards.
+
+        Returns
+        -------
+        array or sparse array
+            Every n-th row, counted over all shards.
+        """
+        step = sampling_stride(count)
         return X[-first % step :: step]
 
     def learn(self, samples: list[Matrix]) -> list[Floats]:
+        """Learn the thresholds from the samples of all shards.
+
+        Parameters
+        ----------
+        samples : list of array or sparse array
+            What `sample` returned for each shard.
+
+        Returns
+        -------
+        list of array
+            The ascending thresholds of every feature.
+        """
         rows = stacked_rows(samples)
         return thresholds_of(rows, np.ones(rows.shape[0]), int(self.bins))
 
-    def of(self, cuts: list[Floats], X: Matrix, threads: int | None, room: Room = np.empty) -> Pool:
-        return StumpPool(cuts, _signs(self.signs), X, threads, room)
+    def build_pool(
+        self,
+        thresholds: list[Floats],
+        X: Matrix,
+        threads: int | None,
+        allocate: Allocator = np.empty,
+    ) -> WeakRankerPool:
+        """Set stumps of learned thresholds up on documents.
+
+        Parameters
+        ----------
+        thresholds : list of array
+            What `learn` returned.
+        X : array or sparse array
+            The features of the documents.
+        threads : int or None
+            The number of threads; None: all cores.
+        allocate : callable, optional
+            Creates an array of a shape and a type, for the bins.
+
+        Returns
+        -------
+        WeakRankerPool
+            The stumps on these documents.
+        """
+        return StumpPool(thresholds, _sign_factors(self.signs), X, threads, allocate)
 
 
 @dataclass(frozen=True)
 class Features:
-    """A feature itself, scaled to 0 .. 1 over the training documents, so that units do not matter.
+    """Weak rankers that are the features themselves, scaled to 0 .. 1 over the training documents.
 
-    signs   "both": also a feature upside down; "plus": more of a feature is never worse
+    Parameters
+    ----------
+    signs : {"both", "plus"}, default "both"
+        "both" also takes features with a minus sign; "plus" assumes that more of a feature is
+        never worse.
+
+    Raises
+    ------
+    ParameterError
+        If `signs` is neither "both" nor "plus".
+
+    References
+    ----------
+    Xu and Li (2007), AdaRank: a boosting algorithm for information retrieval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> X, y, qid = np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 1], [1, 1, 1, 2, 2, 2]
+    >>> ranker = fp.AdaRank(weak="features(signs=plus)", rounds=5).fit(X, y, qid=qid)
+    >>> bool(ranker.predict(X)[5] > ranker.predict(X)[0])
+    True
     """
 
     signs: Signs = "both"
@@ -136,41 +256,114 @@ class Features:
     def __post_init__(self) -> None:
         _check_signs(self.signs)
 
-    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> Pool:
-        counted = weights > 0
-        found = limits(X if counted.all() else X[counted])
-        return FeaturePool(found, _signs(self.signs), X)  # too little work to share
+    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> WeakRankerPool:
+        """Learn the ranges of the features from documents, and set the features up on these.
 
-    def sample(self, X: Matrix, first: int, count: int) -> Limits | None:
-        """The least and greatest values; None where there are no rows."""
-        return limits(X) if X.shape[0] else None
+        Parameters
+        ----------
+        X : array or sparse array
+            The features of the documents.
+        weights : array of float
+            One weight per document; those of weight 0 are ignored.
+        threads : int, optional
+            Not used: the work is too small to be shared.
 
-    def learn(self, samples: list[Limits | None]) -> Limits:
-        known = [one for one in samples if one is not None]
-        low = np.minimum.reduce([low for low, _ in known])
-        return low, np.maximum.reduce([high for _, high in known])
+        Returns
+        -------
+        WeakRankerPool
+            The features on these documents.
+        """
+        positive = weights > 0
+        ranges = feature_ranges(X if positive.all() else X[positive])
+        return FeaturePool(ranges, _sign_factors(self.signs), X)
 
-    def of(self, found: Limits, X: Matrix, threads: int | None, room: Room = np.empty) -> Pool:
-        return FeaturePool(found, _signs(self.signs), X, room)
+    def sample(self, X: Matrix, first: int, count: int) -> FeatureRange | None:
+        """Return the ranges of the features of a shard.
+
+        Parameters
+        ----------
+        X : array or sparse array
+            The features of the documents of the shard.
+        first : int
+            Not used.
+        count : int
+            Not used.
+
+        Returns
+        -------
+        tuple of array, or None
+            The least and the greatest value of every feature; None if there are no rows.
+        """
+        return feature_ranges(X) if X.shape[0] else None
+
+    def learn(self, samples: list[FeatureRange | None]) -> FeatureRange:
+        """Combine the ranges of all shards.
+
+        Parameters
+        ----------
+        samples : list of tuple of array, or None
+            What `sample` returned for each shard.
+
+        Returns
+        -------
+        tuple of array
+            The least and the greatest value of every feature.
+        """
+        ranges = [sample for sample in samples if sample is not None]
+        low = np.minimum.reduce([low for low, _ in ranges])
+        return low, np.maximum.reduce([high for _, high in ranges])
+
+    def build_pool(
+        self,
+        ranges: FeatureRange,
+        X: Matrix,
+        threads: int | None,
+        allocate: Allocator = np.empty,
+    ) -> WeakRankerPool:
+        """Set features of learned ranges up on documents.
+
+        Parameters
+        ----------
+        ranges : tuple of array
+            What `learn` returned.
+        X : array or sparse array
+            The features of the documents.
+        threads : int or None
+            Not used.
+        allocate : callable, optional
+            Creates an array of a shape and a type, for a copy of the features.
+
+        Returns
+        -------
+        WeakRankerPool
+            The features on these documents.
+        """
+        return FeaturePool(ranges, _sign_factors(self.signs), X, allocate)
 
 
-class Weak(Protocol):
-    """Weak rankers to be learned from features, in memory or over shards."""
+class WeakRankers(Protocol):
+    """Weak rankers that are learned from features, in memory or over shards."""
 
-    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> Pool:
-        """Learn them from documents of these weights, and set them up on these."""
+    def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> WeakRankerPool:
+        """Learn the weak rankers from documents of these weights, and set them up on these."""
         ...
 
-    def sample(self, X: Matrix, first: int, count: int) -> Sample:
-        """What a shard tells of its rows, numbered from `first` of `count` in all."""
+    def sample(self, X: Matrix, first: int, count: int) -> ShardSample:
+        """Return a sample of the rows of a shard, numbered from `first` of `count` in all."""
         ...
 
-    def learn(self, samples: list[Sample]) -> Learned:
-        """Learn them from the samples of all shards."""
+    def learn(self, samples: list[ShardSample]) -> PoolParameters:
+        """Learn the weak rankers from the samples of all shards."""
         ...
 
-    def of(self, learned: Learned, X: Matrix, threads: int | None, room: Room = np.empty) -> Pool:
-        """Set up on documents what was learned."""
+    def build_pool(
+        self,
+        learned: PoolParameters,
+        X: Matrix,
+        threads: int | None,
+        allocate: Allocator = np.empty,
+    ) -> WeakRankerPool:
+        """Set learned weak rankers up on documents."""
         ...
 
 
@@ -178,16 +371,18 @@ WEAK: dict[str, Any] = {"stumps": Stumps, "features": Features}
 REGISTRY = Registry("weak ranker", WEAK)
 
 
-def weak(given: str | Weak) -> Weak:
-    """Weak rankers from a text such as "stumps(bins=32)"; an object stays as it is."""
-    if isinstance(given, str):
-        created: Weak = REGISTRY.create(given)
+def weak_rankers(name_or_object: str | WeakRankers) -> WeakRankers:
+    """Return the weak rankers of a string such as "stumps(bins=32)"; an object is returned
+    unchanged."""
+    if isinstance(name_or_object, str):
+        created: WeakRankers = REGISTRY.create(name_or_object)
         return created
-    if not hasattr(given, "pool"):
+    if not hasattr(name_or_object, "pool"):
         raise ParameterError(
-            f"weak must be a text such as 'stumps(bins=32)' or 'features'; got {given!r}."
+            "weak must be a string such as 'stumps(bins=32)' or 'features'; got "
+            f"{name_or_object!r}."
         )
-    return given
+    return name_or_object
 
 
 def _check_signs(signs: str) -> None:
@@ -195,5 +390,5 @@ def _check_signs(signs: str) -> None:
         raise ParameterError(f"signs must be 'both' or 'plus'; got {signs!r}.")
 
 
-def _signs(signs: str) -> tuple[int, ...]:
+def _sign_factors(signs: str) -> tuple[int, ...]:
     return (1, -1) if signs == "both" else (1,)

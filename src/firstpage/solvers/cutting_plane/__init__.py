@@ -1,1 +1,1 @@
-"""Cutting planes for convex losses with corners."""
+"""Cutting planes for convex losses that are not smooth."""

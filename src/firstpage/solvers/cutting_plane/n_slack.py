@@ -1,4 +1,4 @@
-"""The papers' cutting planes: a slack and a set of planes for every query."""
+"""The papers' cutting planes: one slack variable and one set of planes per query."""
 
 from __future__ import annotations
 
@@ -8,129 +8,188 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.registry import number
-from firstpage.solvers.cutting_plane.one_slack import OLD, check_penalty
+from firstpage.solvers.cutting_plane.one_slack import MAX_AGE, check_penalty
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.score_space import relative_gap
-from firstpage.solvers.solver import NOTHING, Resume, SolverResult, Watch, never
+from firstpage.solvers.solver import (
+    FRESH_START,
+    ProgressCallback,
+    Resume,
+    SolverResult,
+    never_stop,
+)
 from firstpage.types import Array, Floats, Ints
 
 
 @dataclass(frozen=True)
 class NSlack:
-    """In every pass a plane for each query whose loss is above its planes; then all again.
+    """N-slack cutting planes, for convex losses of linear scores.
 
-    It ends at the optimum of `CuttingPlane`, in fewer passes of far more work: for comparison.
+    Every pass adds a plane for each query whose loss is above its planes, and solves a quadratic
+    program over all planes.  It ends at the optimum of `CuttingPlane`, in fewer passes of much more
+    work each; it serves for comparison.
 
-    tol       stop when no parameters can be better by more than this share of the objective
-    max_iter  passes at most
+    Parameters
+    ----------
+    tol : float, default 1e-3
+        Stop when the optimality gap is at most this fraction of the objective; above 0.
+    max_iter : int, default 200
+        The number of passes at most, at least 1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+    DataError
+        On fitting, if there is no penalty.
+
+    References
+    ----------
+    Tsochantaridis, Joachims, Hofmann and Altun (2005), Large margin methods for structured and
+    interdependent output variables, algorithm 1.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.SVMMAP(solver="n-slack(max_iter=50)")
     """
 
     tol: float = 1e-3
     max_iter: int = 200
-    needs: ClassVar[tuple[str, ...]] = ("convex",)
+    required_traits: ClassVar[tuple[str, ...]] = ("convex",)
     linear: ClassVar[bool] = True
-    path: ClassVar[bool] = False
+    selects_iteration: ClassVar[bool] = False
     batch: ClassVar[int] = 1
     resumable: ClassVar[bool] = False
-    rates: ClassVar[tuple[float, ...]] = ()
+    rate_grid: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "tol", above=0)
         number(self, "max_iter", 1, whole=True)
 
     def minimize(
-        self, objective: BlockObjective, start: Floats, watch: Watch = never,
-        resume: Resume = NOTHING,
-    ) -> SolverResult:  # fmt: skip
+        self,
+        objective: BlockObjective,
+        start: Floats,
+        progress: ProgressCallback = never_stop,
+        resume: Resume = FRESH_START,
+    ) -> SolverResult:
+        """Minimize the objective from the parameters `start`.
+
+        Parameters
+        ----------
+        objective : BlockObjective
+            The function to minimize, in blocks of one query.
+        start : array of float
+            The initial parameters.
+        progress : callable, optional
+            Called with the pass, the value and the parameters after every pass; it returns whether
+            to stop.
+        resume : Resume, optional
+            Not used: the solver cannot be resumed.
+
+        Returns
+        -------
+        SolverResult
+            The parameters, the optimality gap, and why the solver stopped.
+
+        Raises
+        ------
+        DataError
+            If the objective has no penalty.
+        """
         check_penalty(objective)
         queries = len(objective.bounds)
-        sets = _Sets(objective.size, queries)
+        planes = _QueryPlanes(objective.size, queries)
         params = np.array(start, np.float64)
-        best, kept, below = np.inf, params, 0.0
+        best_value, best_params, lower_bound = np.inf, params, 0.0
         slack = np.zeros(queries)
         stopped = converged = False
         for iteration in range(1, self.max_iter + 1):
-            losses, slopes = _each(objective, params)
+            losses, gradients = _query_losses(objective, params)
             value = float(losses.sum()) + objective.l2 / 2 * float(params @ params)
-            if value < best:
-                best, kept = value, params
-            stopped = watch(iteration, best, kept)
-            converged = best - below <= self.tol * best
+            if value < best_value:
+                best_value, best_params = value, params
+            stopped = progress(iteration, best_value, best_params)
+            converged = best_value - lower_bound <= self.tol * best_value
             if stopped or converged:
                 break
-            over = losses > slack + 0.1 * self.tol * max(best, 1e-300) / queries
-            sets.add(np.flatnonzero(over), slopes[over], (losses - slopes @ params)[over])
-            params, slack, bound = sets.least(objective.l2)
-            below = max(below, bound)
-        _each(objective, kept)  # of which the bounds are now
-        gap = relative_gap(best + objective.unsure(), below)
+            violated = losses > slack + 0.1 * self.tol * max(best_value, 1e-300) / queries
+            offsets = (losses - gradients @ params)[violated]
+            planes.add(np.flatnonzero(violated), gradients[violated], offsets)
+            params, slack, bound = planes.minimize_model(objective.l2)
+            lower_bound = max(lower_bound, bound)
+        _query_losses(objective, best_params)  # for the error bound of these parameters
+        gap = relative_gap(best_value + objective.loss_error_bound(), lower_bound)
         reason = "stopped early" if stopped else f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
         return SolverResult(
-            kept, best, iteration, reason, converged and not stopped, exhausted, gap
+            best_params, best_value, iteration, reason, converged and not stopped, exhausted, gap
         )
 
 
-def _each(objective: BlockObjective, params: Floats) -> tuple[Floats, Array]:
-    """The share of every query in the mean loss, and its slope."""
+def _query_losses(objective: BlockObjective, params: Floats) -> tuple[Floats, Array]:
+    """Return the contribution of every query to the mean loss, and its gradient."""
     count = len(objective.bounds)
-    losses, slopes = np.empty(count), np.empty((count, objective.size))
+    losses, gradients = np.empty(count), np.empty((count, objective.size))
     penalty = objective.l2 / 2 * float(params @ params)
     for query in range(count):
-        value, slope = objective.block(query, params)
+        value, gradient = objective.block(query, params)
         losses[query] = (value - penalty) / count
-        slopes[query] = (slope - objective.l2 * params) / count
-    return losses, slopes
+        gradients[query] = (gradient - objective.l2 * params) / count
+    return losses, gradients
 
 
-class _Sets:
+class _QueryPlanes:
     """Planes of all queries, each below its query's loss, and the quadratic program over them."""
 
     def __init__(self, size: int, queries: int) -> None:
         self.size, self.queries = size, queries
         self.owner: Ints = np.empty(0, np.int64)
-        self.slopes: Array = np.empty((0, size))
-        self.heights: Floats = np.empty(0)
+        self.gradients: Array = np.empty((0, size))
+        self.offsets: Floats = np.empty(0)
         self.age: Ints = np.empty(0, np.int64)
 
-    def add(self, owner: Ints, slopes: Array, heights: Floats) -> None:
+    def add(self, owner: Ints, gradients: Array, offsets: Floats) -> None:
+        """Add a plane to each of the queries `owner`."""
         self.owner = np.concatenate([self.owner, owner])
-        self.slopes = np.vstack([self.slopes, slopes])
-        self.heights = np.concatenate([self.heights, heights])
+        self.gradients = np.vstack([self.gradients, gradients])
+        self.offsets = np.concatenate([self.offsets, offsets])
         self.age = np.concatenate([self.age, np.zeros(len(owner), np.int64)])
 
-    def least(self, l2: float) -> tuple[Floats, Floats, float]:
-        """Parameters, slacks, and a bound below the objective, from the multipliers."""
+    def minimize_model(self, l2: float) -> tuple[Floats, Floats, float]:
+        """Return parameters, slacks, and a lower bound of the objective, from the multipliers."""
         multipliers = self._multipliers(l2)
-        params: Floats = -(multipliers @ self.slopes) / l2
-        bound = float(multipliers @ self.heights) - l2 / 2 * float(params @ params)
-        reached = self.slopes @ params + self.heights
+        params: Floats = -(multipliers @ self.gradients) / l2
+        bound = float(multipliers @ self.offsets) - l2 / 2 * float(params @ params)
+        heights = self.gradients @ params + self.offsets
         slack = np.zeros(self.queries)
-        np.maximum.at(slack, self.owner, reached)
+        np.maximum.at(slack, self.owner, heights)
         self.age = np.where(multipliers > 1e-9, 0, self.age + 1)
-        keep = self.age < OLD
-        self.owner, self.slopes = self.owner[keep], self.slopes[keep]
-        self.heights, self.age = self.heights[keep], self.age[keep]
+        keep = self.age < MAX_AGE
+        self.owner, self.gradients = self.owner[keep], self.gradients[keep]
+        self.offsets, self.age = self.offsets[keep], self.age[keep]
         return params, slack, bound
 
     def _multipliers(self, l2: float) -> Floats:
-        """At least 0, and at most 1 together for a query: what lies above is scaled down."""
+        """Return multipliers of at least 0, and of at most 1 in sum per query: larger sums are
+        scaled down."""
         import piqp
         from scipy.sparse import coo_matrix, csc_matrix, diags, hstack
 
         count = len(self.owner)
-        unit = float(np.abs(self.slopes).max(initial=0.0)) or 1.0  # of the parameters
+        unit = float(np.abs(self.gradients).max(initial=0.0)) or 1.0  # of the parameters
         P = csc_matrix(diags(np.r_[np.full(self.size, l2 / unit**2), np.zeros(self.queries)]))
         cost = np.r_[np.zeros(self.size), np.ones(self.queries)]
         ones = (np.ones(count), (np.arange(count), self.owner))
         slack = coo_matrix(ones, shape=(count, self.queries))
-        G: Any = csc_matrix(hstack([csc_matrix(self.slopes / unit), -slack]))
+        G: Any = csc_matrix(hstack([csc_matrix(self.gradients / unit), -slack]))
         solver = piqp.SparseSolver()
         solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
         low = np.r_[np.full(self.size, -np.inf), np.zeros(self.queries)]
-        solver.setup(P=P, c=cost, G=G, h_u=-self.heights, x_l=low)
+        solver.setup(P=P, c=cost, G=G, h_u=-self.offsets, x_l=low)
         solver.solve()
-        found = np.maximum(np.nan_to_num(solver.result.z_u), 0.0)
-        total = np.maximum(np.bincount(self.owner, found, self.queries), 1.0)
-        shares: Floats = found / total[self.owner]
-        return shares
+        unscaled = np.maximum(np.nan_to_num(solver.result.z_u), 0.0)
+        total = np.maximum(np.bincount(self.owner, unscaled, self.queries), 1.0)
+        multipliers: Floats = unscaled / total[self.owner]
+        return multipliers

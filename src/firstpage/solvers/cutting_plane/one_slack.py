@@ -1,4 +1,4 @@
-"""One-slack cutting planes with a line search, for losses that are convex and have corners."""
+"""One-slack cutting planes with a line search, for losses that are convex and not smooth."""
 
 from __future__ import annotations
 
@@ -10,87 +10,105 @@ import numpy as np
 
 from firstpage.errors import DataError
 from firstpage.registry import number
-from firstpage.solvers.score_space import Line, P, Point, ScoredObjective, Space, relative_gap
-from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, State, Watch, never
+from firstpage.solvers.score_space import (
+    Line,
+    LinearScoreSpace,
+    P,
+    ParameterPoint,
+    ScoredObjective,
+    relative_gap,
+)
+from firstpage.solvers.solver import (
+    FRESH_START,
+    Objective,
+    ProgressCallback,
+    Resume,
+    SolverResult,
+    SolverState,
+    never_stop,
+)
 from firstpage.types import Floats, Ints
 
-DEEP = -1e6  # below the highest plane, in units of the slopes
-OLD = 40  # solutions in which a plane took no part, after which it is let go
+MIN_OFFSET = -1e6  # of a plane relative to the highest one, in units of the gradients
+MAX_AGE = 40  # solutions without a plane taking part, after which it is dropped
 
 
 def check_penalty(objective: Objective) -> None:
-    """Without a penalty the model under planes has no least point."""
+    """Raise an error if there is no penalty: the model would have no minimum."""
     if objective.l2 <= 0:
         raise DataError("cutting planes need a penalty: C must be finite, or l2 above 0.")
 
 
 class Planes:
-    """loss(w) >= slopes[t] @ w + heights[t] for all t; the first plane says that losses are >= 0.
+    """Planes below the loss: loss(w) >= gradients[t] @ w + offsets[t] for all t.
 
-    Planes do not depend on the penalty: those of one C serve the next.
+    The first plane states that losses are at least 0.  Planes do not depend on the penalty: those
+    of one C are valid for the next.
     """
 
     def __init__(self, size: int) -> None:
-        self.slopes = np.zeros((1, size))
-        self.heights = np.zeros(1)
+        self.gradients = np.zeros((1, size))
+        self.offsets = np.zeros(1)
         self._gram = np.zeros((1, 1))
         self._age = np.zeros(1, np.int64)
 
     @classmethod
-    def of(cls, slopes: Floats, heights: Floats) -> Planes:
-        """Planes that were kept."""
-        found = cls(slopes.shape[1])
-        found.slopes, found.heights = slopes, heights
-        found._gram = slopes @ slopes.T
-        found._age = np.zeros(len(heights), np.int64)
-        return found
+    def from_arrays(cls, gradients: Floats, offsets: Floats) -> Planes:
+        """Create planes from a checkpoint."""
+        planes = cls(gradients.shape[1])
+        planes.gradients, planes.offsets = gradients, offsets
+        planes._gram = gradients @ gradients.T
+        planes._age = np.zeros(len(offsets), np.int64)
+        return planes
 
     def __len__(self) -> int:
-        return len(self.heights)
+        return len(self.offsets)
 
-    def add(self, slope: Floats, height: float) -> None:
-        beside = self.slopes @ slope
+    def add(self, gradient: Floats, offset: float) -> None:
+        """Add a plane."""
+        products = self.gradients @ gradient
         size = len(self)
         gram = np.empty((size + 1, size + 1))
         gram[:size, :size] = self._gram
-        gram[size, :size] = gram[:size, size] = beside
-        gram[size, size] = slope @ slope
+        gram[size, :size] = gram[:size, size] = products
+        gram[size, size] = gradient @ gradient
         self._gram = gram
-        self.slopes = np.vstack([self.slopes, slope])
-        self.heights = np.append(self.heights, height)
+        self.gradients = np.vstack([self.gradients, gradient])
+        self.offsets = np.append(self.offsets, offset)
         self._age = np.append(self._age, 0)
 
-    def least(self, l2: float) -> tuple[Floats, float]:
-        """Parameters that minimize l2 / 2 * |w|^2 + the highest plane; and a bound below that.
+    def minimize_model(self, l2: float) -> tuple[Floats, float]:
+        """Return the parameters that minimize l2 / 2 * |w|^2 + the highest plane, and a lower bound
+        of that minimum.
 
-        The dual: shares of the planes, at least 0 and 1 together.  Whatever shares the quadratic
-        program returns, they give a true bound.
+        The dual variables are multipliers of the planes, at least 0 and 1 in sum.  The bound holds
+        for any multipliers that the quadratic program returns.
         """
-        shares = self._shares(l2)
-        params: Floats = -(shares @ self.slopes) / l2
-        below = float(shares @ self.heights) - l2 / 2 * float(params @ params)
-        self._forget(shares)
-        return params, below
+        multipliers = self._multipliers(l2)
+        params: Floats = -(multipliers @ self.gradients) / l2
+        lower_bound = float(multipliers @ self.offsets) - l2 / 2 * float(params @ params)
+        self._drop_old(multipliers)
+        return params, lower_bound
 
-    def _shares(self, l2: float) -> Floats:
-        """The multipliers of: minimize l2 / 2 * |w|^2 + top, where top is above all planes.
+    def _multipliers(self, l2: float) -> Floats:
+        """Return the multipliers of: minimize l2 / 2 * |w|^2 + slack, slack above all planes.
 
-        The program itself, and not its dual, is solved: with a large C the dual's linear part would
-        drown in rounding.  Parameters are in units in which they and the planes are about 1.
+        The primal is solved, not the dual: with a large C the linear part of the dual would be lost
+        in rounding.  The units of the parameters are such that they and the planes are about 1.
         """
         if len(self) == 1:
             return np.ones(1)
         import piqp
 
-        steep = float(np.sqrt(np.diag(self._gram).max())) or 1.0
-        high = float(np.abs(self.heights).max()) or 1.0
-        unit = min(high / steep, steep / l2)
-        scale = max(l2 * unit**2, steep * unit, 1e-300)
-        # Where planes lie to each other is all that counts; those far below take no part.
-        heights = (self.heights - self.heights.max()) / scale
-        part = np.flatnonzero(heights > DEEP)
-        slopes = self._spanned(part)
-        count, size = slopes.shape
+        steepest = float(np.sqrt(np.diag(self._gram).max())) or 1.0
+        highest = float(np.abs(self.offsets).max()) or 1.0
+        unit = min(highest / steepest, steepest / l2)
+        scale = max(l2 * unit**2, steepest * unit, 1e-300)
+        # Only the differences of the planes matter; those far below the highest take no part.
+        offsets = (self.offsets - self.offsets.max()) / scale
+        active = np.flatnonzero(offsets > MIN_OFFSET)
+        gradients = self._reduced_gradients(active)
+        count, size = gradients.shape
         solver = piqp.DenseSolver()
         solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
         solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-10
@@ -99,177 +117,237 @@ class Planes:
         c = np.zeros(size + 1)
         c[size] = 1.0
         G = np.empty((count, size + 1), order="F")
-        G[:, :size] = slopes * (unit / scale)
+        G[:, :size] = gradients * (unit / scale)
         G[:, size] = -1.0
-        solver.setup(P=P, c=c, G=G, h_u=-heights[part])
+        solver.setup(P=P, c=c, G=G, h_u=-offsets[active])
         solver.solve()
-        shares = np.zeros(len(self))
-        shares[part] = np.maximum(np.nan_to_num(solver.result.z_u), 0.0)
-        total = float(shares.sum())
+        multipliers = np.zeros(len(self))
+        multipliers[active] = np.maximum(np.nan_to_num(solver.result.z_u), 0.0)
+        total = float(multipliers.sum())
         if total == 0:
-            shares[part], total = 1.0, float(count)
-        return shares / total
+            multipliers[active], total = 1.0, float(count)
+        return multipliers / total
 
-    def _spanned(self, part: Ints) -> Floats:
-        """Slopes, in as few coordinates as they span: planes are fewer than many features."""
-        slopes = self.slopes[part]
-        if slopes.shape[1] <= len(part):
-            return slopes
-        corner: Floats = np.asarray(np.linalg.qr(slopes.T, mode="r"), np.float64)
-        return corner.T
+    def _reduced_gradients(self, active: Ints) -> Floats:
+        """Return the gradients in as few coordinates as they span: there may be fewer planes than
+        features."""
+        gradients = self.gradients[active]
+        if gradients.shape[1] <= len(active):
+            return gradients
+        triangle: Floats = np.asarray(np.linalg.qr(gradients.T, mode="r"), np.float64)
+        return triangle.T
 
-    def _forget(self, shares: Floats) -> None:
-        self._age = np.where(shares > 1e-9, 0, self._age + 1)
-        keep = self._age < OLD
+    def _drop_old(self, multipliers: Floats) -> None:
+        self._age = np.where(multipliers > 1e-9, 0, self._age + 1)
+        keep = self._age < MAX_AGE
         keep[0] = keep[-1] = True
         if not keep.all():
-            self.slopes, self.heights = self.slopes[keep], self.heights[keep]
+            self.gradients, self.offsets = self.gradients[keep], self.offsets[keep]
             self._gram, self._age = self._gram[np.ix_(keep, keep)], self._age[keep]
 
 
-AHEAD = 0.05  # of the way from the best point to the model's least, where a plane touches too
-LOOKS = 10  # of a line search at most
-FLAT = 0.02  # a slope along the line that has fallen to this share is good enough
-RISE = 0.02  # of what is below the value at 0: with a small C the objective hardly moves
-FAINT = 1e-10  # a penalty that counts so little beside the loss is raised: it drowns in rounding
-STILL = 30  # iterations without any progress: the numbers have no more to give
+LOOKAHEAD = 0.05  # step from the best point toward the model's minimum, where a plane is added too
+MAX_LINE_SEARCH_STEPS = 10
+CURVATURE_CONDITION = 0.02  # fraction to which a line search reduces the derivative
+MIN_PROGRESS = 0.02  # gap relative to the decrease from 0: a small C hardly changes the objective
+MIN_PENALTY = (
+    1e-10  # a weaker penalty, relative to the loss, would be lost in rounding: it is raised
+)
+MAX_STALLED = 30  # iterations without progress, after which rounding prevents more
 
 
 @dataclass(frozen=True)
 class CuttingPlane:
-    """The least of a penalty plus planes below the loss, a plane more in every iteration.
+    """One-slack cutting planes, for convex losses of linear scores; the default for hinges.
 
-    Joachims, Finley and Yu (2009), with the line search of Franc and Sonnenburg (2008): what is
-    kept is the best point on the way to the model's least, not that point itself, and the next
-    planes touch there and a little ahead.  The model is a bound below: one knows how far the end
-    may be.
+    Minimizes the penalty plus a piecewise linear model below the loss, to which every iteration
+    adds planes.  A line search toward the minimum of the model finds the next best point, and the
+    next planes are added there and a little ahead.  The model is a lower bound, so that the
+    optimality gap is known.
 
-    tol       stop when no parameters can be better by more than this share of the objective
-    max_iter  iterations at most
+    Parameters
+    ----------
+    tol : float, default 1e-3
+        Stop when the optimality gap is at most this fraction of the objective; above 0.
+    max_iter : int, default 1000
+        The number of iterations at most, at least 1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+    DataError
+        On fitting, if there is no penalty.
+
+    References
+    ----------
+    Joachims, Finley and Yu (2009), Cutting-plane training of structural SVMs, algorithm 3; with the
+    line search of Franc and Sonnenburg (2008), Optimized cutting plane algorithm for support vector
+    machines.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.RankSVM(solver="cutting plane(tol=1e-4)")
     """
 
     tol: float = 1e-3
     max_iter: int = 1000
-    needs: ClassVar[tuple[str, ...]] = ("convex",)
+    required_traits: ClassVar[tuple[str, ...]] = ("convex",)
     linear: ClassVar[bool] = True
-    path: ClassVar[bool] = False
+    selects_iteration: ClassVar[bool] = False
     batch: ClassVar[None] = None
     resumable: ClassVar[bool] = True
-    rates: ClassVar[tuple[float, ...]] = ()
+    rate_grid: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         number(self, "tol", above=0)
         number(self, "max_iter", 1, whole=True)
 
     def minimize(
-        self, objective: ScoredObjective[P], start: Floats, watch: Watch = never,
-        resume: Resume = NOTHING,
-    ) -> SolverResult:  # fmt: skip
-        """resume.memory: planes of another penalty, which hold here too, and the best point."""
+        self,
+        objective: ScoredObjective[P],
+        start: Floats,
+        progress: ProgressCallback = never_stop,
+        resume: Resume = FRESH_START,
+    ) -> SolverResult:
+        """Minimize the objective from the parameters `start`.
+
+        Parameters
+        ----------
+        objective : ScoredObjective
+            The function to minimize, whose scores are linear in the parameters.
+        start : array of float
+            The initial parameters.
+        progress : callable, optional
+            Called with the iteration, the value and the parameters after every iteration; it
+            returns whether to stop.
+        resume : Resume, optional
+            What to resume from: the planes and the best point of a fit with another penalty
+            (`warm_start`), or the state of a checkpoint.
+
+        Returns
+        -------
+        SolverResult
+            The parameters, the optimality gap, and why the solver stopped.
+
+        Raises
+        ------
+        DataError
+            If the objective has no penalty.
+        """
         check_penalty(objective)
-        space = objective.space()
+        space = objective.score_space()
         planes = Planes(objective.size)
         if (state := resume.state) is not None:
-            planes, start = Planes.of(state["slopes"], state["heights"]), state["params"]
-        elif resume.memory is not None:
-            planes, start = resume.memory
-        nothing = np.zeros(objective.size)
-        origin = best = space.at(nothing)
-        steep = _cut(planes, space, best)
-        space.l2 = max(space.l2, FAINT * steep**2 / origin.loss if origin.loss > 0 else 0.0)
+            planes = Planes.from_arrays(state["slopes"], state["heights"])
+            start = state["params"]
+        elif resume.warm_start is not None:
+            planes, start = resume.warm_start
+        zero = np.zeros(objective.size)
+        origin = best = space.evaluate(zero)
+        norm = _add_plane(planes, space, best)
+        space.l2 = max(space.l2, MIN_PENALTY * norm**2 / origin.loss if origin.loss > 0 else 0.0)
         if start.any():
-            given = space.at(np.array(start, np.float64))
-            _cut(planes, space, given)
-            best = given if given.value < best.value else best
-        below, still = 0.0, 0
+            initial = space.evaluate(np.array(start, np.float64))
+            _add_plane(planes, space, initial)
+            best = initial if initial.value < best.value else best
+        lower_bound, stalled = 0.0, 0
         for iteration in range(1, self.max_iter + 1):
-            params, bound = planes.least(space.l2)
+            params, bound = planes.minimize_model(space.l2)
             line = space.line(best, params)
-            before, least = (best.value, below), line.end
-            below = max(below, bound)
-            best = _search(line, space.l2)
-            if resume.report is not None:
-                resume.report(partial(_state, planes, best))
-            stopped = watch(iteration, best.value, best.params)
-            if stopped or self._done(best.value, below, origin.value):
+            before, model_minimum = (best.value, lower_bound), line.end
+            lower_bound = max(lower_bound, bound)
+            best = _line_search(line, space.l2)
+            if resume.report_state is not None:
+                resume.report_state(partial(_state, planes, best))
+            stopped = progress(iteration, best.value, best.params)
+            if stopped or self._converged(best.value, lower_bound, origin.value):
                 break
-            moved = max(before[0] - best.value, below - before[1])
-            still = 0 if moved > 1e-10 * origin.value else still + 1
-            if still >= STILL:
+            moved = max(before[0] - best.value, lower_bound - before[1])
+            stalled = 0 if moved > 1e-10 * origin.value else stalled + 1
+            if stalled >= MAX_STALLED:
                 break
-            _cut(planes, space, best if best.value < before[0] else least)  # that always cuts
-            _cut(planes, space, space.between(best, least, AHEAD))
-        return self._found(space, best, below, iteration, stopped, planes)
+            # A plane at the minimum of the model always cuts it off.
+            _add_plane(planes, space, best if best.value < before[0] else model_minimum)
+            _add_plane(planes, space, space.interpolate(best, model_minimum, LOOKAHEAD))
+        return self._result(space, best, lower_bound, iteration, stopped, planes)
 
-    def _done(self, value: float, below: float, origin: float) -> bool:
-        gap = value - below
-        near = gap <= self.tol * value and gap <= RISE * (origin - below)
-        return near or gap <= 1e-9 * origin
+    def _converged(self, value: float, lower_bound: float, origin: float) -> bool:
+        gap = value - lower_bound
+        small = gap <= self.tol * value and gap <= MIN_PROGRESS * (origin - lower_bound)
+        return small or gap <= 1e-9 * origin
 
-    def _found(
-        self, space: Space[P], best: P, below: float, iteration: int, stopped: bool,
+    def _result(
+        self,
+        space: LinearScoreSpace[P],
+        best: P,
+        lower_bound: float,
+        iteration: int,
+        stopped: bool,
         planes: Planes,
-    ) -> SolverResult:  # fmt: skip
-        """The best point looked at once more, by its own scores."""
-        last = space.at(best.params)
-        value = last.value + space.unsure()
-        gap = relative_gap(value, below)
-        converged = last.value - below <= 1.1 * self.tol * last.value or value <= 0.0
+    ) -> SolverResult:
+        """Return the result at the best point, evaluated once more from its own scores."""
+        last = space.evaluate(best.params)
+        value = last.value + space.loss_error_bound()
+        gap = relative_gap(value, lower_bound)
+        converged = last.value - lower_bound <= 1.1 * self.tol * last.value or value <= 0.0
         reason = f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
         return SolverResult(
             best.params, last.value, iteration, "stopped early" if stopped else reason,
-            converged and not stopped, exhausted, gap, memory=(planes, best.params),
+            converged and not stopped, exhausted, gap, warm_start=(planes, best.params),
             l2=space.l2,
         )  # fmt: skip
 
 
-def _state(planes: Planes, best: Point) -> State:
-    return {"params": best.params, "slopes": planes.slopes, "heights": planes.heights}
+def _state(planes: Planes, best: ParameterPoint) -> SolverState:
+    return {"params": best.params, "slopes": planes.gradients, "heights": planes.offsets}
 
 
-def _cut(planes: Planes, space: Space[P], point: P) -> float:
-    """The plane that touches the loss at a point; how steep it is."""
-    slope, loss = space.plane(point)
-    planes.add(slope, loss - float(slope @ point.params))
-    return float(np.linalg.norm(slope))
+def _add_plane(planes: Planes, space: LinearScoreSpace[P], point: P) -> float:
+    """Add the plane that touches the loss at a point; return the norm of its gradient."""
+    gradient, loss = space.plane(point)
+    planes.add(gradient, loss - float(gradient @ point.params))
+    return float(np.linalg.norm(gradient))
 
 
-def _search(line: Line[P], l2: float) -> P:
-    """The best point on a line from the best so far through the model's least.
+def _line_search(line: Line[P], l2: float) -> P:
+    """Return the best point on the line from the best point so far through the model's minimum.
 
-    The slope along the line only rises: it is driven to about 0 by false position.
+    The derivative along the line is nondecreasing; false position finds where it is about 0.
     """
-    best, least = line.start, line.end
-    way = least.params - best.params
+    start, end = line.start, line.end
+    direction = end.params - start.params
 
-    def along(point: Point, loss: float) -> float:
-        return loss + l2 * float(point.params @ way)
+    def with_penalty(point: ParameterPoint, loss_derivative: float) -> float:
+        return loss_derivative + l2 * float(point.params @ direction)
 
-    low, high, found = 0.0, 1.0, best
-    below, above = along(best, line.slopes[0]), along(least, line.slopes[1])
-    steep = max(abs(below), abs(above))
-    if least.value <= found.value * (1 + 1e-14):  # with a tiny C they differ by rounding alone
-        found = least
-    for look in range(LOOKS):
-        if above < 0:  # the way goes on downward
+    low, high, best = 0.0, 1.0, start
+    below = with_penalty(start, line.derivatives[0])
+    above = with_penalty(end, line.derivatives[1])
+    steepest = max(abs(below), abs(above))
+    if end.value <= best.value * (1 + 1e-14):  # with a tiny C they differ only by rounding
+        best = end
+    for iteration in range(MAX_LINE_SEARCH_STEPS):
+        if above < 0:  # the objective still decreases at the upper end
             low, below, high = high, above, 2 * high
             step = high
         elif high - low < 1e-4 * high:
             break
-        elif below < 0 and look % 3 != 2:
+        elif below < 0 and iteration % 3 != 2:
             step = low - below * (high - low) / (above - below)
             step = min(max(step, low + 0.02 * (high - low)), high - 0.02 * (high - low))
         else:
             step = (low + high) / 2
-        point, loss = line.look(step)
-        slope = along(point, loss)
-        if point.value < found.value:
-            found = point
-        if abs(slope) <= FLAT * steep:
+        point, loss_derivative = line.evaluate(step)
+        derivative = with_penalty(point, loss_derivative)
+        if point.value < best.value:
+            best = point
+        if abs(derivative) <= CURVATURE_CONDITION * steepest:
             break
-        if slope > 0 or step == high:
-            high, above = step, slope
+        if derivative > 0 or step == high:
+            high, above = step, derivative
         else:
-            low, below = step, slope
-    return found
+            low, below = step, derivative
+    return best

@@ -1,4 +1,4 @@
-"""PyTorch and Triton, found when they are needed."""
+"""PyTorch and Triton, imported when they are needed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @cache
 def torch() -> ModuleType:
+    """Return the module; raise an error that says how to install it if it is missing."""
     try:
         return import_module("torch")
     except ImportError as error:
@@ -25,21 +26,21 @@ def torch() -> ModuleType:
 
 
 def on(device: str, array: Array) -> Tensor:
-    """An array as a tensor of the device, which may be written to."""
+    """Return a writable copy of an array as a tensor on the device."""
     return checked(device, lambda: torch().tensor(array, device=device))
 
 
-def checked(device: str, make: Callable[[], Tensor]) -> Tensor:
-    """What PyTorch says of a device that it has not got, in a line."""
+def checked(device: str, create: Callable[[], Tensor]) -> Tensor:
+    """Return the created tensor; PyTorch's errors about the device become one line."""
     try:
-        return make()
+        return create()
     except (RuntimeError, AssertionError, TypeError) as error:
-        said = str(error).splitlines()[0]
-        raise DataError(f"device {device!r} cannot be used ({said}).") from error
+        reason = str(error).splitlines()[0]
+        raise DataError(f"device {device!r} cannot be used ({reason}).") from error
 
 
 def has_kernels(device: str) -> bool:
-    """Whether the losses can be computed there: by Triton on CUDA, or by its interpreter."""
+    """Return whether losses can be computed there: by Triton on CUDA, or by its interpreter."""
     if not (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
         return False
     try:

@@ -1,10 +1,10 @@
-"""List losses in Triton: one program a query, which goes through its documents tile by tile.
+"""List losses in Triton: one program per query, which reads its documents tile by tile.
 
 Documents stand from best to worst label.  Every function computes one query: from the scores at
-S + at it writes slopes to G + at (D is workspace there), and returns the value.  A, B and K are
-what the kind of term needs of each document (see `losses.loss.Term`), at `lo`.  `top` and `low` are
-the greatest and the least score.  Where these are near each other, sums of exponentials are taken
-as they are; where they are far apart, through logarithms.
+S + at it writes the gradient to G + at (D is workspace there), and returns the value.  A, B and K
+are the columns of the term (see `losses.loss.LossTerm`), at `lo`.  `top` and `low` are the greatest
+and the least score.  Where these are close, sums of exponentials are computed directly; where they
+are far apart, through logarithms.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import triton
 import triton.language as tl
 
 LOW = tl.constexpr(-3.0e38)
-NEAR = tl.constexpr(80.0)  # exp(-80) is a float32 of full precision
-NEAR_PAIRS = tl.constexpr(20.0)  # so that products of BETTER exponentials do not overflow
-BETTER = tl.constexpr(4)  # documents whose pairs are taken at once
+DIRECT_RANGE = tl.constexpr(80.0)  # exp(-80) is a float32 of full precision
+DIRECT_PAIR_RANGE = tl.constexpr(20.0)  # so that products of PAIR_TILE exponentials do not overflow
+PAIR_TILE = tl.constexpr(4)  # better documents whose pairs are computed at once
 
 
 @triton.jit
-def _lse(m1, s1, m2, s2):
-    """Two sums s * exp(m) added."""
+def _add_log_sums(m1, s1, m2, s2):
+    """Add two sums s * exp(m)."""
     m = tl.maximum(m1, m2)
     return m, tl.where(m1 == m, s1, s1 * tl.exp(m1 - m)) + tl.where(
         m2 == m, s2, s2 * tl.exp(m2 - m)
@@ -34,17 +34,17 @@ def _times(a, b):
 
 @triton.jit
 def plackett_luce(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexpr):
-    """A: what a document is pulled by, B: mass at the first of a level, K: weight."""
+    """A: coefficient of the score, B: mass at the first document of a level, K: weight."""
     value = tl.full((), 0.0, tl.float64)
-    if top - low < NEAR:
-        value = _near_luce(S, G, A, B, K, at, lo, n, top, N)
+    if top - low < DIRECT_RANGE:
+        value = _direct_plackett_luce(S, G, A, B, K, at, lo, n, top, N)
     else:
-        value = _far_luce(S, G, A, B, K, at, lo, n, N)
+        value = _log_plackett_luce(S, G, A, B, K, at, lo, n, N)
     return value
 
 
 @triton.jit
-def _near_luce(S, G, A, B, K, at, lo, n, top, N: tl.constexpr):
+def _direct_plackett_luce(S, G, A, B, K, at, lo, n, top, N: tl.constexpr):
     j = tl.arange(0, N)
     value = tl.full((), 0.0, tl.float64)
     below = tl.full((), 0.0, tl.float32)
@@ -52,13 +52,13 @@ def _near_luce(S, G, A, B, K, at, lo, n, top, N: tl.constexpr):
     while t >= 0:
         ok = t + j < n
         s = tl.load(S + at + t + j, ok, other=0.0)
-        pull = tl.load(A + lo + t + j, ok, other=0.0)
+        coefficient = tl.load(A + lo + t + j, ok, other=0.0)
         mass = tl.load(B + lo + t + j, ok, other=0.0)
         e = tl.exp(s - top) * tl.load(K + lo + t + j, ok, other=0.0)
         z = tl.cumsum(e, 0, reverse=True) + below
         below += tl.sum(e, 0)
         z = tl.where(mass > 0, z, 1.0)
-        value += tl.sum(mass * (tl.log(z) + top) - pull * s, 0).to(tl.float64)
+        value += tl.sum(mass * (tl.log(z) + top) - coefficient * s, 0).to(tl.float64)
         tl.store(G + at + t + j, mass / z, ok)
         t -= N
     tl.debug_barrier()
@@ -67,15 +67,15 @@ def _near_luce(S, G, A, B, K, at, lo, n, top, N: tl.constexpr):
         ok = t + j < n
         s = tl.load(S + at + t + j, ok, other=0.0)
         e = tl.exp(s - top) * tl.load(K + lo + t + j, ok, other=0.0)
-        share = tl.load(G + at + t + j, ok, other=0.0)
-        reach = tl.cumsum(share, 0) + above
-        above += tl.sum(share, 0)
+        ratio = tl.load(G + at + t + j, ok, other=0.0)
+        reach = tl.cumsum(ratio, 0) + above
+        above += tl.sum(ratio, 0)
         tl.store(G + at + t + j, e * reach - tl.load(A + lo + t + j, ok, other=0.0), ok)
     return value
 
 
 @triton.jit
-def _far_luce(S, G, A, B, K, at, lo, n, N: tl.constexpr):
+def _log_plackett_luce(S, G, A, B, K, at, lo, n, N: tl.constexpr):
     j = tl.arange(0, N)
     value = tl.full((), 0.0, tl.float64)
     m0, z0 = tl.full((), LOW, tl.float32), tl.full((), 0.0, tl.float32)
@@ -85,8 +85,10 @@ def _far_luce(S, G, A, B, K, at, lo, n, N: tl.constexpr):
         weight = tl.load(K + lo + t + j, ok, other=0.0)
         s = tl.load(S + at + t + j, ok, other=0.0)
         mass = tl.load(B + lo + t + j, ok, other=0.0)
-        m, z = tl.associative_scan((tl.where(weight > 0, s, LOW), weight), 0, _lse, reverse=True)
-        m, z = _lse(m, z, m0, z0)
+        m, z = tl.associative_scan(
+            (tl.where(weight > 0, s, LOW), weight), 0, _add_log_sums, reverse=True
+        )
+        m, z = _add_log_sums(m, z, m0, z0)
         logs = m + tl.log(tl.where(mass > 0, z, 1.0))
         value += tl.sum(
             tl.where(mass > 0, mass * logs, 0.0) - s * tl.load(A + lo + t + j, ok, other=0.0), 0
@@ -103,13 +105,13 @@ def _far_luce(S, G, A, B, K, at, lo, n, N: tl.constexpr):
         mass = tl.load(B + lo + t + j, ok, other=0.0)
         logs = tl.load(G + at + t + j, ok, other=0.0)
         on = mass > 0
-        each = tl.where(on, tl.log(tl.where(on, mass, 1.0)) - logs, LOW)
-        m, z = tl.associative_scan((each, tl.where(on, 1.0, 0.0)), 0, _lse)
-        m, z = _lse(m0, z0, m, z)
+        log_ratio = tl.where(on, tl.log(tl.where(on, mass, 1.0)) - logs, LOW)
+        m, z = tl.associative_scan((log_ratio, tl.where(on, 1.0, 0.0)), 0, _add_log_sums)
+        m, z = _add_log_sums(m0, z0, m, z)
         weight = tl.load(K + lo + t + j, ok, other=0.0)
-        reached = (z > 0) & (weight > 0)
-        won = tl.where(reached, weight * z * tl.exp(tl.where(reached, s + m, 0.0)), 0.0)
-        tl.store(G + at + t + j, won - tl.load(A + lo + t + j, ok, other=0.0), ok)
+        counted = (z > 0) & (weight > 0)
+        expected = tl.where(counted, weight * z * tl.exp(tl.where(counted, s + m, 0.0)), 0.0)
+        tl.store(G + at + t + j, expected - tl.load(A + lo + t + j, ok, other=0.0), ok)
         m0 = tl.max(tl.where(j == N - 1, m, LOW), 0)
         z0 = tl.sum(tl.where(j == N - 1, z, 0.0), 0)
     return value
@@ -117,15 +119,15 @@ def _far_luce(S, G, A, B, K, at, lo, n, N: tl.constexpr):
 
 @triton.jit
 def pairs(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexpr):
-    """A: what a document weighs as the better one, K: as the worse one, B: its level's end.
+    """A: weight as the better document, K: as the worse one, B: the end of the level.
 
-    The first `count` documents are better than something.
+    Only the first `count` documents are better than another one.
     """
     value = tl.full((), 0.0, tl.float64)
-    if top - low < NEAR_PAIRS:
-        value = _near_pairs(S, G, A, B, K, D, at, lo, n, count, 0.5 * (top + low), N)
+    if top - low < DIRECT_PAIR_RANGE:
+        value = _direct_pairs(S, G, A, B, K, D, at, lo, n, count, 0.5 * (top + low), N)
     else:
-        value = _far_pairs(S, G, A, B, K, D, at, lo, n, count, N)
+        value = _log_pairs(S, G, A, B, K, D, at, lo, n, count, N)
     tl.debug_barrier()
     j = tl.arange(0, N)
     for t in range(0, count, N):
@@ -136,49 +138,50 @@ def pairs(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexpr)
 
 
 @triton.jit
-def _near_pairs(S, G, A, B, K, D, at, lo, n, count, mid, N: tl.constexpr):
-    """exp(s_v - s_u) is a product, and a sum of logarithms that of a product: neither a pair."""
-    j, k = tl.arange(0, N), tl.arange(0, BETTER)
+def _direct_pairs(S, G, A, B, K, D, at, lo, n, count, mid, N: tl.constexpr):
+    """exp(s_v - s_u) factorizes, and a sum of logarithms is the logarithm of a product: no
+    exponential per pair, and one logarithm per PAIR_TILE pairs."""
+    j, k = tl.arange(0, N), tl.arange(0, PAIR_TILE)
     value = tl.zeros((N,), tl.float32)
     for t in range(0, n, N):
         i = t + j
         ok = i < n
         e = tl.exp(tl.load(S + at + i, ok, other=0.0) - mid)
         worse = tl.load(K + lo + i, ok, other=0.0)
-        rise = tl.zeros((N,), tl.float32)
-        for first in range(0, tl.minimum(count, t + N), BETTER):
+        worse_gradient = tl.zeros((N,), tl.float32)
+        for first in range(0, tl.minimum(count, t + N), PAIR_TILE):
             u = first + k
             some = u < count
             inverse = tl.exp(mid - tl.load(S + at + u, some, other=0.0))
             better = tl.load(A + lo + u, some, other=0.0)
             end = tl.load(B + lo + u, some, other=3.0e38)
-            most, least = tl.max(better, 0), tl.min(tl.where(some, better, 3.0e38), 0)
+            largest, smallest = tl.max(better, 0), tl.min(tl.where(some, better, 3.0e38), 0)
             r = tl.where(i[None, :] >= end[:, None], e[None, :] * inverse[:, None], 0.0)
-            if most == least:
-                value += most * worse * tl.log(tl.reduce(1.0 + r, 0, _times))
+            if largest == smallest:
+                value += largest * worse * tl.log(tl.reduce(1.0 + r, 0, _times))
             else:
                 value += worse * tl.sum(better[:, None] * tl.log(1.0 + r), 0)
             p = better[:, None] * (r / (1.0 + r))
-            rise += tl.sum(p, 0)
-            fall = tl.sum(p * worse[None, :], 1)
-            if first < t:  # the tile before has begun these sums
-                fall += tl.load(D + at + u, some, other=0.0)
-            tl.store(D + at + u, fall, some)
-        tl.store(G + at + i, rise * worse, ok)
+            worse_gradient += tl.sum(p, 0)
+            better_gradient = tl.sum(p * worse[None, :], 1)
+            if first < t:  # the tile before has started these sums
+                better_gradient += tl.load(D + at + u, some, other=0.0)
+            tl.store(D + at + u, better_gradient, some)
+        tl.store(G + at + i, worse_gradient * worse, ok)
     return tl.sum(value, 0).to(tl.float64)
 
 
 @triton.jit
-def _far_pairs(S, G, A, B, K, D, at, lo, n, count, N: tl.constexpr):
-    j, k = tl.arange(0, N), tl.arange(0, BETTER)
+def _log_pairs(S, G, A, B, K, D, at, lo, n, count, N: tl.constexpr):
+    j, k = tl.arange(0, N), tl.arange(0, PAIR_TILE)
     value = tl.zeros((N,), tl.float32)
     for t in range(0, n, N):
         i = t + j
         ok = i < n
         s = tl.load(S + at + i, ok, other=0.0)
         worse = tl.load(K + lo + i, ok, other=0.0)
-        rise = tl.zeros((N,), tl.float32)
-        for first in range(0, tl.minimum(count, t + N), BETTER):
+        worse_gradient = tl.zeros((N,), tl.float32)
+        for first in range(0, tl.minimum(count, t + N), PAIR_TILE):
             u = first + k
             some = u < count
             better = tl.load(A + lo + u, some, other=0.0)
@@ -188,50 +191,50 @@ def _far_pairs(S, G, A, B, K, D, at, lo, n, count, N: tl.constexpr):
             e = tl.exp(-tl.abs(x))
             value += tl.sum(w * (tl.maximum(x, 0.0) + tl.log(1.0 + e)), 0) * worse
             p = w * (tl.where(x > 0, 1.0, e) / (1.0 + e))
-            rise += tl.sum(p, 0)
-            fall = tl.sum(p * worse[None, :], 1)
+            worse_gradient += tl.sum(p, 0)
+            better_gradient = tl.sum(p * worse[None, :], 1)
             if first < t:
-                fall += tl.load(D + at + u, some, other=0.0)
-            tl.store(D + at + u, fall, some)
-        tl.store(G + at + i, rise * worse, ok)
+                better_gradient += tl.load(D + at + u, some, other=0.0)
+            tl.store(D + at + u, better_gradient, some)
+        tl.store(G + at + i, worse_gradient * worse, ok)
     return tl.sum(value, 0).to(tl.float64)
 
 
 @triton.jit
 def softmax(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexpr):
-    """A: share of the target, K: weight."""
+    """A: target probability, K: weight."""
     j = tl.arange(0, N)
-    most = tl.full((), LOW, tl.float32)
+    maximum = tl.full((), LOW, tl.float32)
     for t in range(0, n, N):
         weight = tl.load(K + lo + t + j, t + j < n, other=0.0)
         s = tl.load(S + at + t + j, t + j < n, other=0.0)
-        most = tl.maximum(most, tl.max(tl.where(weight > 0, s, LOW), 0))
-    total, agreed = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
+        maximum = tl.maximum(maximum, tl.max(tl.where(weight > 0, s, LOW), 0))
+    total, agreement = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
     for t in range(0, n, N):
         ok = t + j < n
         weight = tl.load(K + lo + t + j, ok, other=0.0)
-        x = tl.where(weight > 0, tl.load(S + at + t + j, ok, other=0.0) - most, 0.0)
+        x = tl.where(weight > 0, tl.load(S + at + t + j, ok, other=0.0) - maximum, 0.0)
         e = weight * tl.exp(x)
         total += tl.sum(e, 0)
-        agreed += tl.sum(tl.load(A + lo + t + j, ok, other=0.0) * x, 0)
+        agreement += tl.sum(tl.load(A + lo + t + j, ok, other=0.0) * x, 0)
         tl.store(G + at + t + j, e, ok)
     on = total > 0
     inverse = tl.where(on, factor, 0.0) / tl.where(on, total, 1.0)
     tl.debug_barrier()
     for t in range(0, n, N):
         ok = t + j < n
-        share = tl.where(on, factor, 0.0) * tl.load(A + lo + t + j, ok, other=0.0)
-        tl.store(G + at + t + j, tl.load(G + at + t + j, ok, other=0.0) * inverse - share, ok)
-    return tl.where(on, factor * (tl.log(tl.where(on, total, 1.0)) - agreed), 0.0).to(tl.float64)
+        target = tl.where(on, factor, 0.0) * tl.load(A + lo + t + j, ok, other=0.0)
+        tl.store(G + at + t + j, tl.load(G + at + t + j, ok, other=0.0) * inverse - target, ok)
+    return tl.where(on, factor * (tl.log(tl.where(on, total, 1.0)) - agreement), 0.0).to(tl.float64)
 
 
 @triton.jit
 def cosine(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexpr):
-    """A: the target, of length 1, K: weight; lengths below the factor count as that."""
+    """A: the target, of length 1, K: weight; lengths below the factor are replaced by it."""
     j = tl.arange(0, N)
     unit = tl.maximum(tl.maximum(tl.abs(top), tl.abs(low)), 1.0e-30)
     square, inner = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
-    known = tl.full((), 0.0, tl.float32)
+    target_square = tl.full((), 0.0, tl.float32)
     for t in range(0, n, N):
         ok = t + j < n
         s = tl.load(S + at + t + j, ok, other=0.0) / unit
@@ -239,18 +242,18 @@ def cosine(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexpr
         target = tl.load(A + lo + t + j, ok, other=0.0)
         square += tl.sum(weight * s * s, 0)
         inner += tl.sum(weight * s * target, 0)
-        known += tl.sum(weight * target * target, 0)
+        target_square += tl.sum(weight * target * target, 0)
     length = tl.maximum(tl.sqrt(square) * unit, factor)
     cosine = inner * (unit / length)
-    turn = tl.where(length > factor, cosine, 0.0)
-    counts = tl.where(known > 0, 0.5, 0.0)
+    projection = tl.where(length > factor, cosine, 0.0)
+    half = tl.where(target_square > 0, 0.5, 0.0)
     for t in range(0, n, N):
         ok = t + j < n
         s = tl.load(S + at + t + j, ok, other=0.0)
         weight = tl.load(K + lo + t + j, ok, other=0.0)
         target = tl.load(A + lo + t + j, ok, other=0.0)
-        tl.store(G + at + t + j, -counts * weight * (target - turn * (s / length)) / length, ok)
-    return (counts * (1.0 - cosine)).to(tl.float64)
+        tl.store(G + at + t + j, -half * weight * (target - projection * (s / length)) / length, ok)
+    return (half * (1.0 - cosine)).to(tl.float64)
 
 
 @triton.jit
@@ -271,7 +274,8 @@ def squared(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexp
 def each_query(
     S, G, A, B, K, D, OFFSETS, COUNTS, FACTORS, VALUES, first, N: tl.constexpr, LOSS: tl.constexpr
 ):
-    """The loss of queries first, first + 1, .., one a program; S begins with the first's rows."""
+    """Compute the loss of queries first, first + 1, .., one per program; S begins with the rows of
+    query `first`."""
     number = tl.program_id(0)
     q = first + number
     lo = tl.load(OFFSETS + q)
@@ -290,10 +294,10 @@ def each_query(
 
 
 KINDS = {
-    "plackett_luce": (plackett_luce, ("pull", "mass", "weight"), 256),
-    "pairs": (pairs, ("up", "end", "low"), 128),
-    "softmax": (softmax, ("share", None, "weight"), 256),
-    "cosine": (cosine, ("unit", None, "weight"), 256),
+    "plackett_luce": (plackett_luce, ("coefficient", "mass", "weight"), 256),
+    "pairs": (pairs, ("upper", "end", "lower"), 128),
+    "softmax": (softmax, ("target", None, "weight"), 256),
+    "cosine": (cosine, ("target", None, "weight"), 256),
     "squared": (squared, ("label", None, "weight"), 256),
 }
-"""The function of each kind of term, what its A, B and K are, and how many documents at once."""
+"""By kind of term: its function, the columns A, B and K, and the number of documents per tile."""

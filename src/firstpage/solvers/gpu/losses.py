@@ -1,4 +1,4 @@
-"""The terms of a loss on a device: values by query and slopes by score, without padding."""
+"""The terms of a loss on a device: values per query and gradients by score, without padding."""
 
 from __future__ import annotations
 
@@ -7,63 +7,63 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.losses.loss import ShortLists, Term
+from firstpage.losses.loss import LossTerm, ShortLists
 from firstpage.solvers.gpu.libraries import on, torch
 from firstpage.types import Array, Bools, Ints
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-CHUNK = 4096  # queries whose subsets are looked at together
+QUERIES_PER_CHUNK = 4096  # whose subsets are computed together
 
 
 class DeviceLosses:
-    """Terms of all queries; rows stand in the order `order`, from best to worst label."""
+    """The terms of all queries; rows stand in the order `order`, from best to worst label."""
 
-    def __init__(self, terms: Sequence[Term], offsets: Ints, order: Ints, device: str) -> None:
+    def __init__(self, terms: Sequence[LossTerm], offsets: Ints, order: Ints, device: str) -> None:
         self.offsets = offsets
         self._ends = on(device, offsets)
-        self._terms: list[ShortOnDevice | TermOnDevice] = []
-        self.only: TermOnDevice | None = None  # where there is no other: part of a whole pass
+        self._terms: list[PermutationTermOnDevice | TermOnDevice] = []
+        self.single_term: TermOnDevice | None = None  # the only term, which a fused pass can take
         for term in terms:
             if term.lists is not None:
-                self._terms.append(ShortOnDevice(term, offsets, order, device))
+                self._terms.append(PermutationTermOnDevice(term, offsets, order, device))
                 continue
-            own = TermOnDevice(term, offsets, order, device)
-            self._terms.append(own)
-            if len(terms) == 1 and own.share == 1.0 and own.less is None:
-                self.only = own
+            uploaded = TermOnDevice(term, offsets, order, device)
+            self._terms.append(uploaded)
+            if len(terms) == 1 and uploaded.weight == 1.0 and uploaded.offset is None:
+                self.single_term = uploaded
 
     def run(self, lo: int, hi: int, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Values of the queries lo:hi in float64, and slopes by their scores, in float32."""
+        """Return the values of the queries lo:hi in float64, and the gradient in float32."""
         values = torch().zeros(hi - lo, dtype=torch().float64, device=scores.device)
         grad = torch().zeros_like(scores)
-        for part in self._terms:
-            own, slope = part.run(lo, hi, scores, self._ends)
-            if part.less is not None:
-                own = own - part.less[lo:hi]
-            values += part.share * own
-            grad += part.share * slope
+        for term in self._terms:
+            term_values, term_grad = term.run(lo, hi, scores, self._ends)
+            if term.offset is not None:
+                term_values = term_values - term.offset[lo:hi]
+            values += term.weight * term_values
+            grad += term.weight * term_grad
         return values, grad
 
 
 class TermOnDevice:
     """A term that Triton computes."""
 
-    def __init__(self, term: Term, offsets: Ints, order: Ints, device: str) -> None:
+    def __init__(self, term: LossTerm, offsets: Ints, order: Ints, device: str) -> None:
         from firstpage.solvers.gpu.list_kernels import KINDS
 
-        self.share = term.share
-        self.less = None if term.less is None else on(device, term.less)
+        self.weight = term.weight
+        self.offset = None if term.offset is None else on(device, term.offset)
         self.loss, names, self.tile = KINDS[term.kind]
         empty = on(device, np.zeros(1, np.float32))
-        self.rows = [
-            empty if name is None else on(device, term.rows[name][order].astype(np.float32))
+        self.columns = [
+            empty if name is None else on(device, term.columns[name][order].astype(np.float32))
             for name in names
         ]
         counts = np.zeros(len(offsets) - 1, np.int32)
         if term.kind == "pairs":
-            counts = _reached(term.rows["up"][order] > 0, offsets)
+            counts = _last_true(term.columns["upper"][order] > 0, offsets)
         self.counts = on(device, counts)
         self.factor = on(device, term.factor.astype(np.float32))
 
@@ -72,90 +72,93 @@ class TermOnDevice:
 
         t = torch()
         values = t.zeros(hi - lo, dtype=t.float64, device=scores.device)
-        grad, spare = t.zeros_like(scores), t.empty_like(scores)
+        grad, workspace = t.zeros_like(scores), t.empty_like(scores)
         if hi > lo:
             each_query[(hi - lo,)](
-                scores, grad, *self.rows, spare, ends, self.counts, self.factor, values, lo,
+                scores, grad, *self.columns, workspace, ends, self.counts, self.factor, values, lo,
                 self.tile, self.loss,
             )  # fmt: skip
         return values, grad
 
 
-def _reached(better: Bools, offsets: Ints) -> Array:
-    """How many documents from the first one on, to the last of these."""
-    place = np.arange(1, len(better) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
-    found = np.zeros(len(offsets) - 1, np.int32)
+def _last_true(mask: Bools, offsets: Ints) -> Array:
+    """Return, per query, the number of documents up to and including the last true one."""
+    position = np.arange(1, len(mask) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
+    counts = np.zeros(len(offsets) - 1, np.int32)
     filled = np.diff(offsets) > 0
-    reach = np.where(better, place, 0)
+    reach = np.where(mask, position, 0)
     if filled.any():
-        found[filled] = np.maximum.reduceat(reach, offsets[:-1][filled])
-    return found
+        counts[filled] = np.maximum.reduceat(reach, offsets[:-1][filled])
+    return counts
 
 
-class ShortOnDevice:
+class PermutationTermOnDevice:
     """Permutations of a few documents: sums over subsets, as matrix products.
 
-    Every document is taken once, so that the value is the sum over subsets of the chance that they
-    are left times log(sum of exp of their scores), less the sum of all scores.
+    Every document is ranked once, so that the value is the sum over subsets of the probability that
+    the subset is left over times log(sum of exp of its scores), minus the sum of all scores.
     """
 
-    def __init__(self, term: Term, offsets: Ints, order: Ints, device: str) -> None:
+    def __init__(self, term: LossTerm, offsets: Ints, order: Ints, device: str) -> None:
         assert term.lists is not None
-        self.share, self.device = term.share, device
-        self.less = None if term.less is None else on(device, term.less)
+        self.weight, self.device = term.weight, device
+        self.offset = None if term.offset is None else on(device, term.offset)
         self.factor = on(device, term.factor)
-        place = np.empty(len(order), np.int64)  # where a row of the file stands now
-        place[order] = np.arange(len(order))
-        self._groups = [self._group(term.lists, m, offsets, place) for m in _lengths(term.lists)]
+        position = np.empty(len(order), np.int64)  # of each row of the data in the order used here
+        position[order] = np.arange(len(order))
+        self._groups = [self._group(term.lists, m, offsets, position) for m in _lengths(term.lists)]
 
     def _group(
-        self, lists: ShortLists, m: int, offsets: Ints, place: Ints
+        self, lists: ShortLists, m: int, offsets: Ints, position: Ints
     ) -> tuple[Ints, list[Tensor]]:
-        """The queries of one length: which, their rows, chances of subsets."""
-        which = np.flatnonzero(np.diff(lists.firsts) == m)
-        docs = lists.docs[lists.firsts[which][:, None] + np.arange(m)]
-        rows = place[offsets[which][:, None] + docs]
+        """Return the queries of one length, and their rows, subsets and subset probabilities."""
+        queries = np.flatnonzero(np.diff(lists.firsts) == m)
+        docs = lists.docs[lists.firsts[queries][:, None] + np.arange(m)]
+        rows = position[offsets[queries][:, None] + docs]
         subsets = np.arange(1 << m)
         inside = ((subsets[None, :] >> np.arange(m)[:, None]) & 1).astype(np.float64)
         reach = [lists.reach[s : s + (1 << m)] for s in lists.starts[:-1]]
-        sized = np.array([len(r) == 1 << m for r in reach])
-        number = np.cumsum(sized) - 1
-        tables = np.array([r for r, fits in zip(reach, sized, strict=True) if fits])
-        tables[:, 0] = 0.0  # nothing is left
-        given = (rows, inside, tables, number[lists.table[which]])
-        return which, [on(self.device, each) for each in given]
+        of_length = np.array([len(r) == 1 << m for r in reach])
+        number = np.cumsum(of_length) - 1
+        tables = np.array([r for r, fits in zip(reach, of_length, strict=True) if fits])
+        tables[:, 0] = 0.0  # the empty subset
+        arrays = (rows, inside, tables, number[lists.table[queries]])
+        return queries, [on(self.device, array) for array in arrays]
 
     def run(self, lo: int, hi: int, scores: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
         t = torch()
         values = t.zeros(hi - lo, dtype=t.float64, device=scores.device)
         grad = t.zeros_like(scores)
         base = int(ends[lo])
-        for which, (rows, inside, tables, table) in self._groups:
-            a, b = np.searchsorted(which, (lo, hi)).tolist()
-            for first in range(a, b, CHUNK):
-                part = slice(first, min(first + CHUNK, b))
-                own, slope = self._some(scores, rows[part] - base, inside, tables[table[part]])
-                queries = on(self.device, which[part])
+        for group, (rows, inside, tables, table) in self._groups:
+            a, b = np.searchsorted(group, (lo, hi)).tolist()
+            for first in range(a, b, QUERIES_PER_CHUNK):
+                chunk = slice(first, min(first + QUERIES_PER_CHUNK, b))
+                chunk_values, chunk_grad = self._chunk(
+                    scores, rows[chunk] - base, inside, tables[table[chunk]]
+                )
+                queries = on(self.device, group[chunk])
                 factor = self.factor[queries]
-                values[queries - lo] = factor * own
-                grad[(rows[part] - base).reshape(-1)] = (
-                    (factor[:, None] * slope).reshape(-1).to(grad.dtype)
+                values[queries - lo] = factor * chunk_values
+                grad[(rows[chunk] - base).reshape(-1)] = (
+                    (factor[:, None] * chunk_grad).reshape(-1).to(grad.dtype)
                 )
         return values, grad
 
-    def _some(
+    def _chunk(
         self, scores: Tensor, rows: Tensor, inside: Tensor, reach: Tensor
     ) -> tuple[Tensor, Tensor]:
         t = torch()
         s = scores[rows].to(t.float64)
         top = s.max(dim=1, keepdim=True).values
         e = t.exp(s - top)
-        left = e @ inside
-        left[:, 0] = 1.0
-        left = left.clamp_min(t.finfo(t.float64).tiny)
-        values = (reach * (t.log(left) + top)).sum(dim=1) - s.sum(dim=1)
-        return values, e * ((reach / left) @ inside.T) - 1.0
+        sums = e @ inside
+        sums[:, 0] = 1.0
+        sums = sums.clamp_min(t.finfo(t.float64).tiny)
+        values = (reach * (t.log(sums) + top)).sum(dim=1) - s.sum(dim=1)
+        return values, e * ((reach / sums) @ inside.T) - 1.0
 
 
 def _lengths(lists: ShortLists) -> list[int]:
+    """Return the different lengths of lists of two or more documents."""
     return [m for m in np.unique(np.diff(lists.firsts)).tolist() if m > 1]

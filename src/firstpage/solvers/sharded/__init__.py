@@ -1,1 +1,1 @@
-"""The same objectives and boosting statistics, summed over shards."""
+"""Objectives and boosting over shards, with the sums of those in memory."""

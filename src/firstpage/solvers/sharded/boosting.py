@@ -1,4 +1,4 @@
-"""Boosting over shards: scores stay in the shards, which replay what was chosen."""
+"""Boosting over shards: scores stay in the shards, which replay the chosen weak rankers."""
 
 from __future__ import annotations
 
@@ -7,51 +7,60 @@ from collections.abc import Sequence
 import numpy as np
 
 from firstpage.engine.engine import ShardJob
-from firstpage.solvers.boosting.boosting import DUST, step_of
-from firstpage.solvers.boosting.pools import Pool
-from firstpage.solvers.boosting.statistics import Term, WeightedTerms
-from firstpage.solvers.sharded.objective import Held
+from firstpage.solvers.boosting.boosting import ROUNDING_EPS, boosting_step
+from firstpage.solvers.boosting.pools import WeakRankerPool
+from firstpage.solvers.boosting.statistics import BoostingTerm, WeightedTerms
+from firstpage.solvers.sharded.objective import Releasable
 from firstpage.types import Floats
 
-Chosen = tuple[tuple[int, float], ...]
-ROW = 80  # bytes per document that a shard holds, about
+ChosenSteps = tuple[tuple[int, float], ...]
+"""(weak ranker, step) of each round."""
+BYTES_PER_DOCUMENT = 80  # of an open shard, about
 
 
 class BoostingShard:
-    """A shard's documents, their scores, and what is not yet right with them."""
+    """The documents of a shard, their scores, and the terms of the loss on them."""
 
-    def __init__(self, pool: Pool, terms: Sequence[Term], start: Floats, held: Held) -> None:
-        self._pool, self._terms, self._start, self._held = pool, terms, start, held
-        self._chosen: Chosen = ()
+    def __init__(
+        self,
+        pool: WeakRankerPool,
+        terms: Sequence[BoostingTerm],
+        start: Floats,
+        mapped_files: Releasable,
+    ) -> None:
+        self._pool, self._terms, self._start = pool, terms, start
+        self._mapped_files = mapped_files
+        self._chosen: ChosenSteps = ()
         self._scores = start.copy()
-        self._looked: tuple[Chosen, Chosen] | None = None
+        self._evaluated: tuple[ChosenSteps, ChosenSteps] | None = None
 
     @property
     def nbytes(self) -> int:
-        return ROW * len(self._scores) + sum(term.nbytes for term in self._terms)
+        return BYTES_PER_DOCUMENT * len(self._scores) + sum(term.nbytes for term in self._terms)
 
     def release(self) -> None:
-        self._held.release()
+        self._mapped_files.release()
 
-    def tally(self, chosen: Chosen, trial: Chosen) -> tuple[tuple[Floats, ...], int]:
-        """Sums for the loss after what was chosen, and one more step that is only tried; and
-        how many documents have a score."""
+    def loss_sums(self, chosen: ChosenSteps, trial: ChosenSteps) -> tuple[tuple[Floats, ...], int]:
+        """Return the sums for the loss after the chosen steps and a trial step, which is not kept;
+        and the number of documents with a score other than 0."""
         self._replay(chosen)
         scores = self._scores
         for number, step in trial:
             scores = scores.copy()
             self._pool.add(number, step, scores)
-        tallies = tuple(term.tally(scores) for term in self._terms)
-        self._looked = chosen, trial
-        return tallies, int(np.count_nonzero(scores))
+        sums = tuple(term.loss_sums(scores) for term in self._terms)
+        self._evaluated = chosen, trial
+        return sums, int(np.count_nonzero(scores))
 
-    def edges(self, chosen: Chosen, learned: bool) -> tuple[Floats, ...]:
+    def edge_sums(self, chosen: ChosenSteps, learned: bool) -> tuple[Floats, ...]:
         """Return a table of edges before they are scaled, per term of the loss."""
-        if self._looked is None or (*self._looked[0], *self._looked[1]) != chosen:
-            self.tally(chosen, ())
-        return tuple(term.pull(self._pool, learned).copy() for term in self._terms)
+        if self._evaluated is None or (*self._evaluated[0], *self._evaluated[1]) != chosen:
+            self.loss_sums(chosen, ())
+        return tuple(term.edge_sums(self._pool, learned).copy() for term in self._terms)
 
-    def _replay(self, chosen: Chosen) -> None:
+    def _replay(self, chosen: ChosenSteps) -> None:
+        """Bring the scores to those after the chosen steps."""
         done = len(self._chosen)
         if chosen[:done] != self._chosen:
             self._scores, done = self._start.copy(), 0
@@ -60,45 +69,47 @@ class BoostingShard:
         self._chosen = chosen
 
 
-class ShardedState:
-    """Where boosting over shards stands: the list of what was chosen is all there is to know.
+class ShardedBoostingState:
+    """The state of boosting over shards, which is the list of chosen steps.
 
-    pool     of no documents, for what weak rankers are
-    kinds    the terms of the loss with their weights, of no documents either: they know how sums
-             become losses and edges
+    `pool` and `terms` are set up on no documents: they define the weak rankers, and how sums become
+    losses and edges.
     """
 
     def __init__(
-        self, job: ShardJob[BoostingShard], pool: Pool, kinds: WeightedTerms,
-        chosen: Chosen = (),
-    ) -> None:  # fmt: skip
-        self._job, self.pool, self._kinds = job, pool, kinds
+        self,
+        job: ShardJob[BoostingShard],
+        pool: WeakRankerPool,
+        terms: WeightedTerms,
+        chosen: ChosenSteps = (),
+    ) -> None:
+        self._job, self.pool, self._terms = job, pool, terms
         self._chosen = chosen
-        self.loss, self._tallies, self._learned = self._look(())
+        self.loss, self._sums, self._learned = self._evaluate(())
         self._edges: Floats | None = None
 
-    def _look(self, trial: Chosen) -> tuple[float, tuple[Floats, ...], bool]:
-        tallies, scored = self._job.sum(BoostingShard.tally, self._chosen, trial)
+    def _evaluate(self, trial: ChosenSteps) -> tuple[float, tuple[Floats, ...], bool]:
+        sums, scored = self._job.sum(BoostingShard.loss_sums, self._chosen, trial)
         loss = 0.0
-        for (share, kind), tally in zip(self._kinds, tallies, strict=True):
-            loss += share * kind.loss_of(tally)
-        return loss, tallies, scored > 0
+        for (weight, term), term_sums in zip(self._terms, sums, strict=True):
+            loss += weight * term.loss_from_sums(term_sums)
+        return loss, sums, scored > 0
 
     def edges(self) -> Floats:
         if self._edges is None:
-            sums = self._job.sum(BoostingShard.edges, self._chosen, self._learned)
+            totals = self._job.sum(BoostingShard.edge_sums, self._chosen, self._learned)
             self._edges = np.zeros((len(self.pool.signs), self.pool.count))
-            for (share, kind), tally, total in zip(self._kinds, self._tallies, sums, strict=True):
-                self._edges += share * total * kind.scale_of(tally, self._learned)
+            for (weight, term), sums, total in zip(self._terms, self._sums, totals, strict=True):
+                self._edges += weight * total * term.edge_scale(sums, self._learned)
         return self._edges.copy()
 
-    def take(self, number: int, edge: float, halvings: int | None) -> float:
-        step = step_of(edge)
+    def try_step(self, number: int, edge: float, halvings: int | None) -> float:
+        step = boosting_step(edge)
         for _ in range(1 + (halvings or 0)):
-            loss, tallies, learned = self._look(((number, step),))
-            if halvings is None or loss < self.loss - DUST:
+            loss, sums, learned = self._evaluate(((number, step),))
+            if halvings is None or loss < self.loss - ROUNDING_EPS:
                 self._chosen = (*self._chosen, (number, step))
-                self.loss, self._tallies, self._learned = loss, tallies, learned
+                self.loss, self._sums, self._learned = loss, sums, learned
                 self._edges = None
                 return step
             step /= 2

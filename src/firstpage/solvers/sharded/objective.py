@@ -1,7 +1,7 @@
-"""The objective over shards: the same sums, taken shard by shard wherever the shards are.
+"""The objective over shards: the same sums, computed shard by shard wherever the shards are.
 
-A shard's results are functions of the arguments.  What it caches, scores and gradients at a few
-points and the true rankings frozen last, is stored by the parameters that it belongs to.
+The results of a shard are functions of the arguments.  What it caches, scores and gradients at a
+few points and the true rankings frozen last, is identified by the parameters that it belongs to.
 """
 
 from __future__ import annotations
@@ -16,129 +16,132 @@ import numpy as np
 from firstpage.data.dataset import stacked_rows
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.engine.engine import ShardJob
-from firstpage.scorers.linear import WIDE, BoundLinear, by_width
+from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, BoundLinear, inverse_scales
 from firstpage.scorers.scorer import BoundScorer
-from firstpage.solvers.objective import RUNS, SAMPLE, BlockObjective
-from firstpage.solvers.score_space import Point, Scored, ScoreSpace
+from firstpage.solvers.objective import SAMPLE_RANGES, SAMPLE_ROWS, BlockObjective
+from firstpage.solvers.score_space import ParameterPoint, ScoredPoint, ScoreSpace
 from firstpage.types import Array, Floats
 
-POINTS = 3  # stored: both ends of a line, and the point before
-ROW = 48  # bytes per document that an objective holds, about
-SEEN = 40  # more, once it is looked at from its scores
-Run = tuple[int, int, int]
+MAX_CACHED_POINTS = 3  # both ends of a line, and the point before
+BYTES_PER_DOCUMENT = 48  # of an objective, about
+SCORE_SPACE_BYTES = 40  # more per document, once its score space is used
+QueryRange = tuple[int, int, int]
 """Some queries: the first, the last at most, and about how many rows."""
-Sample = tuple[Any, Array, Floats, float]
+CurvatureSample = tuple[Any, Array, Floats, float]
 """Rows of some queries, the lengths of these, curvatures by score, and their weight."""
 
 
-class Held(Protocol):
-    """What the arrays of a shard are mapped from."""
+class Releasable(Protocol):
+    """Mapped files, whose pages in memory can be released."""
 
     def release(self) -> None: ...
 
 
 class ObjectiveShard:
-    """An objective without penalty over the queries of a shard, by shares of all shards."""
+    """An objective without penalty over the queries of a shard; all weights of all shards sum to
+    1."""
 
-    def __init__(self, objective: BlockObjective, held: Held) -> None:
-        self.objective, self._held = objective, held
-        self._points: dict[bytes, Scored] = {}
+    def __init__(self, objective: BlockObjective, mapped_files: Releasable) -> None:
+        self.objective, self._mapped_files = objective, mapped_files
+        self._points: dict[bytes, ScoredPoint] = {}
         self._frozen: bytes | None = None
 
     @property
     def nbytes(self) -> int:
         rows = int(self.objective.offsets[-1])
-        seen = SEEN if "space" in self.__dict__ else 0
-        return rows * (ROW + seen + 16 * len(self._points))
+        score_space = SCORE_SPACE_BYTES if "space" in self.__dict__ else 0
+        return rows * (BYTES_PER_DOCUMENT + score_space + 16 * len(self._points))
 
     def release(self) -> None:
-        self._held.release()
+        self._mapped_files.release()
 
     @cached_property
     def space(self) -> ScoreSpace:
-        return self.objective.space()
+        return self.objective.score_space()
 
     # --- for descents
 
     def value_gradient(self, params: Floats, frozen: Floats | None) -> tuple[float, Floats]:
-        """The mean loss, and its gradient by parameters."""
+        """Return the mean loss, and its gradient by parameters."""
         self._freeze(frozen)
         return self.objective(params)
 
-    def sample(self, runs: list[Run]) -> list[Sample]:
-        """Rows, lengths, bends and shares of some runs of queries: (first, last at most, rows)."""
-        found = []
+    def sample(self, ranges: list[QueryRange]) -> list[CurvatureSample]:
+        """Return rows, lengths, curvatures and weights of some ranges of queries."""
+        samples = []
         offsets = self.objective.offsets
-        for lo, last, rows in runs:
+        for lo, last, rows in ranges:
             hi = int(np.searchsorted(offsets, offsets[lo] + rows))
             hi = min(max(hi, lo + 1), last)
             X = self.objective.scorer.X
-            picked = X[int(offsets[lo]) : int(offsets[hi])]
-            if isinstance(picked, np.ndarray):
-                picked = np.array(picked)  # not a view of what is mapped
-            total = float(self.objective.shares[lo:hi].sum())
-            found.append(
-                (picked, np.diff(offsets[lo : hi + 1]), self.objective.bend(lo, hi, 1.0), total)
-            )
-        return found
+            sampled = X[int(offsets[lo]) : int(offsets[hi])]
+            if isinstance(sampled, np.ndarray):
+                sampled = np.array(sampled)  # not a view of a mapped file
+            total = float(self.objective.query_weights[lo:hi].sum())
+            curvature = self.objective.score_curvature(lo, hi, 1.0)
+            samples.append((sampled, np.diff(offsets[lo : hi + 1]), curvature, total))
+        return samples
 
     def squares(self) -> Floats:
-        found: Floats = self.objective.scorer.squares()  # type: ignore[attr-defined]
-        return found
+        """Return the sum of squares of every feature."""
+        squares: Floats = self.objective.scorer.squares()  # type: ignore[attr-defined]
+        return squares
 
     def score_range(self, params: Floats) -> tuple[float, float]:
         return self.objective.score_range(params)
 
     # --- for cutting planes
 
-    def look(self, params: Floats, frozen: Floats | None) -> tuple[float, float]:
-        """The loss there, and by how much it may be above."""
+    def evaluate(self, params: Floats, frozen: Floats | None) -> tuple[float, float]:
+        """Return the loss, and by how much it may exceed the computed value."""
         self._freeze(frozen)
-        self._points.pop(params.tobytes(), None)  # the doubt is that of the last point looked at
-        return self._point(params).loss, self.space.unsure()
+        self._points.pop(params.tobytes(), None)  # the error bound is that of the last evaluation
+        return self._point(params).loss, self.space.loss_error_bound()
 
     def plane(self, params: Floats, frozen: Floats | None) -> tuple[float, Floats]:
-        """The loss and its slope by parameters."""
+        """Return the loss and its gradient by parameters."""
         self._freeze(frozen)
-        point, slope = self.space.whole(params)
-        self._keep(point)
-        return point.loss, slope
+        point, gradient = self.space.evaluate_with_gradient(params)
+        self._cache(point)
+        return point.loss, gradient
 
     def line(
         self, start: Floats, end: Floats, frozen: Floats | None
     ) -> tuple[float, float, float, float]:
-        """The losses at both ends of a line, and the slopes along it there."""
+        """Return the losses at both ends of a line, and the derivatives along it there."""
         self._freeze(frozen)
         a, b = self._point(start), self._point(end)
-        way = b.scores - a.scores
-        return a.loss, b.loss, float(a.grad @ way), float(b.grad @ way)
+        direction = b.scores - a.scores
+        return a.loss, b.loss, float(a.grad @ direction), float(b.grad @ direction)
 
-    def step(
-        self, start: Floats, end: Floats, way: float, frozen: Floats | None
+    def interpolate(
+        self, start: Floats, end: Floats, step: float, frozen: Floats | None
     ) -> tuple[float, float]:
-        """The loss on a line, and the slope along it."""
+        """Return the loss at a point on a line, and the derivative along the line there."""
         self._freeze(frozen)
         a, b = self._point(start), self._point(end)
-        point = self.space.between(a, b, way)
+        point = self.space.interpolate(a, b, step)
         return point.loss, float(point.grad @ (b.scores - a.scores))
 
-    def _point(self, params: Floats) -> Scored:
-        found = self._points.pop(params.tobytes(), None)
-        found = self.space.at(params) if found is None else found
-        self._keep(found)
-        return found
+    def _point(self, params: Floats) -> ScoredPoint:
+        """Return the point of these parameters, from the cache if it is there."""
+        cached = self._points.pop(params.tobytes(), None)
+        point = self.space.evaluate(params) if cached is None else cached
+        self._cache(point)
+        return point
 
-    def _keep(self, point: Scored) -> None:
+    def _cache(self, point: ScoredPoint) -> None:
         self._points.pop(point.params.tobytes(), None)
         self._points[point.params.tobytes()] = point
-        while len(self._points) > POINTS:
+        while len(self._points) > MAX_CACHED_POINTS:
             del self._points[next(iter(self._points))]
 
     def _freeze(self, frozen: Floats | None) -> None:
+        """Fix the true rankings to those under the parameters `frozen`; None: do not fix them."""
         key = None if frozen is None else frozen.tobytes()
         if key == self._frozen:
             return
-        self._points.clear()  # slopes there were under other true rankings
+        self._points.clear()  # their gradients were under other true rankings
         target: Any = self.objective.target
         if frozen is None:
             target.thaw()
@@ -148,10 +151,9 @@ class ObjectiveShard:
 
 
 class ShardedObjective:
-    """What `BlockObjective` is to solvers, over shards.
+    """An objective over shards, with the interface of `BlockObjective`.
 
-    scorer    set up on no documents: what solvers ask of it does not need any
-    counts    (queries, documents) of every shard
+    `scorer` is set up on no documents; `counts` has (queries, documents) of every shard.
     """
 
     def __init__(
@@ -166,94 +168,105 @@ class ShardedObjective:
         return self.scorer.size
 
     @property
-    def noise(self) -> float:
-        return self.scorer.noise
+    def relative_error(self) -> float:
+        return self.scorer.relative_error
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        """Value and gradient over all queries."""
+        """Return the value and the gradient over all queries."""
         value, gradient = self.job.sum(ObjectiveShard.value_gradient, params, self.frozen)
         return value + self.l2 / 2 * float(params @ params), gradient + self.l2 * params
 
-    def space(self) -> ShardedSpace:
-        return ShardedSpace(self)
+    def score_space(self) -> ShardedScoreSpace:
+        return ShardedScoreSpace(self)
 
     def score_range(self, params: Floats) -> tuple[float, float]:
-        """The widest range of scores in a query, and the greatest absolute score."""
+        """Return the widest range of scores in a query, and the greatest absolute score."""
         return self.job.max(ObjectiveShard.score_range, params)
 
-    def conditioner(self) -> Floats | None:
-        """From about the sample of queries that `BlockObjective` would take."""
-        if self.size > WIDE:
+    def preconditioner(self) -> Floats | None:
+        """Return the preconditioner, from about the sample of queries of `BlockObjective`."""
+        if self.size > MAX_COVARIANCE_FEATURES:
             rows = sum(rows for _, rows in self.counts)
-            return by_width(self.job.sum(ObjectiveShard.squares), rows, self.l2)
-        runs = _runs(self.counts, SAMPLE * self.size)
-        answers = self.job.map_own(ObjectiveShard.sample, [some or None for some in runs])
-        samples = [one for answer in answers for one in answer]
-        total = sum(share for *_, share in samples)
-        bends = np.concatenate([bend for _, _, bend, _ in samples]) / total
+            return inverse_scales(self.job.sum(ObjectiveShard.squares), rows, self.l2)
+        ranges = _sample_ranges(self.counts, SAMPLE_ROWS * self.size)
+        per_shard = self.job.map_own(ObjectiveShard.sample, [some or None for some in ranges])
+        samples = [sample for shard_samples in per_shard for sample in shard_samples]
+        total = sum(weight for *_, weight in samples)
+        curvatures = np.concatenate([curvature for _, _, curvature, _ in samples]) / total
         lengths = np.concatenate([lengths for _, lengths, _, _ in samples])
         ends = offsets_from_lengths(lengths)
         bound = BoundLinear(stacked_rows([rows for rows, *_ in samples]))
-        return bound.conditioner([ends], bends, self.l2)
+        return bound.preconditioner([ends], curvatures, self.l2)
 
 
-def _runs(counts: Sequence[tuple[int, int]], rows: int) -> list[list[Run]]:
-    """For each shard the runs of queries to look at: (first, last at most, rows)."""
+def _sample_ranges(counts: Sequence[tuple[int, int]], rows: int) -> list[list[QueryRange]]:
+    """Return the ranges of queries to sample in each shard."""
     queries, documents = (sum(c) for c in zip(*counts, strict=True))
-    if documents <= rows or queries <= RUNS:
+    if documents <= rows or queries <= SAMPLE_RANGES:
         return [[(0, n, documents)] if n else [] for n, _ in counts]
     ends = np.cumsum([n for n, _ in counts])
-    found: list[list[Run]] = [[] for _ in counts]
-    for i in range(RUNS):
-        lo, last = queries * i // RUNS, queries * (i + 1) // RUNS
-        part = int(np.searchsorted(ends, lo, side="right"))
-        first = int(ends[part]) - counts[part][0]
-        found[part].append((lo - first, min(last - first, counts[part][0]), rows // RUNS))
-    return found
+    ranges: list[list[QueryRange]] = [[] for _ in counts]
+    for i in range(SAMPLE_RANGES):
+        lo, last = queries * i // SAMPLE_RANGES, queries * (i + 1) // SAMPLE_RANGES
+        shard = int(np.searchsorted(ends, lo, side="right"))
+        first = int(ends[shard]) - counts[shard][0]
+        in_shard = (lo - first, min(last - first, counts[shard][0]), rows // SAMPLE_RANGES)
+        ranges[shard].append(in_shard)
+    return ranges
 
 
 @dataclass(frozen=True, eq=False)
 class ShardedLine:
-    space: ShardedSpace
-    start: Point
-    end: Point
-    slopes: tuple[float, float]
+    """A line whose points are evaluated by the shards."""
 
-    def look(self, way: float) -> tuple[Point, float]:
-        return self.space.step(self.start, self.end, way)
+    space: ShardedScoreSpace
+    start: ParameterPoint
+    end: ParameterPoint
+    derivatives: tuple[float, float]
+
+    def evaluate(self, step: float) -> tuple[ParameterPoint, float]:
+        return self.space.evaluate_step(self.start, self.end, step)
 
 
-class ShardedSpace:
-    """What `ScoreSpace` is to cutting planes; scores stay in the shards."""
+class ShardedScoreSpace:
+    """A score space over shards, with the interface of `ScoreSpace`; scores stay in the shards."""
 
     def __init__(self, objective: ShardedObjective) -> None:
         self._objective, self._job, self.l2 = objective, objective.job, objective.l2
-        self._unsure = 0.0
+        self._error_bound = 0.0
 
-    def _point(self, params: Floats, loss: float) -> Point:
-        return Point(params, loss, loss + self.l2 / 2 * float(params @ params))
+    def _point(self, params: Floats, loss: float) -> ParameterPoint:
+        return ParameterPoint(params, loss, loss + self.l2 / 2 * float(params @ params))
 
-    def at(self, params: Floats) -> Point:
-        loss, self._unsure = self._job.sum(ObjectiveShard.look, params, self._objective.frozen)
+    def evaluate(self, params: Floats) -> ParameterPoint:
+        frozen = self._objective.frozen
+        loss, self._error_bound = self._job.sum(ObjectiveShard.evaluate, params, frozen)
         return self._point(params, loss)
 
-    def line(self, start: Point, end: Floats) -> ShardedLine:
+    def line(self, start: ParameterPoint, end: Floats) -> ShardedLine:
         frozen = self._objective.frozen
-        first, last, *slopes = self._job.sum(ObjectiveShard.line, start.params, end, frozen)
+        first, last, *derivatives = self._job.sum(ObjectiveShard.line, start.params, end, frozen)
         a, b = self._point(start.params, first), self._point(end, last)
-        return ShardedLine(self, a, b, (slopes[0], slopes[1]))
+        return ShardedLine(self, a, b, (derivatives[0], derivatives[1]))
 
-    def step(self, start: Point, end: Point, way: float) -> tuple[Point, float]:
+    def evaluate_step(
+        self, start: ParameterPoint, end: ParameterPoint, step: float
+    ) -> tuple[ParameterPoint, float]:
+        """Return a point on a line, and the derivative of the loss along the line there."""
         frozen = self._objective.frozen
-        loss, slope = self._job.sum(ObjectiveShard.step, start.params, end.params, way, frozen)
-        return self._point(start.params + way * (end.params - start.params), loss), slope
+        loss, derivative = self._job.sum(
+            ObjectiveShard.interpolate, start.params, end.params, step, frozen
+        )
+        return self._point(start.params + step * (end.params - start.params), loss), derivative
 
-    def between(self, start: Point, end: Point, way: float) -> Point:
-        """Not looked at before its plane is: that is one call for both."""
-        params = start.params + way * (end.params - start.params)
-        return Point(params, float("nan"), float("nan"))
+    def interpolate(
+        self, start: ParameterPoint, end: ParameterPoint, step: float
+    ) -> ParameterPoint:
+        """Return a point without its loss: `plane` computes both in one call."""
+        params = start.params + step * (end.params - start.params)
+        return ParameterPoint(params, float("nan"), float("nan"))
 
-    def plane(self, point: Point) -> tuple[Floats, float]:
+    def plane(self, point: ParameterPoint) -> tuple[Floats, float]:
         frozen = self._objective.frozen
         loss, gradient = self._job.sum(ObjectiveShard.plane, point.params, frozen)
         return gradient, loss
@@ -261,5 +274,5 @@ class ShardedSpace:
     def freeze(self, params: Floats) -> None:
         self._objective.frozen = params.copy()
 
-    def unsure(self) -> float:
-        return self._unsure
+    def loss_error_bound(self) -> float:
+        return self._error_bound

@@ -1,4 +1,4 @@
-"""A Dask cluster of separate processes, that tests may add to and kill."""
+"""A Dask cluster of separate processes, which tests can start and kill."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ from tests.patience import PATIENCE
 SRC = Path(__file__).parents[2] / "src"
 
 
-class Machines:
+class DaskProcesses:
+    """A scheduler and workers, each a process of this machine."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scheduler: subprocess.Popen[bytes] | None = None
         self.port = 0
 
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         env = {**os.environ, "PYTHONPATH": str(SRC), "OMP_NUM_THREADS": "1"}
         with open(self.folder / "log", "ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", *words], env=env, stdout=log, stderr=log, cwd=self.folder
+                [sys.executable, "-m", *arguments], env=env, stdout=log, stderr=log, cwd=self.folder
             )
 
     def start(self) -> None:
-        """A scheduler, at the port of the last one if there was one."""
+        """Start a scheduler, at the port of the previous one if there was one."""
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
         self.scheduler = self._start(
             "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port),
             "--no-dashboard", "--scheduler-file", str(file), "--no-show",
         )  # fmt: skip
-        until = time.time() + PATIENCE
+        deadline = time.time() + PATIENCE
         while not file.exists() or not file.read_text().endswith("}"):
-            assert time.time() < until
+            assert time.time() < deadline
             assert self.scheduler.poll() is None, (self.folder / "log").read_text()
             time.sleep(0.05)
         import json
@@ -50,13 +52,13 @@ class Machines:
     def engine(self) -> str:
         return f"dask://127.0.0.1:{self.port}"
 
-    def need(self, count: int) -> None:
-        """So many workers, that have come; those beyond are ended."""
+    def require_workers(self, count: int) -> None:
+        """Start or kill workers deadline there are this many, and wait for them to connect."""
         from distributed import Client
 
         self.workers = [w for w in self.workers if w.poll() is None]
         for extra in self.workers[count:]:
-            self.end(extra)
+            self.kill(extra)
         self.workers = self.workers[:count]
         while len(self.workers) < count:
             self.workers.append(
@@ -67,30 +69,31 @@ class Machines:
                 )
             )  # fmt: skip
         with Client(f"tcp://127.0.0.1:{self.port}", set_as_default=False) as client:
-            until = time.time() + PATIENCE
+            deadline = time.time() + PATIENCE
             while len(client.nthreads()) != count:
-                assert time.time() < until, (self.folder / "log").read_text()
+                assert time.time() < deadline, (self.folder / "log").read_text()
                 time.sleep(0.05)
 
-    def ask(self, function: Any) -> list[Any]:
+    def run_on_workers(self, function: Any) -> list[Any]:
+        """Return the result of a function on every worker."""
         from distributed import Client
 
         with Client(f"tcp://127.0.0.1:{self.port}", set_as_default=False) as client:
             return list(client.run(function).values())
 
     def kill_worker(self) -> None:
-        self.end(self.workers.pop())
+        self.kill(self.workers.pop())
 
     def kill_scheduler(self) -> None:
         assert self.scheduler is not None
-        self.end(self.scheduler)
+        self.kill(self.scheduler)
         self.scheduler = None
 
     @staticmethod
-    def end(process: subprocess.Popen[bytes]) -> None:
+    def kill(process: subprocess.Popen[bytes]) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
 
     def close(self) -> None:
         for process in [*self.workers, *filter(None, [self.scheduler])]:
-            self.end(process)
+            self.kill(process)
