@@ -32,7 +32,7 @@ from firstpage.dcglearn.validation import (
     validation_curve,
 )
 from firstpage.dcglearn.weights import rank_one_factors, utility_from_weights, weight_cone
-from firstpage.engine.addresses import working
+from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Floats, Ints, Progress
 
@@ -258,7 +258,7 @@ class DCGLearn:
         progress: Progress | None,
         engine: Any,
     ) -> None:
-        with working(engine, self.threads) as backend, closing(shard_job(files, backend)) as job:
+        with open_engine(engine, self.threads) as backend, closing(shard_job(files, backend)) as job:
             surveys, seen = survey_files(job)
             grades = self._resolve_grades(seen, files.source)
             self.spec_ = self._spec(grades)

@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import event
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.labeling.assessors import Assessor, AssessorAnswer, DocumentText
 from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
 from firstpage.types import Progress
@@ -190,7 +190,7 @@ def run_assessors(
             if progress is not None:
                 progress(before + own * answered // expected, total)
 
-        with quiet_blas():
+        with single_threaded_blas():
             judge(store, project, person, assessor, report)
         finished += own
 

@@ -241,13 +241,13 @@ class _LogisticTarget(_PairwiseTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         workspace = [np.empty(self._longest(lo, hi)) for _ in range(4)]
-        return kernel.logistic_pairs.bind(
+        return kernel.pairwise_logistic.bind(
             scores, *self._kernel_inputs(lo, hi), self._unit_weights, *workspace, values, grad
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         workspace = [np.empty(self._longest(lo, hi)) for _ in range(3)]
-        return kernel.logistic_curvature.bind(scores, *self._kernel_inputs(lo, hi), *workspace, out)
+        return kernel.pairwise_logistic_curvature.bind(scores, *self._kernel_inputs(lo, hi), *workspace, out)
 
 
 class _ExponentialTarget(_PairwiseTarget):
@@ -264,7 +264,7 @@ class _ExponentialTarget(_PairwiseTarget):
     ) -> BoundKernel:
         logs = np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))
         z = np.empty(len(scores))
-        return kernel.exponential_pairs.bind(
+        return kernel.pairwise_exponential.bind(
             scores, *self._kernel_inputs(lo, hi), z, logs, values, grad, curvature
         )
 
@@ -288,9 +288,9 @@ class _HingeTarget(_PairwiseTarget):
         below = np.repeat(lengths, levels.sizes) - levels.end
         per_level = (self.upper > 0) * levels.widths * below
         pairs = levels.per_query(per_level.astype(np.float64))
-        sorting = np.where(levels.sizes <= MAX_SWEPT_LEVELS, hinge.SWEPT, hinge.MERGED)
+        sorting = np.where(levels.sizes <= MAX_SWEPT_LEVELS, hinge.SWEEP, hinge.MERGE)
         many = pairs > SORTING_THRESHOLD * lengths
-        algorithms: Ints = np.where(many, sorting, hinge.ONE_BY_ONE).astype(np.int64)
+        algorithms: Ints = np.where(many, sorting, hinge.ENUMERATE).astype(np.int64)
         return algorithms
 
     def bind_slice(
@@ -305,7 +305,7 @@ class _HingeTarget(_PairwiseTarget):
         z = np.empty(n)
         ranks, run, workspace = (np.empty(n, np.int64) for _ in range(3))
         words, word_workspace = np.empty(n, np.uint64), np.empty(n, np.uint64)
-        return hinge.hinge_pairs.bind(
+        return hinge.pairwise_hinge.bind(
             scores, levels.order[rows], ends, levels.firsts[lo : hi + 1], levels.end, above, below,
             number, self._algorithms[lo:hi], last, z, z.view(np.uint64), np.empty(n),
             np.empty(most_levels), np.empty((3, n)), ranks, np.empty(most_levels, np.int64), run,

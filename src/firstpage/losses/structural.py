@@ -454,7 +454,7 @@ class StructuralTarget:
     def _bind_resort(self, lo: int, hi: int, scores: Floats) -> BoundKernel:
         n, rows = self._extent(lo, hi)
         z = np.empty(n)
-        return kernel.resort.bind(
+        return kernel.best_reference.bind(
             scores, self._docs[rows], self._starts[lo : hi + 1],
             self._levels.offsets[lo : hi + 1], self._levels.firsts[lo : hi + 1], self._levels.end,
             self._discounts, z, z.view(np.uint64), np.empty(n, np.int64), *_sort_workspace(n),

@@ -92,12 +92,12 @@ class BoundLinear:
             workspace = np.empty(self.size, rows.dtype)
             return (
                 kernel.dense_scores.bind(rows, self._w, scores),
-                kernel.dense_pull.bind(rows, score_gradient, workspace, gradient),
+                kernel.dense_vjp.bind(rows, score_gradient, workspace, gradient),
             )
         data, indices, ends = self.X.data, self.X.indices, self.X.indptr[lo : hi + 1]
         return (
             kernel.sparse_scores.bind(data, indices, ends, self._w, scores),
-            kernel.sparse_pull.bind(data, indices, ends, score_gradient, gradient),
+            kernel.sparse_vjp.bind(data, indices, ends, score_gradient, gradient),
         )
 
     def preconditioner(self, slices: Slices, weights: Floats, l2: float) -> Floats | None:

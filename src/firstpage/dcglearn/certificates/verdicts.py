@@ -22,7 +22,7 @@ from firstpage.dcglearn.certificates.problem import SystemContrast, Vary, contra
 from firstpage.dcglearn.certificates.proofs import MAX_BOXES, Point, Radius, State
 from firstpage.dcglearn.coherence import signs
 from firstpage.dcglearn.system_rankings import BoundDCG, SystemRankings, parse_dcg
-from firstpage.engine.threads import quiet_blas
+from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.measure import Convention, resolve_convention
 from firstpage.types import Floats, Progress
@@ -288,7 +288,7 @@ def verdicts_of_rankings(
     for done, pair in enumerate(pairs):
         if progress is not None:
             progress(done, len(pairs))
-        with quiet_blas():
+        with single_threaded_blas():
             results.append(_verdict(rankings, dcg, pair, vary, within, decreasing, max_boxes))
     return tuple(results)
 

@@ -203,7 +203,7 @@ class StumpPool:
         reach[1 : len(discount) + 1] = np.cumsum(discount)
         reach[len(discount) + 1 :] = reach[len(discount)]
         size = out.shape[1] + 1
-        kernel.two_blocks(
+        kernel.stump_dcg(
             bins, measure.additive.gains, measure.offsets, reach, np.empty(size, np.int64),
             np.empty(size), out[0], out[1],
         )  # fmt: skip
