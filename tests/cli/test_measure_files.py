@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.registry import pieces, split
+from firstpage.registry import parse_call, split_arguments
 
 
 @pytest.fixture
@@ -110,7 +110,14 @@ def test_measures_names_the_form(run) -> None:
 
 
 def test_commas_inside_brackets_part_nothing() -> None:
-    assert pieces("a, f(b, g(c, d)), [1, 2], e") == ["a", " f(b, g(c, d))", " [1, 2]", " e"]
-    name, given = split("TopRank(first=TopSlack(C=3, delta=NDCG(m.json, form=gains)@10), depth=5)")
+    assert split_arguments("a, f(b, g(c, d)), [1, 2], e") == [
+        "a",
+        " f(b, g(c, d))",
+        " [1, 2]",
+        " e",
+    ]
+    name, given = parse_call(
+        "TopRank(first=TopSlack(C=3, delta=NDCG(m.json, form=gains)@10), depth=5)"
+    )
     assert name == "TopRank"
     assert given == {"first": "TopSlack(C=3, delta=NDCG(m.json, form=gains)@10)", "depth": 5}

@@ -13,7 +13,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.checkpoint import _packed, _unpacked
+from firstpage.rankers.fit.checkpoint import _from_json, _to_json
 from tests.engine.conftest import DATA
 
 
@@ -22,11 +22,11 @@ class Break(Exception):
 
 
 def breaking(at: int):
-    def callback(step) -> None:
+    def progress(step) -> None:
         if step.iteration == at:
             raise Break
 
-    return callback
+    return progress
 
 
 EXACTLY = ["RankBoost(rounds=12)", "AdaRank(rounds=10)", "ListNet(solver='gd(max_iter=20)')"]
@@ -42,11 +42,11 @@ def test_a_fit_goes_on(name: str, where: str, shards, tmp_path: Path) -> None:
         warnings.simplefilter("ignore", FirstpageWarning)
         whole = fp.ranker(name).fit(data)
     with pytest.raises(Break):
-        fp.ranker(name).fit(data, checkpoint=file, callback=breaking(4))
+        fp.ranker(name).fit(data, checkpoint=file, progress=breaking(4))
     assert file.exists()
     seen = []
     with pytest.warns(FirstpageWarning, match=r"going on from .*fit\.ckpt, where [34] iterations"):
-        again = fp.ranker(name).fit(data, checkpoint=file, callback=seen.append)
+        again = fp.ranker(name).fit(data, checkpoint=file, progress=seen.append)
     assert not file.exists()  # it is done
     if name in EXACTLY:
         assert np.array_equal(again.predict(DATA), whole.predict(DATA))
@@ -63,7 +63,7 @@ def test_the_best_so_far_is_kept_too(tmp_path: Path) -> None:
     name = "ListNet(solver='gd(max_iter=20, rate=5)')"
     whole = fp.ranker(name).fit(DATA, valid=valid)
     with pytest.raises(Break):
-        fp.ranker(name).fit(DATA, valid=valid, checkpoint=file, callback=breaking(15))
+        fp.ranker(name).fit(DATA, valid=valid, checkpoint=file, progress=breaking(15))
     with pytest.warns(FirstpageWarning, match="going on"):
         again = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
     assert (again.best_iteration_, again.best_score_) == (whole.best_iteration_, whole.best_score_)
@@ -73,7 +73,7 @@ def test_the_best_so_far_is_kept_too(tmp_path: Path) -> None:
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "fit.ckpt"
     with pytest.raises(Break):
-        fp.RankNet(k=5).fit(DATA, checkpoint=file, callback=breaking(3))
+        fp.RankNet(k=5).fit(DATA, checkpoint=file, progress=breaking(3))
     for ranker, data, what in (
         (fp.RankNet(k=6), DATA, "parameters"), (fp.ListNet(k=5), DATA, "ranker"),
         (fp.RankNet(k=5), DATA[:50], "data"),
@@ -98,7 +98,7 @@ def test_it_is_written_every_so_often(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", 0.0)
     file, seen = tmp_path / "fit.ckpt", []
     fp.RankNet().fit(
-        DATA, checkpoint=file, callback=lambda step: seen.append(file.exists()) and None
+        DATA, checkpoint=file, progress=lambda step: seen.append(file.exists()) and None
     )
     assert seen[0] is False
     assert all(seen[1:])
@@ -109,7 +109,7 @@ def test_what_a_fit_began_with_belongs_to_it(tmp_path: Path) -> None:
     file = tmp_path / "fit.ckpt"
     ranker = fp.RankBoost(rounds=3, warm_start=True).fit(DATA)
     with pytest.raises(Break):
-        ranker.set_params(rounds=8).fit(DATA, checkpoint=file, callback=breaking(4))
+        ranker.set_params(rounds=8).fit(DATA, checkpoint=file, progress=breaking(4))
     with pytest.raises(DataError, match="its warm start differ"):
         fp.RankBoost(rounds=8).fit(DATA, checkpoint=file)
     with pytest.warns(FirstpageWarning, match="going on"):
@@ -123,7 +123,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr("firstpage.rankers.fit.checkpoint.versions", lambda: {"firstpage": "0.0.1"})
         with pytest.raises(Break):
-            fp.ListNet().fit(DATA, checkpoint=file, callback=breaking(3))
+            fp.ListNet().fit(DATA, checkpoint=file, progress=breaking(3))
     with pytest.raises(DataError, match="was left by another version of Firstpage"):
         fp.ListNet().fit(DATA, checkpoint=file)
 
@@ -156,7 +156,7 @@ def test_a_full_disk_ends_no_fit(tmp_path: Path, monkeypatch) -> None:
     assert len(said) == 1  # not in every iteration
     assert found.converged_
     with pytest.warns(FirstpageWarning, match="cannot be written"), pytest.raises(Break):
-        fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt", callback=breaking(3))
+        fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt", progress=breaking(3))
 
 
 def test_a_place_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, monkeypatch) -> None:
@@ -170,7 +170,7 @@ def test_a_place_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, mo
 
 def test_numbers_that_are_none_are_kept_too() -> None:
     state = {"losses": [1.0, np.inf, -np.inf], "x": np.float64(2), "w": np.arange(3.0)}
-    again = _unpacked(json.loads(json.dumps(_packed(state), allow_nan=False)))
+    again = _from_json(json.loads(json.dumps(_to_json(state), allow_nan=False)))
     assert again["losses"] == state["losses"]
     assert np.array_equal(again["w"], state["w"])
 

@@ -54,7 +54,7 @@ def test_a_worker_that_is_killed_is_made_up_for(machines, shards, local, name: s
             machines.kill_worker()
             killed.append(step)
 
-    far = fp.ranker(name).fit(shards, engine=machines.engine, callback=kill)
+    far = fp.ranker(name).fit(shards, engine=machines.engine, progress=kill)
     assert killed
     assert np.array_equal(far.coef_, local[name].coef_)
     assert far.n_iter_ == local[name].n_iter_
@@ -92,7 +92,7 @@ def test_a_job_that_is_done_leaves_nothing(machines, shards) -> None:
     seen = []
     fp.ListNet().fit(
         shards, engine=machines.engine,
-        callback=lambda step: seen.append(machines.ask(held)) if not seen else None,
+        progress=lambda step: seen.append(machines.ask(held)) if not seen else None,
     )  # fmt: skip
     assert sum(seen[0]) == len(shards)  # every part was with one worker
     assert max(seen[0]) <= -(-len(shards) // 2)  # and they shared
@@ -113,7 +113,7 @@ def test_all_workers_that_die_at_once_are_made_up_for(machines, shards, local, m
             after[0].start()
 
     name = "RankNet(k=5)"
-    far = fp.ranker(name).fit(shards, engine=machines.engine, callback=kill)
+    far = fp.ranker(name).fit(shards, engine=machines.engine, progress=kill)
     after[0].join()
     assert np.array_equal(far.coef_, local[name].coef_)
 
@@ -184,7 +184,7 @@ def test_a_scheduler_that_dies_leaves_a_checkpoint(
             machines.kill_scheduler()
 
     with pytest.raises(EngineError, match=r"went away\. Start it again and fit again") as error:
-        fp.ranker(name).fit(shards, engine=machines.engine, checkpoint=file, callback=kill)
+        fp.ranker(name).fit(shards, engine=machines.engine, checkpoint=file, progress=kill)
     assert "\n" not in str(error.value)
     assert "Traceback" not in capfd.readouterr().err
     assert file.exists()

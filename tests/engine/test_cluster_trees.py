@@ -70,7 +70,7 @@ def test_validation_tells_how_many_trees_to_keep(machines, cut) -> None:
     noisy = replace(valid, y=np.random.default_rng(0).permutation(valid.y))
     seen = []
     far = fp.ranker(RANKERS["listwise"], measure="NDCG@5").fit(
-        cut, engine=machines.engine, valid=noisy, callback=seen.append
+        cut, engine=machines.engine, valid=noisy, progress=seen.append
     )
     values = [step.measure for step in seen]
     assert far.best_iteration_ == 1 + int(np.argmax(values))

@@ -17,7 +17,7 @@ from firstpage.engine.engine import ShardCache
 from firstpage.engine.threads import Local
 from firstpage.errors import DataError, FirstpageWarning, MissingDependency
 from firstpage.rankers.fit.training_data import InMemory
-from firstpage.rankers.sharded.data import Sharded
+from firstpage.rankers.sharded.data import ShardedData
 from firstpage.rankers.sharded.shard import SMALL, Scratch
 from firstpage.scorers.linear import Linear
 from firstpage.solvers.lbfgs import LBFGS
@@ -37,7 +37,7 @@ def exact(tmp_path_factory) -> fp.Shards:
 def test_the_objective_over_shards_is_the_objective(exact: fp.Shards, name: str) -> None:
     ranker = fp.ranker(name)
     loss, scorer = ranker._composition().loss, Linear()
-    sharded = Sharded.of(exact, Local(1), None, ranker._truth, True)
+    sharded = ShardedData.from_shards(exact, Local(1), None, ranker._truth, True)
     in_memory = InMemory(EXACT, convert=ranker._truth).without_uninformative()
     far, near = (
         data.objective(loss, scorer, data.fitting(scorer), 0.3, LBFGS(), 1)
@@ -144,7 +144,7 @@ def test_queries_that_say_nothing_weigh_nothing(tmp_path: Path) -> None:
 def test_validation_early_stop_and_warm_start(shards: fp.Shards) -> None:
     valid = DATA[:20]
     seen = []
-    found = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, callback=seen.append)
+    found = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, progress=seen.append)
     assert len(seen) == 30
     assert found.best_score_ == max(step.measure for step in seen)
     found.set_params(warm_start=True, solver="auto").fit(shards)
@@ -209,7 +209,7 @@ def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Pa
 def test_shards_are_worked_through_by_cpus_and_never_whole(shards: fp.Shards) -> None:
     with pytest.raises(DataError, match="worked through by CPUs"):
         fp.RankNet(device="cuda").fit(shards)
-    data = Sharded.of(shards, Local(1), None, fp.RankNet()._truth, True)
+    data = ShardedData.from_shards(shards, Local(1), None, fp.RankNet()._truth, True)
     with pytest.raises(DataError, match="TopRank trains on data in memory, not on shards"):
         data.in_memory("TopRank")
 
@@ -265,14 +265,14 @@ def test_shards_stay_open_while_they_fit() -> None:
 def test_scratch_is_room_on_disk(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     scratch = Scratch()
-    room = scratch.room((SMALL, 2), np.float32)
+    room = scratch.allocate((SMALL, 2), np.float32)
     room[:] = np.arange(2)
     scratch.release()
     assert room[-1].tolist() == [0, 1]
     assert not list(tmp_path.iterdir())  # nothing is left behind, whatever happens
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="set TMPDIR"):
-        scratch.room((SMALL, 2), np.float32)
+        scratch.allocate((SMALL, 2), np.float32)
 
 
 def resident() -> int:
@@ -300,5 +300,5 @@ def test_memory_is_bounded(tmp_path: Path, normalize: str | None) -> None:
     shards = fp.write_shards(blocks(), tmp_path / "s", rows=rows)
     before, most = resident(), []
     ranker = fp.ListNet(normalize=normalize, solver="gd(max_iter=2)")
-    ranker.fit(shards, engine=Local(1), callback=lambda step: most.append(resident()) and None)
+    ranker.fit(shards, engine=Local(1), progress=lambda step: most.append(resident()) and None)
     assert max(most) - before < 48 << 20  # half of the 96 MB of features

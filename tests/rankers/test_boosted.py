@@ -155,7 +155,7 @@ def test_every_round_is_the_one_of_explicit_pairs(kind, beta: float, edge: str, 
         3, beta, weak=kind, edge=edge, rounds=rounds, halvings=halvings, stall=None
     )
     losses: list = []
-    ranker.fit(TOP, callback=lambda step: losses.append(step.loss))
+    ranker.fit(TOP, progress=lambda step: losses.append(step.loss))
     assert ranker.n_iter_ == len(want.chosen) > 1
     again = Plain(TOP, 3, beta, kind, edge)
     steps = [(again.take(*one), again.loss(again.F), again.F)[1:] for one in want.chosen]
@@ -524,7 +524,7 @@ def test_sparse_features_give_the_dense_model(made) -> None:
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_validation_keeps_the_best_and_an_interrupt_too(made) -> None:
     seen = []
-    ranker = clone(made).set_params(patience=4).fit(TRAIN, valid=TEST, callback=seen.append)
+    ranker = clone(made).set_params(patience=4).fit(TRAIN, valid=TEST, progress=seen.append)
     values = [step.measure for step in seen]
     assert ranker.best_score_ == max(values) == pytest.approx(ranker.score(TEST))
     assert len(seen) <= ranker.best_iteration_ + 4
@@ -534,10 +534,10 @@ def test_validation_keeps_the_best_and_an_interrupt_too(made) -> None:
             raise KeyboardInterrupt
 
     with pytest.warns(FirstpageWarning, match="interrupted"):
-        some = clone(made).fit(TRAIN, valid=TEST, callback=stop)
+        some = clone(made).fit(TRAIN, valid=TEST, progress=stop)
     assert some.interrupted_
     assert some.score(TEST) == pytest.approx(max(values[:3]))
-    assert clone(made).fit(TRAIN, callback=lambda step: step.iteration == 2).n_iter_ == 2
+    assert clone(made).fit(TRAIN, progress=lambda step: step.iteration == 2).n_iter_ == 2
 
 
 @pytest.mark.parametrize("made", MADE, ids=str)
@@ -602,13 +602,13 @@ def test_names() -> None:
     ("made", "words"),
     [
         (fp.RankBoost(weak="trees"), "no weak ranker 'trees'"),
-        (fp.RankBoost(weak="stumps(bins=1)"), "bins of Stumps must be a whole number from 2 on"),
+        (fp.RankBoost(weak="stumps(bins=1)"), "bins of Stumps must be an integer of at least 2"),
         (fp.RankBoost(weak="stumps(bins=257)"), "at most 256"),
         (fp.RankBoost(weak="stumps(x=1)"), "no parameter 'x'"),
         (fp.RankBoost(weak="features(signs=minus)"), "signs must be 'both' or 'plus'"),
         (fp.RankBoost(weak=5), "weak must be a text"),
-        (fp.RankBoost(rounds=0), "rounds of RankBoost must be a whole number from 1 on"),
-        (fp.RankBoost(tol=-1), "tol of RankBoost must be a number from 0 on"),
+        (fp.RankBoost(rounds=0), "rounds of RankBoost must be an integer of at least 1"),
+        (fp.RankBoost(tol=-1), "tol of RankBoost must be a number of at least 0"),
         (fp.RankBoost(pairs="some"), "pairs must be 'all' or 'cross'"),
         (fp.AdaRank(stall=0), "stall of AdaRank must be"),
         (fp.AdaRank(halvings=-1), "halvings of AdaRank must be"),

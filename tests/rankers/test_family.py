@@ -274,7 +274,7 @@ def test_rank_is_the_order_of_the_scores() -> None:
 def test_validation_stops_and_keeps_the_best() -> None:
     seen = []
     ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=400)", patience=5)
-    ranker.fit(TRAIN, valid=TEST, callback=seen.append)
+    ranker.fit(TRAIN, valid=TEST, progress=seen.append)
     values = [step.measure for step in seen]
     assert ranker.best_score_ == max(values) == pytest.approx(ranker.score(TEST))
     assert ranker.best_iteration_ == values.index(max(values)) + 1
@@ -290,7 +290,7 @@ def test_validation_stops_and_keeps_the_best() -> None:
 
 def test_a_callback_can_stop_and_warm_start_goes_on() -> None:
     ranker = fp.RankNet(warm_start=True)
-    ranker.fit(TRAIN, callback=lambda step: step.iteration == 3)
+    ranker.fit(TRAIN, progress=lambda step: step.iteration == 3)
     assert ranker.n_iter_ == 3
     before = ranker.objective_
     ranker.fit(TRAIN)
@@ -306,7 +306,7 @@ def test_an_interrupt_keeps_the_best_so_far(scorer: str) -> None:
 
     ranker = fp.ListMLE(k=5, scorer=scorer)
     with pytest.warns(FirstpageWarning, match="interrupted"):
-        ranker.fit(TRAIN, valid=TEST, callback=stop)
+        ranker.fit(TRAIN, valid=TEST, progress=stop)
     assert ranker.interrupted_
     assert ranker.score(TEST) == pytest.approx(max(s.measure for s in ranker.history_))
 

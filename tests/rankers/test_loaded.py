@@ -109,7 +109,7 @@ def test_frames_shards_checkpoints_interrupts_and_tuning_survive(tmp_path) -> No
             raise KeyboardInterrupt
 
     with pytest.warns(FirstpageWarning, match="interrupted"):
-        broken = fp.RankNet().fit(TRAIN, callback=stop, checkpoint=tmp_path / "c.json")
+        broken = fp.RankNet().fit(TRAIN, progress=stop, checkpoint=tmp_path / "c.json")
     assert check_survives(broken, tmp_path / "m.json").interrupted_
     with pytest.warns(FirstpageWarning, match="going on"):
         whole = fp.RankNet().fit(TRAIN, checkpoint=tmp_path / "c.json")
@@ -119,7 +119,7 @@ def test_frames_shards_checkpoints_interrupts_and_tuning_survive(tmp_path) -> No
 def test_history_is_what_the_callback_saw_and_repeats() -> None:
     seen: list[Step] = []
     ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=20)")
-    one = ranker.fit(TRAIN, valid=VALID, callback=seen.append).history_
+    one = ranker.fit(TRAIN, valid=VALID, progress=seen.append).history_
     assert one == seen == clone(ranker).fit(TRAIN, valid=VALID).history_
     assert [step.best for step in one] == [
         all(step.measure > before.measure for before in one[:at]) for at, step in enumerate(one)
@@ -132,10 +132,10 @@ def test_history_is_what_the_callback_saw_and_repeats() -> None:
 @pytest.mark.parametrize("made", [fp.ListNet(scorer="mlp(hidden=3)"), fp.RankNet(), fp.AdaRank()])
 def test_a_loaded_model_goes_on_where_the_fitted_one_does(made, tmp_path) -> None:
     ranker = clone(made).set_params(warm_start=True)
-    ranker.fit(TRAIN, callback=lambda step: step.iteration == 2)
+    ranker.fit(TRAIN, progress=lambda step: step.iteration == 2)
     ranker.save(tmp_path / "m.json")
-    again = fp.load(tmp_path / "m.json").fit(TRAIN, callback=lambda step: step.iteration == 2)
-    assert fitted(again) == fitted(ranker.fit(TRAIN, callback=lambda step: step.iteration == 2))
+    again = fp.load(tmp_path / "m.json").fit(TRAIN, progress=lambda step: step.iteration == 2)
+    assert fitted(again) == fitted(ranker.fit(TRAIN, progress=lambda step: step.iteration == 2))
 
 
 def test_numbers_that_json_lacks_survive() -> None:

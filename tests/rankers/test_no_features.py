@@ -43,7 +43,7 @@ def test_no_features_is_one_line_by_every_door(made, tmp_path) -> None:
         lambda r: r.fit(csr_array((12, 0)), Y, qid=Q),
         lambda r: fp.tune(r, EMPTY, EMPTY),
     ]
-    if type(made)._sharded:
+    if type(made)._supports_shards:
         fits.append(lambda r: r.fit(fp.read_shards(tmp_path)))
         fits.append(lambda r: r.fit(fp.read_shards(tmp_path), engine="dask://127.0.0.1:1"))
     for fit in fits:

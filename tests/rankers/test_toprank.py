@@ -124,7 +124,7 @@ def test_measures_that_cannot_weigh() -> None:
 
 @pytest.mark.slow
 def test_a_callback_stops_it_and_an_interrupt_leaves_no_model(monkeypatch) -> None:
-    found = fp.TopRank().fit(TRAIN, valid=VALID, callback=lambda step: step.iteration == 2)
+    found = fp.TopRank().fit(TRAIN, valid=VALID, progress=lambda step: step.iteration == 2)
     assert len(found.model_.voters) == 1
     assert not found.converged_
 

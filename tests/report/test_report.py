@@ -20,8 +20,8 @@ TABLE = Table(
     ["name", "a", "b"],
     [["x|y", "1.5", "2"], ["50 % & co_1", "10", "3"]],
     bold=frozenset({(1, 1)}),
-    meaning="best ± 0",
-    mark="◂",
+    bold_legend="best ± 0",
+    bold_mark="◂",
 )
 
 
@@ -69,7 +69,7 @@ def test_latex_writes_symbols_in_its_own_way_and_names_the_package() -> None:
 
 
 def test_without_a_mark_nothing_is_marked_in_text() -> None:
-    table = Table(["a"], [["1"]], bold=frozenset({(0, 0)}), meaning="best")
+    table = Table(["a"], [["1"]], bold=frozenset({(0, 0)}), bold_legend="best")
     assert table.text().splitlines()[1:] == ["─", "1"]
 
 

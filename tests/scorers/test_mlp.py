@@ -103,7 +103,7 @@ def test_a_device_that_is_not_there_is_refused() -> None:
 
 @pytest.mark.parametrize("hidden", [0, -1, 2.5, "x"])
 def test_hidden_units_are_a_whole_number(hidden) -> None:
-    with pytest.raises(ParameterError, match="hidden of MLP must be a whole number from 1 on"):
+    with pytest.raises(ParameterError, match="hidden of MLP must be an integer of at least 1"):
         MLP(hidden=hidden)
 
 

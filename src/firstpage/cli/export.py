@@ -67,4 +67,4 @@ def _show(as_json: bool) -> None:
         print(json.dumps(held, indent=1))
         return
     rows = [[name, target.about, target.takes] for name, target in TARGETS.items()]
-    print(Table(["target", "writes", "takes"], rows, left=3).text())
+    print(Table(["target", "writes", "takes"], rows, left_aligned=3).text())

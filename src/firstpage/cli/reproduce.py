@@ -103,11 +103,11 @@ def _list(base: Path | None, as_json: bool) -> str:
         plain = [dict(zip(keys, row, strict=True)) for row in rows]
         return json.dumps({"entries": plain, "data": data}, indent=1)
     shown = [[name, title, lost or "ready"] for name, title, lost in rows]
-    entries = Table(["entry", "what", "with the data at hand"], shown, left=3)
+    entries = Table(["entry", "what", "with the data at hand"], shown, left_aligned=3)
     where = "DIR" if base is None else str(base)
     sets = Table(
         ["data", "with the data at hand", "folder", "layout", "from"],
-        [[str(value) for value in each.values()] for each in data], left=5,
+        [[str(value) for value in each.values()] for each in data], left_aligned=5,
         title=f"Data sets, in folders of --data DIR or $FIRSTPAGE_DATA (now {where}):",
     )  # fmt: skip
     return f"{entries.text()}\n\n{sets.text()}"

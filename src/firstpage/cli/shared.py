@@ -16,7 +16,7 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.options import Command
-from firstpage.errors import DataError, FirstpageError, need
+from firstpage.errors import DataError, FirstpageError, missing_dependency
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
@@ -200,7 +200,7 @@ def ranker_from(
 ) -> Ranker:
     """The ranker that the command line describes."""
     from firstpage.rankers.registry import ranker
-    from firstpage.registry import literal, split
+    from firstpage.registry import parse_call, parse_literal
 
     given: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":
@@ -212,8 +212,8 @@ def ranker_from(
             raise click.UsageError(f"--set reads NAME=VALUE; got {item!r}.")
         if key in said:
             raise click.UsageError(f"{key} is given twice: by {said[key]} and by --set {item}.")
-        given[key], said[key] = literal(value), f"--set {item}"
-    inside = split(name)[1]
+        given[key], said[key] = parse_literal(value), f"--set {item}"
+    inside = parse_call(name)[1]
     for key in inside:
         if key in said:
             raise click.UsageError(f"{key} is given twice: in {name} and by {said[key]}.")
@@ -257,7 +257,7 @@ def need_web() -> None:
     """One line that says what to install, where something is missing."""
     for package in PACKAGES:
         if find_spec(package) is None:
-            raise need(package, "web", "The labeling application")
+            raise missing_dependency(package, "web", "The labeling application")
 
 
 def with_web(command: Command) -> Command:

@@ -92,7 +92,7 @@ def command(
     else:
         with shared.following("training") as tell:
             follow = None if tell is None else partial(_follow, tell, str(found.measure))
-            found.fit(data, valid=other, callback=follow, engine=engine, checkpoint=checkpoint)
+            found.fit(data, valid=other, progress=follow, engine=engine, checkpoint=checkpoint)
         tuned, interrupted = None, found.interrupted_
     found.save(output)
     if tuned is not None and trials_to is not None:
@@ -107,7 +107,7 @@ def _note_uninformative(ranker: Ranker, data: Any) -> None:
     from firstpage.rankers.sharded.shard import informative_queries
 
     flat = len(data) - int(informative_queries(data).sum())
-    if 0 < flat < len(data) and ranker._prefers:
+    if 0 < flat < len(data) and ranker._needs_preferences:
         shared.note(f"{data.source}: {flat} of {len(data)} queries have one label alone; left out.")
 
 
@@ -154,7 +154,7 @@ def _tune(
     ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int
 ) -> Tuned:
     from firstpage.rankers.selection.tuning import Trial, tune
-    from firstpage.registry import literal, pieces
+    from firstpage.registry import parse_literal, split_arguments
 
     search: dict[str, list[Any]] = {}
     for item in grid:
@@ -163,7 +163,7 @@ def _tune(
             raise click.UsageError(f"--grid reads NAME=A,B,..; got {item!r}.")
         if name.strip() in search:
             raise click.UsageError(f"--grid {name.strip()} is given twice; give all values in one.")
-        search[name.strip()] = [literal(v) for v in pieces(values) if v.strip()]
+        search[name.strip()] = [parse_literal(v) for v in split_arguments(values) if v.strip()]
 
     def tell(number: int, total: int, trial: Trial) -> None:
         if sys.stderr.isatty():

@@ -209,7 +209,7 @@ def files_table() -> Table:
     """What lies in the folder."""
     rows = [[name, what] for name, what in FILES.items()]
     rows.append([f"{RUNS}/*.run", "what each system shows, best first (TREC)"])
-    return Table(["file", "what it is"], rows, left=2)
+    return Table(["file", "what it is"], rows, left_aligned=2)
 
 
 TITLE = "Can a better ranking be learned?"

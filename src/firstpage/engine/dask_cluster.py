@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from firstpage.engine.dask_worker import call, drop, version
 from firstpage.engine.engine import Call, EngineError, S, ShardJob, ShardTask
-from firstpage.errors import FirstpageError, need
+from firstpage.errors import FirstpageError, missing_dependency
 
 TIMEOUT = 10.0  # seconds in which a scheduler must answer (again)
 PATIENCE = 60.0  # seconds to wait for a worker to come (back)
@@ -52,7 +52,7 @@ def library() -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise need("distributed", "dask", "A cluster") from error
+        raise missing_dependency("distributed", "dask", "A cluster") from error
     return distributed
 
 

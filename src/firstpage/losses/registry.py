@@ -11,7 +11,7 @@ from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
-from firstpage.registry import ParameterError, Registry, by_class_name, plain, split
+from firstpage.registry import ParameterError, Registry, by_class_name, canonical_name, parse_call
 
 LOSSES: dict[str, type[Loss]] = by_class_name(
     PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
@@ -25,9 +25,9 @@ def loss(text: str, **given: Any) -> Loss:
 
     `Focused(k, beta)` is FocusedNet's; other parts may be given as `listwise` and `pairwise`.
     """
-    name, inside = split(text)
+    name, inside = parse_call(text)
     given = {**inside, **given}
-    if plain(name) != "focused":
+    if canonical_name(name) != "focused":
         return REGISTRY.instance(name, given)
     allowed = list(signature(focused_net).parameters)
     unknown = next((key for key in given if key not in allowed), None)

@@ -31,7 +31,7 @@ from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG, kERR, kNDCG
 from firstpage.measures.learned import LEARNED
 from firstpage.measures.measure import CONVENTIONS, Measure
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
-from firstpage.registry import pieces, plain
+from firstpage.registry import canonical_name, split_arguments
 
 Named = str | Measure | Utility  # what a measure may be given as
 MEASURES: tuple[type[Measure], ...] = (
@@ -60,7 +60,7 @@ FORM = re.compile(r"\s*([^\W\d][\w\-κ]*?)\s*(?:\((.*)\))?\s*(?:@\s*([^@()]*))?\
 
 def _plain(name: str) -> str:
     """Names are compared without case, hyphens and underscores."""
-    return plain(name.replace("κ", "k"))
+    return canonical_name(name.replace("κ", "k"))
 
 
 BY_NAME = {_plain(cls.__name__): cls for cls in MEASURES}
@@ -165,7 +165,7 @@ def _parameters(cls: type[Measure], inside: str, whole: str) -> dict[str, Any]:
     known = {f.name: f for f in fields(cls) if f.name != "cutoff"}
     hints = get_type_hints(cls)
     given: dict[str, Any] = {}
-    for item in filter(str.strip, pieces(inside)):
+    for item in filter(str.strip, split_arguments(inside)):
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or name not in known:
             options = ", ".join(known) or "none"

@@ -19,7 +19,7 @@ from firstpage.rankers.fit.checkpoint import Checkpoint
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.ranker import Ranker
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.boosting.boosting import Boosted, Rules, State, _State, boost
 from firstpage.solvers.boosting.pools import Judge, Pool
 from firstpage.solvers.boosting.statistics import ListTerm, PairTerm, Term, WeightedTerms
@@ -47,8 +47,8 @@ class Boosting(Ranker):
     stall      stop after so many weak rankers in succession in vain; None: do not
     """
 
-    _copies: ClassVar = True
-    _sharded: ClassVar = True
+    _weights_by_copying: ClassVar = True
+    _supports_shards: ClassVar = True
 
     _: KW_ONLY
     weak: str | Weak = "stumps"
@@ -75,10 +75,10 @@ class Boosting(Ranker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         weak(self.weak)
-        number(self, "rounds", 1, whole=True)
+        check_number(self, "rounds", 1, integer=True)
         for name, low in (("halvings", 0), ("stall", 1)):
             if getattr(self, name) is not None:
-                number(self, name, low, whole=True)
+                check_number(self, name, low, integer=True)
         if self.halvings is not None and self.halvings > HALVINGS:
             raise DataError(f"halvings must be at most {HALVINGS}; got {self.halvings}.")
 
@@ -94,7 +94,7 @@ class RankBoost(Boosting):
 
     _paper = "Freund et al., JMLR 2003; top-k: Lan et al., CIKM 2013"
     _about = "boosted weak rankers on pairs"
-    _copies: ClassVar = False  # pairs of copies are weighed
+    _weights_by_copying: ClassVar = False  # pairs of copies are weighed
     _grid: ClassVar = {"tol": [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]}
 
     _: KW_ONLY
@@ -109,7 +109,7 @@ class RankBoost(Boosting):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "tol", 0)
+        check_number(self, "tol", 0)
         PairwiseExponential(self.k, self.pairs)
 
 
@@ -178,7 +178,7 @@ class FocusedBoost(Boosting):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "beta", 0)
+        check_number(self, "beta", 0)
         if self.beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
         if self.k is None:

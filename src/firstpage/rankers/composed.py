@@ -12,7 +12,7 @@ from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.growth import Objective
+from firstpage.rankers.trees.growth import TreeObjective
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.solvers.registry import solver as solver_of
 
@@ -26,7 +26,7 @@ class Composed(Ranker):
                suits the loss and the scorer
     """
 
-    _sharded: ClassVar[bool] = True
+    _supports_shards: ClassVar[bool] = True
 
     _: KW_ONLY
     scorer: Any = "linear"
@@ -66,9 +66,9 @@ class Composed(Ranker):
             return super()._paper_grid()
         return {"solver": [replace(solver, rate=rate) for rate in solver.rates]}
 
-    def _tree_objective(self) -> Objective:
+    def _tree_objective(self) -> TreeObjective:
         self._check_parameters()
-        return Objective(type(self).__name__, self._tree_loss(), self._truth)
+        return TreeObjective(type(self).__name__, self._tree_loss(), self._truth)
 
     def _check_engine(self, engine: Engine) -> None:
         scorer = scorer_of(self.scorer)

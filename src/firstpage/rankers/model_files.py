@@ -96,7 +96,7 @@ def model_of(ranker: FittedRanker) -> Model:
     """A fitted estimator as a model."""
     names = getattr(ranker, "feature_names_in_", None)
     parameters = {
-        name: plain_parameter(value) for name, value in ranker.get_params(deep=False).items()
+        name: parameter_to_json(value) for name, value in ranker.get_params(deep=False).items()
     }
     return Model(
         type(ranker).__name__,
@@ -108,7 +108,7 @@ def model_of(ranker: FittedRanker) -> Model:
     )
 
 
-def plain_parameter(value: Any) -> Any:
+def parameter_to_json(value: Any) -> Any:
     """A parameter as JSON holds it; parts such as solvers as the text that names them."""
     if isinstance(value, np.generic):
         return value.item()
@@ -119,7 +119,7 @@ def plain_parameter(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [plain_parameter(one) for one in value]
+        return [parameter_to_json(one) for one in value]
     if type(value).__name__ == "FrozenEstimator":  # by name: scikit-learn is not loaded for this
         value = value.estimator
     if not is_dataclass(value) or isinstance(value, Measure) or hasattr(value, "get_params"):
@@ -128,7 +128,7 @@ def plain_parameter(value: Any) -> Any:
     return f"{type(value).__name__}({inside})"
 
 
-def restored(value: Any, name: str) -> Any:
+def parse_parameter(value: Any, name: str) -> Any:
     """What `_plain` made of a utility, as one again; everything else as it is."""
     if not isinstance(value, dict) or value.get("format") != MEASURE.format:
         return value

@@ -25,18 +25,23 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.measures.sharded import predicted_shards
-from firstpage.rankers.fit.checkpoint import Checkpoint, belongs
-from firstpage.rankers.fit.checks import check_has_features, grouped, labels_of, restored
-from firstpage.rankers.fit.inputs import Given
+from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
+from firstpage.rankers.fit.checks import (
+    check_has_features,
+    check_labels,
+    group_by_query,
+    restore_row_order,
+)
+from firstpage.rankers.fit.inputs import ValidatingEstimator
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, Record, fitted_attributes
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory, TrainingData, Transform, with_weights
-from firstpage.rankers.model_files import plain_parameter, save
+from firstpage.rankers.model_files import parameter_to_json, save
 from firstpage.rankers.scorings import Stage, scores_of
-from firstpage.rankers.sharded.data import IN_MEMORY, Sharded
-from firstpage.rankers.trees.growth import Objective
-from firstpage.registry import lookup, number
+from firstpage.rankers.sharded.data import IN_MEMORY, ShardedData
+from firstpage.rankers.trees.growth import TreeObjective
+from firstpage.registry import check_number, lookup
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats, Ints
 
@@ -57,7 +62,7 @@ NORMALIZERS: dict[str, tuple[str, Per]] = {
 
 
 @dataclass(eq=False, repr=False)
-class Ranker(Given):
+class Ranker(ValidatingEstimator):
     """Base of all rankers: scikit-learn's interface, checking, fitting, scoring.
 
     Parameters are the fields of a dataclass, whose `__init__` stores them and does nothing else.
@@ -76,10 +81,14 @@ class Ranker(Given):
     _paper = ""  # where it comes from
     _about = ""  # one line
     _grid: ClassVar[Grid] = {}  # what the papers try
-    _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
-    _by_query: ClassVar[bool] = False  # whether a score depends on the query's other documents
-    _copies: ClassVar[bool] = False  # whether a document can be weighed but by copying it
-    _sharded: ClassVar[bool] = False  # whether it learns from shards as well
+    _needs_preferences: ClassVar[bool] = True  # whether queries without a preference say nothing
+    _scores_by_query: ClassVar[bool] = (
+        False  # whether a score depends on the query's other documents
+    )
+    _weights_by_copying: ClassVar[bool] = (
+        False  # whether a document can be weighed but by copying it
+    )
+    _supports_shards: ClassVar[bool] = False  # whether it learns from shards as well
 
     k: int | None = None
     _: KW_ONLY
@@ -92,7 +101,7 @@ class Ranker(Given):
     warm_start: bool = False
     verbose: bool = False
 
-    _memory = None  # what the last fit found out about its data, for `_follow`
+    _memory = None  # what the last fit found out about its data, for `_reuse`
     _inherited = None  # that of another ranker on the same data
 
     # --- what subclasses say
@@ -101,7 +110,7 @@ class Ranker(Given):
         """Find the model; every subclass has its own way."""
         raise AssertionError(f"{type(self).__name__} does not learn")
 
-    def _follow(self, other: Ranker) -> None:
+    def _reuse(self, other: Ranker) -> None:
         """Before a fit: begin with what `other`, fitted on the same data, has found out."""
 
     def _check_engine(self, engine: Engine) -> None:
@@ -111,7 +120,7 @@ class Ranker(Given):
         """Return what the papers search."""
         return dict(self._grid)
 
-    def _tree_objective(self) -> Objective:
+    def _tree_objective(self) -> TreeObjective:
         """Return the ranker's loss for LightGBM and XGBoost."""
         raise DataError(f"{type(self).__name__} has no loss that trees could be grown from.")
 
@@ -129,7 +138,7 @@ class Ranker(Given):
         qid: Any = None,
         sample_weight: Any = None,
         valid: Any = None,
-        callback: Callable[[Step], object] | None = None,
+        progress: Callable[[Step], object] | None = None,
         engine: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
@@ -137,7 +146,7 @@ class Ranker(Given):
 
         sample_weight  one a query, or one a document (see docs/train.md)
         valid          validation data: a Dataset, or (X, y, qid)
-        callback       called with a `Step` after every iteration; returning True stops
+        progress       called with a `Step` after every iteration; returning True stops
         engine         for Shards, where to work: "threads", "dask://host:port" or a Dask Client
         checkpoint     a file: where the fit stands is kept there until it is done, and a fit that
                        finds it goes on from there
@@ -148,11 +157,11 @@ class Ranker(Given):
             if isinstance(X, Shards):
                 self._check_shards(X, y, qid, sample_weight)
                 with working(engine, self.threads) as place:
-                    self._fit(self._from_shards(X, place), valid, callback, checkpoint)
+                    self._fit(self._from_shards(X, place), valid, progress, checkpoint)
             elif engine is not None:
                 raise DataError("engine goes with Shards (fp.read_shards); X is in memory.")
             else:
-                self._fit(self._in_memory(X, y, qid, sample_weight), valid, callback, checkpoint)
+                self._fit(self._in_memory(X, y, qid, sample_weight), valid, progress, checkpoint)
         except BaseException:  # a fit that fails leaves what was learned before as it was
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -166,10 +175,10 @@ class Ranker(Given):
         data = self._dataset(X, y, qid, reset=True)
         check_has_features(data)
         training = with_weights(data, sample_weight)
-        if self._copies:
+        if self._weights_by_copying:
             training = training.with_copies(type(self).__name__)
         training = replace(training.without_empty(), convert=self._truth)
-        if self._prefers:
+        if self._needs_preferences:
             training = training.without_uninformative()
         transform = self._normalizer()
         if transform is None:
@@ -177,31 +186,33 @@ class Ranker(Given):
         return training.transformed(transform.fit(training.data))
 
     def _check_shards(self, shards: Shards, *own: object) -> None:
-        if not self._sharded:
+        if not self._supports_shards:
             raise DataError(IN_MEMORY.format(type(self).__name__, "a ranker with linear weights"))
         if any(given is not None for given in own):
             raise DataError(OWN_LABELS)
         check_has_features(shards)
 
-    def _from_shards(self, shards: Shards, engine: Engine) -> Sharded:
+    def _from_shards(self, shards: Shards, engine: Engine) -> ShardedData:
         """Return shards as data to train on, after one look through them."""
         self._remember_features(shards)
         self._check_engine(engine)
         transform = self._normalizer()
         if transform is not None:
             transform = transform.fit(shards)
-        return Sharded.of(shards, engine, transform, clone(self)._truth, self._prefers)
+        return ShardedData.from_shards(
+            shards, engine, transform, clone(self)._truth, self._needs_preferences
+        )
 
     def _fit(
         self,
         training: TrainingData,
         valid: object,
-        callback: Callback | None,
+        progress: Callback | None,
         checkpoint: Path | None,
     ) -> None:
         """Learn, and set the fitted attributes; whatever breaks it off leaves a checkpoint."""
         with closing(training):
-            request = self._request(training, valid, callback)
+            request = self._request(training, valid, progress)
             if checkpoint is None:
                 self._take(self._learn(request), training)
                 return
@@ -211,7 +222,7 @@ class Ranker(Given):
                     written.done()
 
     def _request(
-        self, training: TrainingData, valid: object, callback: Callback | None
+        self, training: TrainingData, valid: object, progress: Callback | None
     ) -> FitRequest:
         checked = None
         if valid is not None:
@@ -227,7 +238,7 @@ class Ranker(Given):
             seed=int(self.seed),
             threads=self.threads,
             start=self.__dict__.get("params_") if self.warm_start else None,
-            callback=callback,
+            progress=progress,
             verbose=bool(self.verbose),
             memory=self.__dict__.pop("_inherited", None),
         )
@@ -235,10 +246,10 @@ class Ranker(Given):
     def _checkpoint(self, path: Path, request: FitRequest) -> Checkpoint:
         """Return the checkpoint of this fit, which holds what an earlier attempt left."""
         given = self.get_params(deep=False).items()
-        parameters = {name: plain_parameter(value) for name, value in given}
+        parameters = {name: parameter_to_json(value) for name, value in given}
         name = type(self).__name__
         return Checkpoint(
-            path, belongs(name, parameters, request.training, request.valid, request.start)
+            path, fit_identity(name, parameters, request.training, request.valid, request.start)
         )
 
     def predict(self, X: Any, *, qid: Any = None, engine: Any = None) -> Floats:
@@ -256,14 +267,14 @@ class Ranker(Given):
             raise DataError(
                 "this model scales features query by query; give predict(X, qid=..) as well."
             )
-        grouped_by = qid if scaled or self._by_query else None
+        grouped_by = qid if scaled or self._scores_by_query else None
         data = self._dataset(X, None, grouped_by, reset=False, labeled=False)
         if data.n_features != self.model_.n_features:
             raise DataError(
                 f"X has {data.n_features} features, and the model {self.model_.n_features}."
             )
         scores = scores_of(self.model_, self._prepared(data), self.threads)
-        return restored(scores, self._order(X, data))
+        return restore_row_order(scores, self._order(X, data))
 
     def stage_for(self, data: Dataset | Shards) -> Stage:
         """Return what scores these data, or parts of them; data of other features are refused."""
@@ -278,7 +289,7 @@ class Ranker(Given):
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):
             return ranked(scores, X.offsets)[0]
-        data = grouped(np.zeros((len(scores), 1)), scores, qid, None)
+        data = group_by_query(np.zeros((len(scores), 1)), scores, qid, None)
         order = ranked(np.asarray(data.y), data.offsets)[0]
         return order if data.row_order is None else data.row_order[order]
 
@@ -294,7 +305,7 @@ class Ranker(Given):
             data = X
         else:
             rows = len(scores)
-            data = grouped(np.zeros((rows, 1)), labels_of(y, rows), qid, None)
+            data = group_by_query(np.zeros((rows, 1)), check_labels(y, rows), qid, None)
             scores = scores if data.row_order is None else scores[data.row_order]
         which = parse_measure(self.measure)
         values = evaluate(scores, data, measures=which).values[0]
@@ -318,8 +329,8 @@ class Ranker(Given):
     def _check_parameters(self) -> None:
         for name in ("k", "patience", "threads"):
             if getattr(self, name) is not None:
-                number(self, name, 1, whole=True)
-        number(self, "seed", 0, whole=True)
+                check_number(self, name, 1, integer=True)
+        check_number(self, "seed", 0, integer=True)
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type == "bool" and not isinstance(value, (bool, np.bool_)):

@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from firstpage.errors import DataError
-from firstpage.rankers.methods import METHODS, made
-from firstpage.rankers.model_files import read_model, restored
+from firstpage.rankers.methods import METHODS, create_ranker
+from firstpage.rankers.model_files import parse_parameter, read_model
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.toprank import TopRank
 
@@ -16,10 +16,10 @@ RANKERS: dict[str, type[Ranker]] = {**METHODS, "TopRank": TopRank}
 
 def ranker(text: str, **given: Any) -> Ranker:
     """The ranker that a text names, as `ListMLE(k=10)`; "top-k" in front asks for that form."""
-    return made(text, RANKERS, **given)
+    return create_ranker(text, RANKERS, **given)
 
 
-def about() -> list[tuple[str, str, str]]:
+def describe_rankers() -> list[tuple[str, str, str]]:
     """(name, one line, paper) of every ranker."""
     return [(name, cls._about, cls._paper) for name, cls in RANKERS.items()]
 
@@ -27,7 +27,7 @@ def about() -> list[tuple[str, str, str]]:
 def load(path: str | os.PathLike[str]) -> Any:
     """The fitted estimator of a model file."""
     model = read_model(path)
-    given = {key: restored(value, model.source) for key, value in model.parameters.items()}
+    given = {key: parse_parameter(value, model.source) for key, value in model.parameters.items()}
     found = ranker(model.ranker, **given)
     found._remember_features(model)
     try:

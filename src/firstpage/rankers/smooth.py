@@ -19,7 +19,7 @@ from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.scorers.linear import WIDE, LinearScoring
 from firstpage.scorers.registry import scorer
 from firstpage.solvers.registry import solver
@@ -52,7 +52,7 @@ class Smooth(Composed):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "l2", 0)
+        check_number(self, "l2", 0)
 
 
 @dataclass(eq=False, repr=False)
@@ -186,7 +186,7 @@ class Regression(Smooth):
     _paper = "the pointwise baseline of Cheng et al., 2014"
     _about = "least squares on the labels"
     _grid: ClassVar = {"l2": [1e-6, 1e-4, 1e-3, 1e-2, 1e-1]}
-    _prefers: ClassVar = False
+    _needs_preferences: ClassVar = False
 
     _: KW_ONLY
     l2: float = 1e-6

@@ -18,7 +18,7 @@ from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.scorers.linear import WIDE, Linear
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.cutting_plane.refreezing import Rounds
@@ -51,11 +51,11 @@ class SVM(Composed):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "C", above=0)
+        check_number(self, "C", above=0)
         if not 1e-30 < self.C < 1e30:
             raise DataError(f"C must be between 1e-30 and 1e30; got {self.C:g}.")
 
-    def _follow(self, other: Ranker) -> None:
+    def _reuse(self, other: Ranker) -> None:
         """The planes below a loss are the same for every C."""
         if type(other) is not type(self):
             return
@@ -93,7 +93,7 @@ class SVMMAP(SVM):
 
     _paper = "Yue, Finley, Radlinski and Joachims, SIGIR 2007"
     _about = "average precision, by its most violated ranking"
-    _copies: ClassVar = True
+    _weights_by_copying: ClassVar = True
 
     _: KW_ONLY
     C: float = 10.0
@@ -116,7 +116,7 @@ class FocusedSVM(SVM):
         "beta": [round(0.05 * i, 2) for i in range(21)],
         "C": [1.0, 10.0, 100.0, 1000.0],
     }
-    _copies: ClassVar = True
+    _weights_by_copying: ClassVar = True
 
     k: int | None = 10
     beta: float = 0.5
@@ -148,7 +148,7 @@ class TopMargin(SVM):
     _paper = "Cheng, Sun and Xie, TopRank"
     _about = "NDCG or precision, by its most violated ranking: margin scaling"
     _grid: ClassVar = {"C": [10.0**i for i in range(-5, 6)]}
-    _copies: ClassVar = True
+    _weights_by_copying: ClassVar = True
 
     _: KW_ONLY
     delta: str = "NDCG"
@@ -161,7 +161,7 @@ class TopMargin(SVM):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "rounds", 1, whole=True)
+        check_number(self, "rounds", 1, integer=True)
         self._loss()
 
     def _learn(self, request: FitRequest) -> FitResult:
@@ -209,7 +209,7 @@ class TopSlack(TopMargin):
             return found
         margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
         other = fit_composition(
-            replace(request, callback=None, checkpoint=None), replace(parts, loss=margin)
+            replace(request, progress=None, checkpoint=None), replace(parts, loss=margin)
         )
         assert other.model.coefficients is not None  # it is linear
         start = other.model.coefficients[0]

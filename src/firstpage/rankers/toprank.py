@@ -18,10 +18,10 @@ from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.rankers.methods import made
+from firstpage.rankers.methods import create_ranker
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.scorings import Cascade, Stage
-from firstpage.registry import number, split
+from firstpage.registry import check_number, parse_call
 from firstpage.types import Floats
 
 DEEPEST = 10_000  # candidates that an order can be voted on
@@ -46,9 +46,9 @@ class TopRank(Ranker):
     _paper = "Cheng, Sun and Xie, TopRank"
     _about = "TopSlack for the candidates, votes of others for their order"
     _grid: ClassVar = {"depth": [10, 20, 50, 100]}
-    _prefers: ClassVar = False  # its parts know themselves what they need
-    _copies: ClassVar = True
-    _by_query: ClassVar = True
+    _needs_preferences: ClassVar = False  # its parts know themselves what they need
+    _weights_by_copying: ClassVar = True
+    _scores_by_query: ClassVar = True
 
     _: KW_ONLY
     first: Any = "TopSlack"
@@ -59,7 +59,7 @@ class TopRank(Ranker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "depth", 1, whole=True)
+        check_number(self, "depth", 1, integer=True)
         if self.depth > DEEPEST:
             raise DataError(f"depth must be at most {DEEPEST}; got {self.depth}.")
         if self.warm_start:
@@ -90,7 +90,7 @@ class TopRank(Ranker):
                     f"a part of TopRank must be another ranker or its name; got {part!r}."
                 )
             return part
-        found, said = made(part), split(part)[1]
+        found, said = create_ranker(part), parse_call(part)[1]
         ours = {name: getattr(self, name) for name in ("ties", "seed", "threads", "measure")}
         if self.k is not None and found.k is None:
             ours["k"] = self.k
@@ -112,7 +112,7 @@ class TopRank(Ranker):
             value = None if request.valid is None else _measured(stages[-1], request.valid, request)
             step = Step(place, float("nan"), value, False, time.perf_counter() - start)
             steps.append(step)
-            if request.callback is not None and request.callback(step) and len(stages) > 1:
+            if request.progress is not None and request.progress(step) and len(stages) > 1:
                 break  # with the voters so far
         weights = self._weights([step.measure for step in steps[1:]])
         size = request.training.n_features

@@ -77,7 +77,7 @@ def worst_table(found: Coherence) -> Table:
          f"{d.second:+.4f}"]
         for d in found.worst
     ]  # fmt: skip
-    return Table(head, rows, left=5, note="Worst disagreements; - is an unjudged document.")
+    return Table(head, rows, left_aligned=5, note="Worst disagreements; - is an unjudged document.")
 
 
 def _grades(grades: Sequence[int | None]) -> str:

@@ -66,7 +66,7 @@ def explanation_page(found: Explanation, top: int) -> str:
         ("What it looks at", drawn),
         *([("How it reads them", shapes)] if shapes else []),
         ("All features", [Table(["feature", found.kind], kept).html()]),
-        ("Parameters", [Table(["parameter", "value"], parameters, left=2).html()]),
+        ("Parameters", [Table(["parameter", "value"], parameters, left_aligned=2).html()]),
     ]
     return page(found.model.ranker, _lead(found), sections)
 
@@ -150,9 +150,9 @@ def folds_table(
     for name in found.values:
         cells = [name]
         for m in found.measures:
-            cell = f"{found.mean(name, m):.4f} ± {found.over_queries(name, m):.3f}"
+            cell = f"{found.mean(name, m):.4f} ± {found.standard_error(name, m):.3f}"
             cell += marks.get((name, m), "")
-            between = found.over_seeds(name, m)
+            between = found.seed_deviation(name, m)
             cells.append(cell if between is None else f"{cell} (seeds {between:.3f})")
         rows.append(cells)
     if published is not None:
@@ -178,12 +178,14 @@ def folds_csv(
     With a baseline, the difference of the mean to that of the baseline, and its p-value corrected
     by Holm's rule.
     """
-    against = {} if baseline is None else {m: found.against(baseline, m) for m in found.measures}
+    against = (
+        {} if baseline is None else {m: found.differences(baseline, m) for m in found.measures}
+    )
     rows = []
     for name in found.values:
         for m in found.measures:
-            between = found.over_seeds(name, m)
-            numbers = [found.mean(name, m), found.over_queries(name, m), between]
+            between = found.seed_deviation(name, m)
+            numbers = [found.mean(name, m), found.standard_error(name, m), between]
             numbers += against.get(m, {}).get(name, (None, None))
             rows.append([name, m, *("" if value is None else repr(value) for value in numbers)])
     for name, values in ({} if published is None else read_published(published)).items():
@@ -200,7 +202,7 @@ def _marks(found: CrossValidation, baseline: str | None) -> dict[tuple[str, str]
     return {
         (name, m): " ▲" if apart > 0 else " ▼"
         for m in found.measures
-        for name, (apart, p) in found.against(baseline, m).items()
+        for name, (apart, p) in found.differences(baseline, m).items()
         if p < 0.05
     }
 
@@ -213,7 +215,7 @@ def folds_page(
     for m in found.measures:
         rows = []
         for name in found.values:
-            mean, reach = found.mean(name, m), 1.96 * found.over_queries(name, m)
+            mean, reach = found.mean(name, m), 1.96 * found.standard_error(name, m)
             rows.append((name, mean, mean - reach, mean + reach))
         drawn.append(figure(draw.intervals(rows, m), f"{m}: mean and 95 % interval"))
     table = folds_table(found, source, published, baseline)

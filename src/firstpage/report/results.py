@@ -157,7 +157,9 @@ def means_table(found: Comparison) -> Table:
         means = [e[text] for e in found.evaluations]
         best = means[found.systems.index(found.best(text))]
         bold |= {(row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE}
-    return Table(["system", *found.texts], rows, bold=frozenset(bold), meaning=BEST, mark="◂")
+    return Table(
+        ["system", *found.texts], rows, bold=frozenset(bold), bold_legend=BEST, bold_mark="◂"
+    )
 
 
 def differences_table(found: Comparison) -> Table:
@@ -175,7 +177,7 @@ def differences_table(found: Comparison) -> Table:
         for d in found.differences
     ]  # fmt: skip
     bold = frozenset((r, 6) for r, d in enumerate(found.differences) if d.p_corrected < 0.05)
-    return Table(head, rows, left=3, bold=bold, meaning=SIGNIFICANT, mark="†")
+    return Table(head, rows, left_aligned=3, bold=bold, bold_legend=SIGNIFICANT, bold_mark="†")
 
 
 def _p(value: float) -> str:
@@ -191,7 +193,9 @@ def queries_table(found: Comparison, text: str) -> Table:
             rows.append([d.system, d.against, query, f"{gap:+.4f}"])
     shown = f"of the first {MOST_PAIRS} of {len(every)} comparisons"
     note = f"the queries that differ most, {shown}" if len(every) > MOST_PAIRS else ""
-    return Table(["system", "against", "query", f"difference in {text}"], rows, note=note, left=3)
+    return Table(
+        ["system", "against", "query", f"difference in {text}"], rows, note=note, left_aligned=3
+    )
 
 
 def _of(found: Comparison, text: str) -> list[Difference]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.solver import (
     NOTHING,
     BatchObjective,
@@ -38,9 +38,9 @@ class GradientDescent:
     rates: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
-        number(self, "rate", above=0)
-        number(self, "max_iter", 1, whole=True)
-        number(self, "tol", 0)
+        check_number(self, "rate", above=0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "tol", 0)
 
     def minimize(
         self, objective: Objective, start: Floats, watch: Watch = never, resume: Resume = NOTHING
@@ -105,11 +105,11 @@ class SGD:
     rates: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
-        number(self, "rate", above=0)
-        number(self, "max_iter", 1, whole=True)
-        number(self, "batch", 1, whole=True)
-        number(self, "decay", 0)
-        number(self, "seed", 0, whole=True)
+        check_number(self, "rate", above=0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "batch", 1, integer=True)
+        check_number(self, "decay", 0)
+        check_number(self, "seed", 0, integer=True)
 
     def minimize(
         self, objective: BatchObjective, start: Floats, watch: Watch = never,
@@ -137,10 +137,10 @@ class Adam:
     rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
-        number(self, "rate", above=0)
-        number(self, "max_iter", 1, whole=True)
-        number(self, "batch", 1, whole=True)
-        number(self, "seed", 0, whole=True)
+        check_number(self, "rate", above=0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "batch", 1, integer=True)
+        check_number(self, "seed", 0, integer=True)
 
     def minimize(
         self, objective: BatchObjective, start: Floats, watch: Watch = never,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, State, Watch, never
 from firstpage.types import Floats
 
@@ -69,8 +69,8 @@ class LBFGS:
     rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
-        number(self, "max_iter", 1, whole=True)
-        number(self, "tol", 0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "tol", 0)
 
     def minimize(
         self, objective: Objective, start: Floats, watch: Watch = never, resume: Resume = NOTHING

@@ -86,7 +86,7 @@ def without_tiny(given: Probe) -> Probe:
 
 def probe(fitted: Any, seed: int = 0) -> Probe:
     """Random and extreme float32 numbers, and all thresholds with their neighbors."""
-    from firstpage.interop.export.subject import Subject, features_of
+    from firstpage.interop.export.export_model import ExportModel, export_features
 
     rng = np.random.default_rng(seed)
     usual = dataset().X[rng.integers(0, dataset().n_docs, 600)]
@@ -95,8 +95,8 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
     strange = rng.choice(odd, usual.shape)
     X = np.concatenate([usual, wild.astype(np.float32), strange.astype(np.float32)])
     model, transform = fitted.model_, getattr(fitted, "transform_", None)
-    known = features_of(None, None, model.n_features)
-    subject = Subject("m", known, model, transform, "r", "model")
+    known = export_features(None, None, model.n_features)
+    subject = ExportModel("m", known, model, transform, "r", "model")
     if subject.kind == "linear":
         weights, intercept = subject.weights()
         return Probe(X, np.abs(X.astype(np.float64)) @ np.abs(weights) + abs(intercept))

@@ -331,9 +331,9 @@ def test_done_is_done() -> None:
     [
         (lambda: Session(["a", "b", "a"]), "'a' is there twice"),
         (lambda: Session([]), "nothing to label"),
-        (lambda: Setting(k=0), "from 1 on"),
+        (lambda: Setting(k=0), "at least 1"),
         (lambda: Setting(repeats=0.9), "0 to 0.5"),
-        (lambda: Setting(seed=-1), "from 0 on"),
+        (lambda: Setting(seed=-1), "at least 0"),
         (lambda: from_dict({"event": "danced"}), "one of judged"),
         (lambda: from_dict({"event": "judged", "left": "a"}), "needs 'outcome'"),
         (

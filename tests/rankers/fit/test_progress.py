@@ -33,7 +33,7 @@ def test_scores_that_overflow_are_never_the_best() -> None:
 def test_one_line_per_iteration_on_standard_error(capsys) -> None:
     steps: list[Step] = []
     ranker = fp.ListNet(verbose=True, solver="gd(max_iter=3)", measure="NDCG@3")
-    ranker.fit(X, Y, qid=QID, valid=(X, Y, QID), callback=steps.append)
+    ranker.fit(X, Y, qid=QID, valid=(X, Y, QID), progress=steps.append)
     printed = capsys.readouterr()
     assert not printed.out
     assert printed.err.splitlines() == [

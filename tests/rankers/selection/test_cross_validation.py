@@ -47,7 +47,7 @@ def test_the_mean_weighs_every_fold_the_same() -> None:
 
 
 def test_the_difference_is_that_of_the_means() -> None:
-    apart, p = FOUND.against("A", "AP")["B"]
+    apart, p = FOUND.differences("A", "AP")["B"]
     assert apart == pytest.approx(FOUND.mean("B", "AP") - FOUND.mean("A", "AP"))
     assert 0 < p <= 1
     rows = list(csv.DictReader(folds_csv(FOUND, baseline="A").splitlines()))
@@ -59,8 +59,8 @@ def test_the_difference_is_that_of_the_means() -> None:
 
 def test_the_deviation_between_seeds_is_of_the_same_means() -> None:
     two = CrossValidation(
-        FOUND.measures, FOUND.convention, FOUND.queries, FOUND.fold_of,
+        FOUND.measures, FOUND.convention, FOUND.queries, FOUND.query_folds,
         {"A": {"AP": np.vstack([VALUES["A"], VALUES["B"]])}}, {},
     )  # fmt: skip
     means = [FOUND.mean(name, "AP") for name in "AB"]
-    assert two.over_seeds("A", "AP") == pytest.approx(np.std(means, ddof=1))
+    assert two.seed_deviation("A", "AP") == pytest.approx(np.std(means, ddof=1))

@@ -15,7 +15,7 @@ TRAIN, VALID = DATA[:40], DATA[40:]
 @pytest.mark.slow
 def test_the_best_setting_on_validation_data_is_kept() -> None:
     seen = []
-    found = fp.tune(fp.FocusedNet(k=5), TRAIN, VALID, callback=lambda *a: seen.append(a))
+    found = fp.tune(fp.FocusedNet(k=5), TRAIN, VALID, progress=lambda *a: seen.append(a))
     assert [t.parameters["beta"] for t in found.trials] == [round(i / 20, 2) for i in range(21)]
     assert (
         found.score == max(t.score for t in found.trials) == pytest.approx(found.best.score(VALID))
@@ -86,7 +86,7 @@ def test_an_interrupt_keeps_the_best_trial() -> None:
         if number == 2:
             raise KeyboardInterrupt
 
-    found = fp.tune(fp.ListNet(), TRAIN, VALID, callback=stop)
+    found = fp.tune(fp.ListNet(), TRAIN, VALID, progress=stop)
     assert len(found.trials) == 2
 
 
@@ -103,9 +103,9 @@ def test_folds_are_what_fits_by_hand_give(tmp_path) -> None:
     ]
     name, other = found.values
     assert found.mean(name, "NDCG@5") == pytest.approx(np.mean(by_hand))
-    assert found.over_seeds(name, "NDCG@5") == 0
-    assert found.over_seeds(other, "NDCG@5") > 0
-    assert found.over_queries(name, "NDCG@5") > 0
+    assert found.seed_deviation(name, "NDCG@5") == 0
+    assert found.seed_deviation(other, "NDCG@5") > 0
+    assert found.standard_error(name, "NDCG@5") > 0
     assert len(found.queries) == 60
     tuned = fp.cross_validate(
         {"x": fp.ListNet()}, folds[:2], ["AP"], tuned=True, grid={"l2": [0.1, 1.0]}
@@ -157,7 +157,7 @@ def test_an_interrupt_stops_tuning() -> None:
                 fits.append(1)
                 raise KeyboardInterrupt
 
-            return super().fit(*args, **more, callback=stop)
+            return super().fit(*args, **more, progress=stop)
 
     with pytest.warns(UserWarning, match="interrupted"):
         found = fp.tune(Once(), data, data)

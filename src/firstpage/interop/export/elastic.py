@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from firstpage.errors import DataError
+from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import above32, single_weights, written
-from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Tree
 from firstpage.scorers.scorer import JsonObject
 
@@ -23,11 +23,11 @@ Score a LETOR file with RankLib: `java -jar RankLib.jar -load MODEL -rank FILE -
 Feature 1 is the first column of the model, and so on. Trees compute in float32."""
 
 
-def export_ranklib(subject: Subject) -> Files:
-    return Files("model.txt", {"model.txt": ranklib_text(subject).encode()}, HOW_RANKLIB)
+def export_ranklib(subject: ExportModel) -> ExportFiles:
+    return ExportFiles("model.txt", {"model.txt": ranklib_text(subject).encode()}, HOW_RANKLIB)
 
 
-def ranklib_text(subject: Subject) -> str:
+def ranklib_text(subject: ExportModel) -> str:
     """A model file: "Linear Regression", whose number 0 is the intercept, or "LambdaMART"."""
     if subject.kind == "linear":
         weights, intercept = subject.weights()
@@ -87,19 +87,19 @@ window are not comparable, so make the window as large as what you show."""
 KEYS = ("name", "params", "template_language", "template")  # others are refused there
 
 
-def export_elastic(subject: Subject) -> Files:
+def export_elastic(subject: ExportModel) -> ExportFiles:
     if subject.kind == "linear":
         return _linear(subject)
     trees = [_Numbered(subject, tree).node(0, 0) for tree in subject.forest32().trees]
     return _files(subject, "model/xgboost+json", json.dumps(trees, allow_nan=False), False)
 
 
-def export_elastic_ranklib(subject: Subject) -> Files:
+def export_elastic_ranklib(subject: ExportModel) -> ExportFiles:
     """The same, with the model as a RankLib file."""
     return _files(subject, "model/ranklib", ranklib_text(subject), False)
 
 
-def _linear(subject: Subject) -> Files:
+def _linear(subject: ExportModel) -> ExportFiles:
     raw, intercept = subject.weights()
     both = np.append(raw, intercept)
     weights = single_weights(both, subject.source, "Elasticsearch").tolist()
@@ -109,7 +109,7 @@ def _linear(subject: Subject) -> Files:
     return _files(subject, "model/linear", json.dumps(found, allow_nan=False), bool(weights[-1]))
 
 
-def _files(subject: Subject, kind: str, definition: str, constant: bool) -> Files:
+def _files(subject: ExportModel, kind: str, definition: str, constant: bool) -> ExportFiles:
     features = [_feature(subject, name) for name in subject.features.names]
     if constant:
         template = {"match_all": {"boost": 1.0}}
@@ -120,10 +120,10 @@ def _files(subject: Subject, kind: str, definition: str, constant: bool) -> File
         "model.json": json.dumps(held, indent=1, allow_nan=False).encode() + b"\n",
         "features.json": json.dumps(stored, indent=1, allow_nan=False).encode() + b"\n",
     }
-    return Files("model.json", contents, HOW_ELASTIC.replace("NAME", subject.name))
+    return ExportFiles("model.json", contents, HOW_ELASTIC.replace("NAME", subject.name))
 
 
-def _feature(subject: Subject, name: str) -> JsonObject:
+def _feature(subject: ExportModel, name: str) -> JsonObject:
     known = subject.features.known.get(name, {})
     if "template" in known:
         params = known.get("params", [])
@@ -145,7 +145,7 @@ def _with(name: str, params: list[str], template: JsonObject) -> JsonObject:
 class _Numbered:
     """A tree as XGBoost dumps it, nodes numbered as they come: `yes` is x < split_condition."""
 
-    def __init__(self, subject: Subject, tree: Tree) -> None:
+    def __init__(self, subject: ExportModel, tree: Tree) -> None:
         self.names, self.tree, self.count = subject.features.names, tree, 0
 
     def node(self, at: int, depth: int) -> JsonObject:

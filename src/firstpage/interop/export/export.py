@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Literal
 from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
 from firstpage.interop.export import elastic, runtimes, solr, vespa
-from firstpage.interop.export.subject import Files, Given, Subject, features_of, part_of
+from firstpage.interop.export.export_model import (
+    ExportFiles,
+    ExportModel,
+    FeatureSource,
+    cascade_part,
+    export_features,
+)
 from firstpage.rankers.model_files import Model, model_of, read_model
 from firstpage.registry import lookup
 
@@ -107,7 +113,7 @@ LIBRARIES = {"lightgbm": "LightGBM", "xgboost": "XGBoost"}
 
 
 @dataclass(frozen=True)
-class Target:
+class ExportTarget:
     """A program that models can go to.
 
     program   what messages call it
@@ -120,7 +126,7 @@ class Target:
     """
 
     program: str
-    make: Callable[[Subject], Files]
+    make: Callable[[ExportModel], ExportFiles]
     about: str
     kinds: tuple[str, ...] = ("linear", "trees")
     scaling: Scaling = "global"
@@ -132,52 +138,52 @@ class Target:
         kinds = {ALL: "all but cascades", ("linear", "trees"): "linear, trees, stumps"}
         return kinds.get(self.kinds, "its trees") + UNSCALED[self.scaling]
 
-    def takes_kind(self, subject: Subject) -> bool:
+    def takes_kind(self, subject: ExportModel) -> bool:
         """Return whether it takes models of this kind."""
         return not set(self.kinds).isdisjoint(subject.scoring.export_kinds)
 
-    def takes_scaling(self, subject: Subject) -> bool:
+    def takes_scaling(self, subject: ExportModel) -> bool:
         """Return whether it can scale features as this model does."""
         scaling = "none" if subject.transform is None else subject.transform.per
         return SCALINGS.index(scaling) <= SCALINGS.index(self.scaling)
 
 
-_ELASTIC = Target(
+_ELASTIC = ExportTarget(
     "Elasticsearch", elastic.export_elastic,
     "LTR plugin: model/linear or model/xgboost+json, and a feature set",
 )  # fmt: skip
-_RANKLIB = Target(
+_RANKLIB = ExportTarget(
     "Elasticsearch", elastic.export_elastic_ranklib, "LTR plugin: model/ranklib, and a feature set"
 )
-TARGETS: dict[str, Target] = {
-    "solr": Target(
+TARGETS: dict[str, ExportTarget] = {
+    "solr": ExportTarget(
         "Solr", solr.export, "LinearModel or MultipleAdditiveTreesModel, and a feature store"
     ),
     "elasticsearch": _ELASTIC,
     "opensearch": _ELASTIC,
     "elasticsearch-ranklib": _RANKLIB,
     "opensearch-ranklib": _RANKLIB,
-    "ranklib": Target("RankLib", elastic.export_ranklib, "a model file of RankLib"),
-    "vespa": Target("Vespa", vespa.export, "a rank profile, the score an expression"),
-    "vespa-onnx": Target(
+    "ranklib": ExportTarget("RankLib", elastic.export_ranklib, "a model file of RankLib"),
+    "vespa": ExportTarget("Vespa", vespa.export, "a rank profile, the score an expression"),
+    "vespa-onnx": ExportTarget(
         "Vespa", vespa.export_onnx, "a rank profile and an ONNX model", ALL, typed=True
     ),
-    "onnx": Target(
+    "onnx": ExportTarget(
         "ONNX", runtimes.export_onnx, "a graph, scaling inside", ALL, "query", typed=True
     ),
-    "numpy": Target(
+    "numpy": ExportTarget(
         "NumPy", runtimes.export_numpy, "one Python file that needs NumPy alone", ALL, "query"
     ),
-    "lightgbm": Target(
+    "lightgbm": ExportTarget(
         "LightGBM", runtimes.export_library, "LightGBM's own file", ("lightgbm",), "none"
     ),
-    "xgboost": Target(
+    "xgboost": ExportTarget(
         "XGBoost", runtimes.export_library, "XGBoost's own file", ("xgboost",), "none"
     ),
 }
 
 
-def check_taken(subject: Subject, target: str) -> None:
+def check_taken(subject: ExportModel, target: str) -> None:
     """Refuse a model that a program cannot score, and name what can be done instead."""
     to = TARGETS[target]
     if not to.takes_kind(subject):
@@ -196,7 +202,7 @@ def check_taken(subject: Subject, target: str) -> None:
     )
 
 
-def _other_kind(subject: Subject, target: str) -> str:
+def _other_kind(subject: ExportModel, target: str) -> str:
     to = TARGETS[target]
     if target in LIBRARIES:
         model = subject.scoring.library_model
@@ -251,7 +257,7 @@ def export(
     output: str | os.PathLike[str] | None = None,
     *,
     name: str | None = None,
-    features: Given = None,
+    features: FeatureSource = None,
     part: str | None = None,
     dtype: str = "float32",
 ) -> Export:
@@ -272,10 +278,10 @@ def export(
         typed = " and ".join(sorted(name for name, to in TARGETS.items() if to.typed))
         raise DataError(f"dtype goes with {typed}; {target} has its own.")
     held = _model(model)
-    scoring, transform, ranker = part_of(held, part)
-    known = features_of(features, held.feature_names, held.n_features)
+    scoring, transform, ranker = cascade_part(held, part)
+    known = export_features(features, held.feature_names, held.n_features)
     called = _named(name, ranker)
-    subject = Subject(called, known, scoring, transform, ranker, held.source, dtype)
+    subject = ExportModel(called, known, scoring, transform, ranker, held.source, dtype)
     subject.check()
     check_taken(subject, target)
     made = TARGETS[target].make(subject)
@@ -309,7 +315,7 @@ def _named(name: str | None, ranker: str) -> str:
     return name
 
 
-def _readme(subject: Subject, target: str, made: Files) -> str:
+def _readme(subject: ExportModel, target: str, made: ExportFiles) -> str:
     """What the files are and how they are used, for somebody who has nothing else."""
     scaled = "as they come"
     if subject.transform is not None:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.errors import DataError, need
+from firstpage.errors import DataError, missing_dependency
+from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import single_leaves
-from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Forest
 from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Array
@@ -36,14 +36,14 @@ CALL = {
 }
 
 
-def export_library(subject: Subject) -> Files:
+def export_library(subject: ExportModel) -> ExportFiles:
     model = subject.scoring.library_model
     assert model is not None, f"{subject.kind} is no model of a library"
     file = f"model.{SUFFIX[model.library]}"
     columns = json.dumps(list(subject.features.names), indent=1).encode() + b"\n"
     contents = {file: model.text.encode(), "columns.json": columns}
     how = f"In Python: `{CALL[model.library]}`. `columns.json` names the columns of X, in order."
-    return Files(file, contents, how)
+    return ExportFiles(file, contents, how)
 
 
 HOW_NUMPY = """\
@@ -53,20 +53,20 @@ many queries. On the command line: `python model.py < features.txt`, numbers wit
 WIDE = 96
 
 
-def export_numpy(subject: Subject) -> Files:
+def export_numpy(subject: ExportModel) -> ExportFiles:
     held = json.dumps(_held(subject), separators=(",", ":"))
     lines = [repr(held[at : at + WIDE]) for at in range(0, len(held), WIDE)]
     body = files("firstpage.interop.export").joinpath("scorer.txt").read_text("utf-8")
     text = body.replace("@MODEL@", textwrap.indent("\n".join(lines), "    "))
     text = text.replace("@ABOUT@", f"{_plain(subject.ranker)}, {len(subject.features.names)}")
-    return Files("model.py", {"model.py": text.encode()}, HOW_NUMPY)
+    return ExportFiles("model.py", {"model.py": text.encode()}, HOW_NUMPY)
 
 
 def _plain(text: str) -> str:
     return "".join(c for c in text if c.isascii() and (c.isalnum() or c in " ._()=,'+-"))
 
 
-def _held(subject: Subject) -> JsonObject:
+def _held(subject: ExportModel) -> JsonObject:
     found: JsonObject = {"features": list(subject.features.names), "kind": subject.kind}
     if subject.transform is not None:
         found["scaling"] = subject.transform.to_dict()
@@ -110,11 +110,11 @@ The names of the columns are in the metadata of the model (`features`). Numbers 
 OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # read by ONNX Runtime from 1.14 on
 
 
-def export_onnx(subject: Subject) -> Files:
-    return Files("model.onnx", {"model.onnx": graph_of(subject, "documents")}, HOW_ONNX)
+def export_onnx(subject: ExportModel) -> ExportFiles:
+    return ExportFiles("model.onnx", {"model.onnx": graph_of(subject, "documents")}, HOW_ONNX)
 
 
-def graph_of(subject: Subject, rows: str | int) -> bytes:
+def graph_of(subject: ExportModel, rows: str | int) -> bytes:
     """The file: an input of so many rows, or of any number that has a name."""
     if subject.dtype not in ("float32", "float64"):
         raise DataError(f"dtype must be float32 or float64; got {subject.dtype!r}.")
@@ -134,7 +134,7 @@ class _Graph:
         try:
             import onnx
         except ImportError as error:
-            raise need("onnx", "onnx", "export to onnx") from error
+            raise missing_dependency("onnx", "onnx", "export to onnx") from error
         self.onnx, self.single = onnx, single
         self.double, self.float = onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT
         self.nodes: list[Untyped] = []
@@ -152,7 +152,7 @@ class _Graph:
         self.nodes.append(made)
         return name
 
-    def model(self, subject: Subject, rows: str | int) -> Untyped:
+    def model(self, subject: ExportModel, rows: str | int) -> Untyped:
         helper = self.onnx.helper
         kind, width = (self.float if self.single else self.double), len(subject.features.names)
         graph = helper.make_graph(
@@ -170,7 +170,7 @@ class _Graph:
         return made
 
 
-def _scaled(graph: _Graph, at: str, subject: Subject) -> str:
+def _scaled(graph: _Graph, at: str, subject: ExportModel) -> str:
     """Scaled as in training, and rounded to the type of the input."""
     transform = subject.transform
     assert transform is not None
@@ -201,7 +201,7 @@ def _no_zero(graph: _Graph, spread: str) -> str:
     return graph.node("Where", [positive, spread, graph.constant(1.0)])
 
 
-def _scores(graph: _Graph, at: str, subject: Subject) -> None:
+def _scores(graph: _Graph, at: str, subject: ExportModel) -> None:
     if subject.kind == "linear":
         weights, intercept = subject.coefficients()
         product = graph.node("MatMul", [at, graph.constant(weights)])

@@ -12,8 +12,8 @@ import json
 import numpy as np
 
 from firstpage.errors import DataError
+from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import MOST, single_weights, written
-from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Tree
 from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Array, Floats
@@ -34,7 +34,7 @@ Rerank the first 100 documents with `rq={!ltr model=NAME reRankDocs=100 efi.text
 A feature that finds nothing in a document is 0."""
 
 
-def export(subject: Subject) -> Files:
+def export(subject: ExportModel) -> ExportFiles:
     head = {"store": subject.name, "name": subject.name}
     constant: str | None = None
     if subject.kind == "linear":
@@ -64,14 +64,14 @@ def export(subject: Subject) -> Files:
         "features.json": json.dumps(_store(subject, constant), indent=1, allow_nan=False).encode()
         + b"\n",
     }
-    return Files("model.json", contents, HOW.replace("NAME", subject.name))
+    return ExportFiles("model.json", contents, HOW.replace("NAME", subject.name))
 
 
-def _name(subject: Subject, feature: int) -> str:
+def _name(subject: ExportModel, feature: int) -> str:
     return subject.features.names[feature]
 
 
-def _store(subject: Subject, constant: str | None) -> list[JsonObject]:
+def _store(subject: ExportModel, constant: str | None) -> list[JsonObject]:
     """The feature store: what the user gave, and templates of the rest."""
     found = []
     for name in subject.features.names:
@@ -151,7 +151,7 @@ def _texts(thresholds: Floats, power: int) -> dict[float, str]:
     }
 
 
-def _tree(tree: Tree, subject: Subject, texts: dict[int, dict[float, str]]) -> JsonObject:
+def _tree(tree: Tree, subject: ExportModel, texts: dict[int, dict[float, str]]) -> JsonObject:
     def node(at: int) -> JsonObject:
         feature = int(tree.feature[at])
         if feature < 0:

@@ -9,9 +9,9 @@ import json
 import re
 
 from firstpage.errors import DataError
+from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import note_sums
 from firstpage.interop.export.runtimes import graph_of
-from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Tree
 
 HOW = """Put the profile into `schemas/SCHEMA/` of the application, fill in the functions (each
@@ -36,7 +36,7 @@ all that match: where these are many, let the profile have a cheap `first-phase`
 CELLS = {"float32": "float", "float64": "double"}
 
 
-def export(subject: Subject) -> Files:
+def export(subject: ExportModel) -> ExportFiles:
     profile = _profile(subject)
     score = [
         "    function firstpage_score() {",
@@ -47,10 +47,10 @@ def export(subject: Subject) -> Files:
     ]
     file = f"{profile}.profile"
     text = _text(subject, profile, score, "firstpage_score")
-    return Files(file, {file: text}, HOW.replace("NAME", profile))
+    return ExportFiles(file, {file: text}, HOW.replace("NAME", profile))
 
 
-def export_onnx(subject: Subject) -> Files:
+def export_onnx(subject: ExportModel) -> ExportFiles:
     """The same profile with the model beside it, which ONNX Runtime scores."""
     profile, held = _profile(subject), graph_of(subject, 1)
     names = [f"feature_{i + 1}" for i in range(len(subject.features.names))]
@@ -72,16 +72,16 @@ def export_onnx(subject: Subject) -> Files:
     ]
     text = _text(subject, profile, score, f"sum(onnx({profile}).scores)")
     contents = {f"{profile}.onnx": held, f"{profile}.profile": text}
-    return Files(f"{profile}.onnx", contents, HOW_ONNX.replace("NAME", profile), fixed=True)
+    return ExportFiles(f"{profile}.onnx", contents, HOW_ONNX.replace("NAME", profile), fixed=True)
 
 
-def _profile(subject: Subject) -> str:
+def _profile(subject: ExportModel) -> str:
     """The model's name as Vespa can have it."""
     found = re.sub(r"\W", "_", subject.name, flags=re.ASCII)
     return found if not found[:1].isdigit() else f"_{found}"
 
 
-def _text(subject: Subject, profile: str, score: list[str], first: str) -> bytes:
+def _text(subject: ExportModel, profile: str, score: list[str], first: str) -> bytes:
     """A profile: features as functions, what makes the score of them, and the first phase."""
     inherits = "" if profile == "default" else " inherits default"
     lines = [f"rank-profile {profile}{inherits} {{", ""]
@@ -98,7 +98,7 @@ def _text(subject: Subject, profile: str, score: list[str], first: str) -> bytes
     return "\n".join(lines).encode()
 
 
-def _known(subject: Subject, name: str) -> str:
+def _known(subject: ExportModel, name: str) -> str:
     """The expression that the user gave, if any: one line that cannot end the function."""
     given = subject.features.known.get(name, {}).get("expression")
     if given is None:
@@ -112,7 +112,7 @@ def _known(subject: Subject, name: str) -> str:
     return text
 
 
-def expression(subject: Subject) -> list[str]:
+def expression(subject: ExportModel) -> list[str]:
     """The score, over functions feature_1 ..; one summand a line."""
     if subject.kind == "linear":
         weights, intercept = subject.weights()

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from firstpage.data.io.files import read_all
-from firstpage.errors import DataError, at
+from firstpage.errors import DataError, location
 from firstpage.rankers.model_files import Model
 from firstpage.scorers.forest import DEEPEST, Node, Tree, lightgbm_text
 from firstpage.scorers.linear import LinearScoring
@@ -45,7 +45,9 @@ def read_ranklib(path: str | os.PathLike[str], n_features: int | None = None) ->
         raise DataError(f"{file}: {error}") from None
     except ElementTree.ParseError as error:
         said = str(error).partition(":")[0]
-        raise DataError(f"{at(file, error.position[0])}: damaged or cut short: {said}.") from None
+        raise DataError(
+            f"{location(file, error.position[0])}: damaged or cut short: {said}."
+        ) from None
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{file}: damaged: {said}.".replace("..", ".")) from None

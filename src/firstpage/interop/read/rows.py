@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from firstpage.data.formats.row_reader import NO_LIMITS, file_cells, json_rows
 from firstpage.data.io.files import read_all
-from firstpage.errors import DataError, at
+from firstpage.errors import DataError, location
 
 Json: TypeAlias = object
 """A value of a JSON file, of any type until it is looked at."""
@@ -29,23 +29,23 @@ def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[str,
     for line, row in rows:
         if any(field.strip() for field in row):
             if len(row) <= max(columns.values()):
-                raise DataError(f"{at(path, line)}: has fewer fields than the header.")
+                raise DataError(f"{location(path, line)}: has fewer fields than the header.")
             if any(field.strip() for field in row[len(header) :]):
                 raise DataError(
-                    f"{at(path, line)}: has more fields than the header; put fields with "
+                    f"{location(path, line)}: has more fields than the header; put fields with "
                     "separators into quotes."
                 )
             fields = {key: row[column].strip() for key, column in columns.items()}
-            yield at(path, line), fields
+            yield location(path, line), fields
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> int:
     """Return the index of the column that has the first of the names."""
     name = next((name for name in names if name in header), None)
     if name is None:
-        raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}.")
+        raise DataError(f"{location(path, 1)}: has no column {' or '.join(names)}.")
     if header.count(name) > 1:
-        raise DataError(f"{at(path, 1)}: the column {name} is there twice.")
+        raise DataError(f"{location(path, 1)}: the column {name} is there twice.")
     return header.index(name)
 
 
@@ -57,7 +57,7 @@ def json_values(path: Path) -> Iterator[tuple[str, Json]]:
     except (ValueError, RecursionError):
         yield from json_rows(str(path), io.BytesIO(data), NO_LIMITS)
     else:
-        yield at(path, 1), whole
+        yield location(path, 1), whole
 
 
 def name_of(value: Json) -> str:

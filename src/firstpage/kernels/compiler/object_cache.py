@@ -24,7 +24,7 @@ import numpy as np
 
 from firstpage import kernels
 from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.folders import cache_folder, replacing
+from firstpage.folders import atomic_replace, cache_folder
 from firstpage.kernels.compiler.functions import Part, fingerprint, jitted
 from firstpage.types import Floats, Ints
 
@@ -217,7 +217,7 @@ def _store(file: Path, header: dict[str, str], code: bytes) -> None:
     head = json.dumps({**header, "sha256": hashlib.sha256(code).hexdigest()}).encode()
     with suppress(OSError):  # a read-only disk costs the next start a compilation, no more
         file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as draft:
+        with atomic_replace(file) as draft:
             draft.write_bytes(head + b"\n" + code)
 
 

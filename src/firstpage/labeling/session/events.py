@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
 from firstpage.errors import DataError
-from firstpage.registry import number
+from firstpage.registry import check_number
 
 Kind = Literal["judgment", "repeat", "gold", "training"]
 KINDS = ("judgment", "repeat", "gold", "training")
@@ -32,11 +32,11 @@ class Setting:
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, str):
             raise DataError(f"a strategy is named by a text; got {self.strategy!r}.")
-        number(self, "k", low=1, whole=True)
-        number(self, "seed", low=0, whole=True)
-        number(self, "refine", low=0, whole=True)
+        check_number(self, "k", minimum=1, integer=True)
+        check_number(self, "seed", minimum=0, integer=True)
+        check_number(self, "refine", minimum=0, integer=True)
         for name in ("repeats", "golds"):
-            number(self, name, low=0.0)
+            check_number(self, name, minimum=0.0)
             if getattr(self, name) > 0.5:
                 raise DataError(f"{name} is a share from 0 to 0.5; got {getattr(self, name)!r}.")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from firstpage.data.formats.row_reader import file_cells
-from firstpage.errors import DataError, at
+from firstpage.errors import DataError, location
 from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
 from firstpage.types import Floats
@@ -88,16 +88,20 @@ def _rows(
     for names in COLUMNS.values():
         place = next((i for i, name in enumerate(header) if name.strip().lower() in names), None)
         if place is None:
-            raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}.")
+            raise DataError(f"{location(path, 1)}: has no column {' or '.join(names)}.")
         columns.append(place)
     for number, row in table:
         if len(row) <= max(columns):
-            raise DataError(f"{at(path, number)}: has {len(row)} fields; the header has more.")
+            raise DataError(
+                f"{location(path, number)}: has {len(row)} fields; the header has more."
+            )
         query, left, right, vote = (row[c] for c in columns)
         outcome = OUTCOMES.get(vote.strip().lower())
         if outcome is None or left == right:
             what = "a text against itself" if left == right else f"the vote {vote!r}"
-            raise DataError(f"{at(path, number)}: {what}; a vote is a1, a2 or equal of two texts.")
+            raise DataError(
+                f"{location(path, number)}: {what}; a vote is a1, a2 or equal of two texts."
+            )
         yield query, left, right, outcome
 
 

@@ -28,7 +28,7 @@ from firstpage.labeling.strategies.strategy import (
     TopK,
     tied_runs,
 )
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.types import Floats, Ints
 
 GENEROUS = 1.5  # default budget, in questions of a knock-out with answers that never err
@@ -134,12 +134,12 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         if self.budget is not None:
-            number(self, "budget", low=0, whole=True)
+            check_number(self, "budget", minimum=0, integer=True)
         for name in ("confidence", "trust"):
             value = getattr(self, name)
             if name == "confidence" and value is None:
                 continue
-            number(self, name, low=0.0)
+            check_number(self, name, minimum=0.0)
             if value >= 1:
                 raise DataError(f"{name} must be below 1; got {value!r}.")
 
@@ -212,7 +212,7 @@ class Refined:
     extra: int = 20
 
     def __post_init__(self) -> None:
-        number(self, "extra", low=0, whole=True)
+        check_number(self, "extra", minimum=0, integer=True)
 
     def questions(self, task: Task) -> Questions:
         """Those of the base, then the extra ones."""

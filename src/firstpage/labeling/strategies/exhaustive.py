@@ -20,7 +20,7 @@ from firstpage.labeling.strategies.strategy import (
     Task,
     TopK,
 )
-from firstpage.registry import number
+from firstpage.registry import check_number
 
 GRADES = ("bad", "fair", "good", "excellent", "perfect")
 
@@ -35,7 +35,7 @@ class FiveGrade:
     levels: int = 5
 
     def __post_init__(self) -> None:
-        number(self, "levels", low=2, whole=True)
+        check_number(self, "levels", minimum=2, integer=True)
 
     def questions(self, task: Task) -> Questions:
         """One question a document."""

@@ -79,7 +79,7 @@ class Checkpoint:
                     f"{self.path}: is the checkpoint of another fit (its {key} differ); remove "
                     "it, or name another file."
                 )
-        found: State = _unpacked(held["state"])
+        found: State = _from_json(held["state"])
         return found
 
     def keep(self, state: Callable[[], State]) -> None:
@@ -92,7 +92,7 @@ class Checkpoint:
         """The last state, if there is any.  A disk that is full shall not end the fit."""
         if self._last is None:
             return
-        held = {"belongs": self._belongs, "state": _packed(self._last())}
+        held = {"belongs": self._belongs, "state": _to_json(self._last())}
         self._written = time.monotonic()
         try:
             write_json(FILE.marked(held), self.path)
@@ -153,7 +153,7 @@ def _why(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def belongs(
+def fit_identity(
     name: str, parameters: Record, training: TrainingData, valid: Dataset | None,
     start: Floats | None,
 ) -> State:  # fmt: skip
@@ -169,27 +169,27 @@ def belongs(
     }
 
 
-def _packed(value: object) -> Json:
+def _to_json(value: object) -> Json:
     """As JSON holds it, with all bits."""
     if isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value, np.float64)
         return {"float64": base64.b64encode(array.tobytes()).decode(), "shape": array.shape}
     if isinstance(value, dict):
-        return {key: _packed(one) for key, one in value.items()}
+        return {key: _to_json(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_packed(one) for one in value]
+        return [_to_json(one) for one in value]
     if isinstance(value, (float, np.floating)) and not np.isfinite(value):
-        return _packed(np.asarray(value))  # which JSON has no word for
+        return _to_json(np.asarray(value))  # which JSON has no word for
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unpacked(value: Json) -> Json:
+def _from_json(value: Json) -> Json:
     if isinstance(value, dict) and set(value) == {"float64", "shape"}:
         raw = base64.b64decode(value["float64"])
         array = np.frombuffer(raw, np.float64).reshape(value["shape"]).copy()
         return array if array.ndim else float(array)
     if isinstance(value, dict):
-        return {key: _unpacked(one) for key, one in value.items()}
+        return {key: _from_json(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_unpacked(one) for one in value]
+        return [_from_json(one) for one in value]
     return value

@@ -28,7 +28,7 @@ SAME = (
 )
 
 
-def labels_of(y: object, rows: int) -> Floats:
+def check_labels(y: object, rows: int) -> Floats:
     """One finite number a document."""
     given = np.asarray(y)
     if given.dtype.kind in "cmM":
@@ -55,7 +55,7 @@ def labels_of(y: object, rows: int) -> Floats:
     return labels
 
 
-def grouped(
+def group_by_query(
     X: Features, y: Floats, qid: Iterable[object] | None, names: tuple[str, ...] | None
 ) -> Dataset:
     """Rows brought together by query; their former numbers are kept in `row_order`."""
@@ -158,7 +158,7 @@ def varies(data: Dataset) -> bool:
     return False
 
 
-def restored(values: Floats, order: Ints | None) -> Floats:
+def restore_row_order(values: Floats, order: Ints | None) -> Floats:
     """Values of regrouped rows in the order in which the rows were given."""
     if order is None:
         return values

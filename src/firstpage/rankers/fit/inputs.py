@@ -14,7 +14,7 @@ from firstpage.data.columns import ColumnMatch, match_columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.checks import check_finite, grouped, labels_of
+from firstpage.rankers.fit.checks import check_finite, check_labels, group_by_query
 
 MANY = 1000  # rows from which on a missing qid is worth a warning
 
@@ -28,7 +28,7 @@ class HasFeatures(Protocol):
     def feature_names(self) -> tuple[str, ...] | None: ...
 
 
-class Given(BaseEstimator):  # type: ignore[misc]
+class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that remembers the features it was given."""
 
     n_features_in_: int
@@ -63,14 +63,14 @@ class Given(BaseEstimator):  # type: ignore[misc]
 
             checked = csr_array(checked)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        labels = labels_of(y, checked.shape[0]) if labeled else np.zeros(checked.shape[0])
+        labels = check_labels(y, checked.shape[0]) if labeled else np.zeros(checked.shape[0])
         if labeled and qid is None and len(labels) > MANY:
             warnings.warn(
                 f"qid is not given: all {len(labels)} documents are taken for one query.",
                 FirstpageWarning,
                 stacklevel=3,
             )
-        data = grouped(checked, labels, qid, names)
+        data = group_by_query(checked, labels, qid, names)
         check_finite(data)
         return data
 

@@ -1,4 +1,4 @@
-"""Watch a solver: loss, validation measure, the best model so far, progress, a callback."""
+"""Watch a solver: loss, validation measure, the best model so far, progress reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Score = Callable[[Any, Any], Floats | None]
 
 @dataclass(frozen=True)
 class Step:
-    """Where training stands; what a callback gets.  It may return something true to stop.
+    """Where training stands; what a progress gets.  It may return something true to stop.
 
     loss      NaN where none is known (TopRank, LambdaMART)
     measure   on the validation data; None without
@@ -52,7 +52,7 @@ class Watcher:
     score: Score
     keep: bool = False
     patience: int = PATIENCE
-    callback: Callable[[Step], object] | None = None
+    progress: Callable[[Step], object] | None = None
     verbose: bool = False
     history: list[Step] = field(default_factory=list)
     best: Step | None = None
@@ -70,7 +70,7 @@ class Watcher:
             self.best, self.best_params = step, self.last_params
         if self.verbose:
             self._say(step)
-        if self.callback is not None and self.callback(step):
+        if self.progress is not None and self.progress(step):
             return True
         if not self.keep or self.best is None:
             return False

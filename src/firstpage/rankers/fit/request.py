@@ -52,7 +52,7 @@ class FitRequest:
     seed: int
     threads: int | None
     start: Floats | None
-    callback: Callable[[Step], object] | None
+    progress: Callable[[Step], object] | None
     verbose: bool
     memory: Any = None  # what an earlier fit on the same data left
     checkpoint: Checkpoint | None = None
@@ -71,7 +71,7 @@ class FitRequest:
         """
         keep = self.valid is not None and (path or self.patience is not None)
         patience = self.patience or PATIENCE
-        return Watcher(self.measure, self.valid, score, keep, patience, self.callback, self.verbose)
+        return Watcher(self.measure, self.valid, score, keep, patience, self.progress, self.verbose)
 
     def result(
         self,

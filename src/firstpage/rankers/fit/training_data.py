@@ -26,7 +26,7 @@ from firstpage.rankers.trees.growth import (
     LambdaRank,
     LambdaRankGrowth,
     LossGrowth,
-    as_it_is,
+    identity,
 )
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import BoundScorer
@@ -162,7 +162,7 @@ class InMemory:
     data: Dataset
     weights: Floats | None = None
     query_weights: Floats | None = None
-    convert: Convert = as_it_is
+    convert: Convert = identity
     transform: Transform | None = None
 
     @property

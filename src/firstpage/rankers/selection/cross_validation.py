@@ -33,7 +33,7 @@ class CrossValidation:
     measures: tuple[str, ...]
     convention: str
     queries: tuple[str, ...]
-    fold_of: Floats
+    query_folds: Floats
     values: dict[str, dict[str, Floats]]
     chosen: dict[str, list[dict[str, Any]]]
 
@@ -43,21 +43,21 @@ class CrossValidation:
 
     def _fold_weights(self) -> Floats:
         """Return a weight per query, 1 on average, by which every fold weighs the same."""
-        _, fold, sizes = np.unique(self.fold_of, return_inverse=True, return_counts=True)
+        _, fold, sizes = np.unique(self.query_folds, return_inverse=True, return_counts=True)
         weights: Floats = len(fold) / (len(sizes) * sizes[fold])
         return weights
 
-    def over_queries(self, name: str, measure: str) -> float:
+    def standard_error(self, name: str, measure: str) -> float:
         """Standard error of the mean over queries (values averaged over seeds)."""
         values = self.values[name][measure].mean(axis=0)
         return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
-    def over_seeds(self, name: str, measure: str) -> float | None:
+    def seed_deviation(self, name: str, measure: str) -> float | None:
         """Standard deviation of the mean between seeds; None with one seed."""
         means = (self.values[name][measure] * self._fold_weights()).mean(axis=1)
         return float(means.std(ddof=1)) if len(means) > 1 else None
 
-    def against(self, baseline: str, measure: str) -> dict[str, tuple[float, float]]:
+    def differences(self, baseline: str, measure: str) -> dict[str, tuple[float, float]]:
         """Return the difference of every other ranker's mean to the baseline's, and its p-value.
 
         The means are those of `mean`.  The p-value is of a randomization test of that difference
@@ -83,12 +83,12 @@ class CrossValidation:
         seeds = len(next(iter(self.values.values()))[self.measures[0]])
         wide = max(len(name) for name in self.values)
         lines = [
-            f"{len(self.queries)} test queries in {len(np.unique(self.fold_of))} folds, {seeds} "
-            f"seed{'s' * (seeds > 1)}, convention {self.convention}; mean ± standard error"
+            f"{len(self.queries)} test queries in {len(np.unique(self.query_folds))} folds, "
+            f"{seeds} seed{'s' * (seeds > 1)}, convention {self.convention}; mean ± standard error"
         ]
         for name in self.values:
             cells = [
-                f"{m} {self.mean(name, m):.4f} ± {self.over_queries(name, m):.4f}"
+                f"{m} {self.mean(name, m):.4f} ± {self.standard_error(name, m):.4f}"
                 for m in self.measures
             ]
             lines.append(f"{name:<{wide}}  {'  '.join(cells)}")
@@ -103,7 +103,7 @@ class CrossValidation:
             found["differences"] = [
                 {"ranker": name, "measure": m, "difference": apart, "p": p}
                 for m in self.measures
-                for name, (apart, p) in self.against(baseline, m).items()
+                for name, (apart, p) in self.differences(baseline, m).items()
             ]
         return found
 
@@ -116,8 +116,8 @@ class CrossValidation:
                     "ranker": name,
                     "measure": m,
                     "mean": self.mean(name, m),
-                    "se_queries": self.over_queries(name, m),
-                    "sd_seeds": self.over_seeds(name, m),
+                    "se_queries": self.standard_error(name, m),
+                    "sd_seeds": self.seed_deviation(name, m),
                 }
                 for name in self.values
                 for m in self.measures
@@ -133,7 +133,7 @@ def cross_validate(
     convention: str = "default",
     tuned: bool = False,
     seeds: Sequence[int] = (0,),
-    callback: Callable[[str, int, int], object] | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
     top_k: int | None = None,
     **search: Any,
 ) -> CrossValidation:
@@ -141,7 +141,7 @@ def cross_validate(
 
     tuned     choose parameters by `tune` (options of it may follow); else fit as given
     seeds     fit again for each; they break ties and start networks
-    callback  called with (ranker, fold, seed) before each fit
+    progress  called with (ranker, fold, seed) before each fit
     top_k     train, choose and test on the top-k truth of the labels: k, k-1, .. 1, 0, .. 0, equal
               labels in the random order of the seed 0
     """
@@ -160,8 +160,8 @@ def cross_validate(
         for seed in seeds:
             parts: dict[str, list[Floats]] = {m: [] for m in texts}
             for fold in parts_of:
-                if callback is not None:
-                    callback(name, fold.number, seed)
+                if progress is not None:
+                    progress(name, fold.number, seed)
                 candidate = clone(ranker).set_params(seed=seed)
                 candidate, picked = _fit(candidate, fold, tuned, search)
                 if tuned:
@@ -172,12 +172,12 @@ def cross_validate(
                     parts[m].append(got.per_query(str(one)))
             for m in texts:
                 values[name][m].append(np.concatenate(parts[m]))
-    fold_of = np.concatenate([np.full(len(f.test), f.number) for f in parts_of])
+    query_folds = np.concatenate([np.full(len(f.test), f.number) for f in parts_of])
     return CrossValidation(
         tuple(texts),
         convention,
         tuple(q for fold in parts_of for q in fold.test.queries),
-        fold_of.astype(np.float64),
+        query_folds.astype(np.float64),
         {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
         chosen,
     )

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from firstpage.data.dataset import Dataset
-from firstpage.errors import DataError, need
+from firstpage.errors import DataError, missing_dependency
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.fit import Diverged
 from firstpage.rankers.ranker import Grid, Ranker
@@ -73,19 +73,19 @@ def tune(
     grid: Mapping[str, Sequence[Any]] | None = None,
     method: str = "grid",
     trials: int = TRIALS,
-    callback: Callable[[int, int, Trial], object] | None = None,
+    progress: Callable[[int, int, Trial], object] | None = None,
 ) -> Tuned:
     """Fit one ranker a setting, and keep the one that measures best on the validation data.
 
     grid      values by parameter; None: the papers'
     method    "grid": every combination; "optuna": `trials` of them, chosen as it goes
-    callback  called with (number, of how many, trial) after each
+    progress  called with (number, of how many, trial) after each
     """
     search = _checked(ranker, grid, method, trials)
     if not isinstance(train, Dataset) or not isinstance(valid, Dataset):
         raise DataError("tune takes two Datasets: Dataset.from_arrays(X, y, qid) makes one.")
     total = trials if method == "optuna" else int(np.prod([len(v) for v in search.values()]))
-    tried = _Trials(ranker, train, valid, total, callback)
+    tried = _Trials(ranker, train, valid, total, progress)
     interrupted = False
     try:
         if method == "optuna":
@@ -110,10 +110,10 @@ class _Trials:
     """Settings as they are tried, and the best of them."""
 
     def __init__(
-        self, ranker: Ranker, train: Dataset, valid: Dataset, total: int, callback: Any
+        self, ranker: Ranker, train: Dataset, valid: Dataset, total: int, progress: Any
     ) -> None:
         self.ranker, self.train, self.valid = ranker, train, valid
-        self.total, self.callback = total, callback
+        self.total, self.progress = total, progress
         self.lower = parse_measure(ranker.measure).lower_is_better
         self.done: list[Trial] = []
         self.best: Ranker | None = None
@@ -131,7 +131,7 @@ class _Trials:
         start = time.perf_counter()
         candidate = clone(self.ranker).set_params(**parameters)
         if self.last is not None:
-            candidate._follow(self.last)
+            candidate._reuse(self.last)
         try:
             candidate.fit(self.train, valid=self.valid)
         except Diverged as error:
@@ -146,8 +146,8 @@ class _Trials:
             self.best, self.score, self.parameters = candidate, score, parameters
         if candidate.interrupted_:
             raise KeyboardInterrupt
-        if self.callback is not None:
-            self.callback(len(self.done), self.total, self.done[-1])
+        if self.progress is not None:
+            self.progress(len(self.done), self.total, self.done[-1])
         return score
 
 
@@ -179,7 +179,7 @@ def _optuna(search: Grid, trials: int, seed: int, attempt: Callable[[Parameters]
     try:
         import optuna
     except ImportError as error:
-        raise need("optuna", "tune", "tuning by Optuna") from error
+        raise missing_dependency("optuna", "tune", "tuning by Optuna") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
     def suggest(trial: OptunaTrial, name: str, values: list[Any]) -> object:

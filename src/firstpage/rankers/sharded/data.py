@@ -28,13 +28,13 @@ from firstpage.rankers.fit.training_data import (
     Transform,
 )
 from firstpage.rankers.sharded.shard import (
-    Survey,
+    ShardSurvey,
     TrainingShard,
     TrainingTask,
-    as_opened,
     boosting_shard,
     feature_means,
     feature_products,
+    identity,
     objective_shard,
     sampled_rows,
     squared_error,
@@ -64,7 +64,7 @@ S = TypeVar("S", bound=OpenShard)
 
 
 @dataclass(frozen=True, eq=False)
-class Sharded:
+class ShardedData:
     """Documents in shards, all queries alike.
 
     drops     whether queries without a preference weigh nothing
@@ -75,7 +75,7 @@ class Sharded:
     engine: Engine
     transform: Transform | None
     convert: Convert
-    surveys: tuple[Survey, ...]
+    surveys: tuple[ShardSurvey, ...]
     drops: bool
     by_docs: bool = False
     jobs: list[ShardJob[Any]] = field(default_factory=list)
@@ -83,10 +83,10 @@ class Sharded:
     query_weights: ClassVar[None] = None
 
     @classmethod
-    def of(
+    def from_shards(
         cls, shards: Shards, engine: Engine, transform: Transform | None, convert: Convert,
         prefers: bool,
-    ) -> Sharded:  # fmt: skip
+    ) -> ShardedData:  # fmt: skip
         """Look through all shards once.
 
         prefers   whether queries without a preference say nothing to the ranker
@@ -121,7 +121,7 @@ class Sharded:
         """How many documents of each shard count."""
         return [s.informative_documents if self.drops else s.documents for s in self.surveys]
 
-    def by_documents(self) -> Sharded:
+    def by_documents(self) -> ShardedData:
         return replace(self, by_docs=True)
 
     def varies(self) -> bool:
@@ -198,7 +198,7 @@ class Sharded:
         return self._ridge(k, l2)[1]
 
     def _ridge(self, k: int | None, l2: float) -> tuple[ShardJob[TrainingShard], Floats, float]:
-        job = self.by_documents().job(as_opened)
+        job = self.by_documents().job(identity)
         mean, level = job.sum(feature_means, k)
         gram, right = job.sum(feature_products, k, mean, level)
         return job, *solved(gram, right, mean, level, l2)
@@ -212,7 +212,7 @@ class Sharded:
         plain: BoostingRanker = clone(ranker)
         kind, counts = weak(plain.weak), self._documents()
         firsts = [0, *accumulate(counts)]
-        samples = self.job(as_opened)
+        samples = self.job(identity)
         rows = [(first, firsts[-1]) for first in firsts[:-1]]
         learned = kind.learn(samples.map_own(sampled_rows, rows, kind))
         samples.close()
@@ -225,13 +225,13 @@ class Sharded:
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
         from firstpage.rankers.sharded.lightgbm import ClusterShards, loss_growth
 
-        shards = ClusterShards(self.engine.client, self.shards, self.tasks(as_opened), self.drops)
+        shards = ClusterShards(self.engine.client, self.shards, self.tasks(identity), self.drops)
         return loss_growth(shards, trees, loss, options)
 
     def lambdarank_growth(self, trees: Trees, rank: LambdaRank, options: GrowthOptions) -> Growth:
         from firstpage.rankers.sharded.lightgbm import ClusterShards, lambdarank_growth
 
-        shards = ClusterShards(self.engine.client, self.shards, self.tasks(as_opened), self.drops)
+        shards = ClusterShards(self.engine.client, self.shards, self.tasks(identity), self.drops)
         return lambdarank_growth(shards, trees, rank, options)
 
 

@@ -28,9 +28,9 @@ from firstpage.rankers.trees.growth import (
     Booster,
     GrowthOptions,
     LambdaRank,
-    Objective,
     Parameters,
-    as_it_is,
+    TreeObjective,
+    identity,
 )
 from firstpage.scorers.trees import Grown, Trees, lightgbm_or_error, refusals
 from firstpage.types import Array, Floats
@@ -153,7 +153,7 @@ def loss_growth(
     training: ClusterShards, trees: Trees, loss: Loss, options: GrowthOptions
 ) -> ClusterGrowth:
     return ClusterGrowth(
-        training, trees, Objective(str(loss), loss, as_it_is), {}, False, anything, options
+        training, trees, TreeObjective(str(loss), loss, identity), {}, False, anything, options
     )
 
 
@@ -172,7 +172,7 @@ class ClusterGrowth:
 
     training: ClusterShards
     trees: Trees
-    objective: str | Objective
+    objective: str | TreeObjective
     parameters: Parameters
     plain: bool
     check: Check

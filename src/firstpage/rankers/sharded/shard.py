@@ -46,7 +46,7 @@ class Scratch:
     def __init__(self) -> None:
         self.maps: list[mmap.mmap] = []
 
-    def room(self, shape: tuple[int, ...], dtype: Any) -> Array:
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array to write to, mapped from a file that has no name any more."""
         kind = np.dtype(dtype)
         size = int(np.prod(shape)) * kind.itemsize
@@ -92,7 +92,7 @@ def informative_queries(data: Dataset) -> Bools:
 
 
 @dataclass(frozen=True)
-class Survey:
+class ShardSurvey:
     """What a shard has: queries with documents, documents; of these in informative queries.
 
     varies    whether any feature differs between two documents of a query
@@ -105,13 +105,13 @@ class Survey:
     varies: bool
 
 
-def survey(shard: StoredShard) -> Survey:
+def survey(shard: StoredShard) -> ShardSurvey:
     """Look through a shard once, before anything is learned: its features must be finite."""
     check_finite(shard.data)
     data = InMemory(shard.data).without_empty().data
     informative = informative_queries(data)
     documents = int(data.lengths[informative].sum())
-    return Survey(len(data), data.n_docs, int(informative.sum()), documents, varies(data))
+    return ShardSurvey(len(data), data.n_docs, int(informative.sum()), documents, varies(data))
 
 
 class TrainingShard:
@@ -124,7 +124,7 @@ class TrainingShard:
         if task.transform is not None:
             # To disk again, not to memory: a pass must need no more of it than without scaling.
             X = data.X
-            room = self.scratch.room(X.shape, X.dtype) if isinstance(X, np.ndarray) else None
+            room = self.scratch.allocate(X.shape, X.dtype) if isinstance(X, np.ndarray) else None
             data = task.transform.apply(data, room)
             self._opened.release()
         self.data = data
@@ -156,7 +156,7 @@ class TrainingShard:
         return InMemory(self.data, None, weights, self.task.convert).positive_queries()
 
 
-def as_opened(shard: TrainingShard) -> TrainingShard:
+def identity(shard: TrainingShard) -> TrainingShard:
     return shard
 
 
@@ -230,7 +230,7 @@ def boosting_shard(
     """A shard with its weak rankers."""
     training = shard.in_memory()
     X = training.data.X
-    pool = weak(ranker.weak).of(learned, X, shard.threads, shard.scratch.room)
+    pool = weak(ranker.weak).of(learned, X, shard.threads, shard.scratch.allocate)
     scores = np.zeros(training.data.n_docs)
     if start is not None:
         scores += pool.scoring([], start).predict(X)

@@ -14,7 +14,7 @@ from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.checks import labels_of
+from firstpage.rankers.fit.checks import check_labels
 from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, refusals
 from firstpage.types import Floats, Ints
 
@@ -75,7 +75,7 @@ NO_GROUPS = (
 )
 
 
-class Objective:
+class TreeObjective:
     """A loss for boosted trees.  Called by the library, after every tree, with scores and data.
 
     Both libraries' training functions call it as (scores, data), LightGBM's estimators as
@@ -111,7 +111,7 @@ class Objective:
 
     def _prepared(self, labels: object, weight: object, offsets: Ints) -> Gradients:
         """Truth is read once, not once a tree."""
-        y = labels_of(labels, int(offsets[-1]))
+        y = check_labels(labels, int(offsets[-1]))
         heavy = np.empty(0) if weight is None else np.asarray(weight, np.float64)
         key = (y.tobytes(), heavy.tobytes(), offsets.tobytes())
         if self._gradients is None or key != self._key:
@@ -130,7 +130,7 @@ class Objective:
         return f"objective({self.name!r}: {self.loss})"
 
 
-def as_it_is(truth: Truth) -> Truth:
+def identity(truth: Truth) -> Truth:
     return truth
 
 

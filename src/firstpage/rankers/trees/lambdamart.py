@@ -15,7 +15,7 @@ from firstpage.rankers.fit.fit import fit_trees, growth_options
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRank, Objective
+from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRank, TreeObjective
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.scorers.trees import Trees
 
@@ -35,7 +35,7 @@ class LambdaMART(Ranker):
 
     _paper = "Burges, MSR-TR-2010-82; LightGBM"
     _about = "LightGBM's lambdarank, for comparison"
-    _sharded: ClassVar[bool] = True
+    _supports_shards: ClassVar[bool] = True
     _grid: ClassVar = {"scorer": [Trees(rate=rate) for rate in (0.03, 0.1)]}
 
     _: KW_ONLY
@@ -65,7 +65,7 @@ class LambdaMART(Ranker):
             found.record["label_gain"] = gains  # a measure file may be gone later
         return found
 
-    def _tree_objective(self) -> Objective:
+    def _tree_objective(self) -> TreeObjective:
         raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
 
 

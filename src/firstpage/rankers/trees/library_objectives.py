@@ -21,20 +21,26 @@ from firstpage.losses.registry import LOSSES, loss
 from firstpage.measures.measure import Measure, convention, rank_lists
 from firstpage.measures.registry import Named
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.rankers.fit.checks import labels_of
+from firstpage.rankers.fit.checks import check_labels
 from firstpage.rankers.registry import ranker
-from firstpage.rankers.trees.growth import NO_GROUPS, LibraryData, Objective, as_it_is, offsets_of
-from firstpage.registry import plain, split
+from firstpage.rankers.trees.growth import (
+    NO_GROUPS,
+    LibraryData,
+    TreeObjective,
+    identity,
+    offsets_of,
+)
+from firstpage.registry import canonical_name, parse_call
 from firstpage.types import Ints
 
 
-def objective(name: str, **parameters: Any) -> Objective:
+def objective(name: str, **parameters: Any) -> TreeObjective:
     """A ranker's loss for LightGBM and XGBoost, as in `objective("topk-listmle", k=10)`.
 
     A loss's own name does too: `objective("PairwiseExponential")`.
     """
-    if plain(split(name)[0]) in map(plain, [*LOSSES, "Focused"]):
-        return Objective(name, loss(name, **parameters), as_it_is)
+    if canonical_name(parse_call(name)[0]) in map(canonical_name, [*LOSSES, "Focused"]):
+        return TreeObjective(name, loss(name, **parameters), identity)
     return ranker(name, **parameters)._tree_objective()
 
 
@@ -61,7 +67,7 @@ class Metric:
         else:
             labels, scores = first, second
             offsets = offsets_from_lengths(group)
-        y = labels_of(labels, int(offsets[-1]))
+        y = check_labels(labels, int(offsets[-1]))
         how = convention("default")
         queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
         lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, how)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.cutting_plane.one_slack import OLD, check_penalty
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.score_space import relative_gap
@@ -35,8 +35,8 @@ class NSlack:
     rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
-        number(self, "tol", above=0)
-        number(self, "max_iter", 1, whole=True)
+        check_number(self, "tol", above=0)
+        check_number(self, "max_iter", 1, integer=True)
 
     def minimize(
         self, objective: BlockObjective, start: Floats, watch: Watch = never,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.score_space import Line, P, Point, ScoredObjective, Space, relative_gap
 from firstpage.solvers.solver import NOTHING, Objective, Resume, SolverResult, State, Watch, never
 from firstpage.types import Floats, Ints
@@ -158,8 +158,8 @@ class CuttingPlane:
     rates: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
-        number(self, "tol", above=0)
-        number(self, "max_iter", 1, whole=True)
+        check_number(self, "tol", above=0)
+        check_number(self, "max_iter", 1, integer=True)
 
     def minimize(
         self, objective: ScoredObjective[P], start: Floats, watch: Watch = never,

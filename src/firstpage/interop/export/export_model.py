@@ -13,7 +13,7 @@ import numpy as np
 
 from firstpage.data.io.files import read_all
 from firstpage.data.transforms import MinMax, Standardize
-from firstpage.errors import DataError, at
+from firstpage.errors import DataError, location
 from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.model_files import Model
 from firstpage.scorers.forest import DEEPEST, Forest
@@ -21,11 +21,11 @@ from firstpage.scorers.scorer import JsonObject, Network, Scoring
 from firstpage.types import Floats, Ints
 
 CONSTANT = "constant"
-Given = str | os.PathLike[str] | Sequence[object] | None
+FeatureSource = str | os.PathLike[str] | Sequence[object] | None
 
 
 @dataclass(frozen=True)
-class Features:
+class ExportFeatures:
     """One different name a column; `known` holds definitions that the user gave, by name."""
 
     names: tuple[str, ...]
@@ -39,7 +39,9 @@ class Features:
         return name
 
 
-def features_of(given: Given, own: tuple[str, ...] | None, count: int) -> Features:
+def export_features(
+    given: FeatureSource, own: tuple[str, ...] | None, count: int
+) -> ExportFeatures:
     """From a file or a list, else from the model, else feature_1 .. as LETOR files count."""
     if given is None:
         names = own or tuple(f"feature_{i + 1}" for i in range(count))
@@ -53,11 +55,11 @@ def features_of(given: Given, own: tuple[str, ...] | None, count: int) -> Featur
     return found if own is None else _in_order(found, own, source)
 
 
-def _in_order(found: Features, own: tuple[str, ...], source: str) -> Features:
+def _in_order(found: ExportFeatures, own: tuple[str, ...], source: str) -> ExportFeatures:
     """The names of the model in any order mean its columns; a name of it in the place of another
     is a mistake, that would give a weight to the wrong feature."""
     if set(found.names) == set(own):
-        return Features(own, found.known)
+        return ExportFeatures(own, found.known)
     places = {name: i for i, name in enumerate(own, 1)}
     for place, name in enumerate(found.names, 1):
         if places.get(name, place) != place:
@@ -79,11 +81,11 @@ def _read(source: str) -> object:
         parsed: object = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
-        raise DataError(f"{at(source, line)}: no JSON ({error}).") from None
+        raise DataError(f"{location(source, line)}: no JSON ({error}).") from None
     return parsed
 
 
-def _of_items(given: object, count: int, source: str) -> Features:
+def _of_items(given: object, count: int, source: str) -> ExportFeatures:
     """Names, or definitions as Solr's feature stores and Elasticsearch's feature sets have them."""
     if isinstance(given, dict):
         inner = given.get("featureset", given)
@@ -128,7 +130,7 @@ def _is_constant(item: object) -> bool:
 
 def _checked(
     names: tuple[str, ...], known: dict[str, JsonObject], count: int, source: str
-) -> Features:
+) -> ExportFeatures:
     if len(names) != count:
         raise DataError(f"{source}: {len(names)} names for the {count} features of the model.")
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
@@ -140,21 +142,21 @@ def _checked(
             name.encode()
         except UnicodeEncodeError:
             raise DataError(f"{source}: the name {name!r} is no valid text.") from None
-    return Features(names, known)
+    return ExportFeatures(names, known)
 
 
 CLOSE = 1e-6  # by which sums of leaves may differ from what a model predicts
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class ExportModel:
     """What is exported, and under which name.
 
     dtype   of the input of programs that take either: float32 or float64
     """
 
     name: str
-    features: Features
+    features: ExportFeatures
     scoring: Scoring
     transform: MinMax | Standardize | None
     ranker: str
@@ -268,7 +270,7 @@ def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
 
 
 @dataclass(frozen=True)
-class Files:
+class ExportFiles:
     """What a target makes: the model's file first; and how to bring them to the engine.
 
     fixed   files name each other, so that none may be called otherwise
@@ -280,7 +282,9 @@ class Files:
     fixed: bool = False
 
 
-def part_of(model: Model, part: str | None) -> tuple[Scoring, MinMax | Standardize | None, str]:
+def cascade_part(
+    model: Model, part: str | None
+) -> tuple[Scoring, MinMax | Standardize | None, str]:
     """(scoring, transform, ranker) of a model, or of a part of a cascade."""
     stages = model.scoring.stages
     if not stages:
