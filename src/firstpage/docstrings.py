@@ -55,7 +55,7 @@ def split_entries(section: str) -> dict[str, str]:
 
 def signature_order(cls: type, base: type) -> list[str]:
     """Return the parameters of the dataclass that `cls` will be, keyword-only ones last."""
-    keyword_only = {f.name: f.kw_only for f in fields(base)} if is_dataclass(base) else {}
+    keyword_only = {f.name: bool(f.kw_only) for f in fields(base)} if is_dataclass(base) else {}
     after_marker = False
     for name, annotation in inspect.get_annotations(cls).items():
         if annotation == "KW_ONLY":

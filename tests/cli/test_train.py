@@ -372,7 +372,7 @@ def test_validation_queries_of_the_training_data_are_counted(files: Path, run, s
     Path("less.txt").write_text("".join(lines[:-1]))
     train, valid = (fp.read_letor(name, sparse=sparse) for name in ("train.txt", "less.txt"))
     said = (
-        f"{len(train) - 1} of {len(valid)} validation queries are in the training data, too (same "
+        f"{len(train) - 1} of {len(valid)} validation queries are also in the training data (same "
         f"id and same features; {train.queries[0]!r} is the first)"
     )
     with pytest.warns(fp.FirstpageWarning) as warned:

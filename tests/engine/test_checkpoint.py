@@ -45,7 +45,9 @@ def test_a_fit_goes_on(name: str, where: str, shards, tmp_path: Path) -> None:
         fp.ranker(name).fit(data, checkpoint=file, progress=breaking(4))
     assert file.exists()
     seen = []
-    with pytest.warns(FirstpageWarning, match=r"going on from .*fit\.ckpt, where [34] iterations"):
+    with pytest.warns(
+        FirstpageWarning, match=r"continuing from .*fit\.ckpt, after [34] iterations"
+    ):
         again = fp.ranker(name).fit(data, checkpoint=file, progress=seen.append)
     assert not file.exists()  # it is done
     if name in EXACTLY:
@@ -90,7 +92,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
         fp.RankNet(k=5).fit(DATA, checkpoint=file)
     with pytest.raises(DataError, match="cannot be written there"):
         fp.RankNet(k=5).fit(DATA, checkpoint=tmp_path)
-    with pytest.raises(DataError, match="SGD leaves no checkpoints"):
+    with pytest.raises(DataError, match="SGD does not support checkpoints"):
         fp.RankNet(solver="sgd").fit(DATA, checkpoint=tmp_path / "other.ckpt")
 
 
@@ -124,7 +126,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, monkeypatch)
         patch.setattr("firstpage.rankers.fit.checkpoint.versions", lambda: {"firstpage": "0.0.1"})
         with pytest.raises(Break):
             fp.ListNet().fit(DATA, checkpoint=file, progress=breaking(3))
-    with pytest.raises(DataError, match="was left by another version of Firstpage"):
+    with pytest.raises(DataError, match="was written by another version of Firstpage"):
         fp.ListNet().fit(DATA, checkpoint=file)
 
 

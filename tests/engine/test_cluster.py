@@ -190,7 +190,7 @@ def test_a_scheduler_that_dies_leaves_a_checkpoint(
     assert file.exists()
     machines.start()
     machines.need(1)
-    with pytest.warns(FirstpageWarning, match="going on from"):
+    with pytest.warns(FirstpageWarning, match="continuing from"):
         far = fp.ranker(name).fit(shards, engine=machines.engine, checkpoint=file)
     assert far.objective_ == pytest.approx(local[name].objective_, rel=1e-7)
     assert not file.exists()

@@ -164,7 +164,7 @@ def test_on_one_machine_trees_grow_in_memory(name, cut) -> None:
 def test_what_lightgbm_cannot_do_on_a_cluster_is_said(machines, cut, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="or by XGBoost, they grow in memory"):
         fp.ListMLE(scorer="trees(library='xgboost')").fit(cut, engine=machines.engine)
-    with pytest.raises(DataError, match="trees leave no checkpoints"):
+    with pytest.raises(DataError, match="trees do not support checkpoints"):
         fp.ranker(RANKERS["listwise"]).fit(
             cut, engine=machines.engine, checkpoint=tmp_path / "fit.ckpt"
         )

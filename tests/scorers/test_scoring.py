@@ -165,12 +165,12 @@ def test_a_cascade_votes_on_the_first_documents_of_each_query() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"weights": [1.0]}, "one weight a voter"),
-        ({"weights": [1.0, -1.0, 1.0]}, "not numbers from 0 on"),
+        ({"weights": [1.0]}, "one weight per voter"),
+        ({"weights": [1.0, -1.0, 1.0]}, "finite and at least 0"),
         ({"depth": 0}, "the depth or the credit"),
         ({"credit": "some"}, "the depth or the credit"),
-        ({"n_features": 5}, "have different features"),
-        ({"voters": []}, "one weight a voter"),
+        ({"n_features": 5}, "have different numbers of features"),
+        ({"voters": []}, "one weight per voter"),
     ],
 )
 def test_damaged_cascades_are_refused(change: dict, said: str) -> None:

@@ -294,8 +294,8 @@ class Regression(Smooth):
 
     References
     ----------
-    The pointwise baseline of Cheng, Sun and Xie, "TopRank: a novel top-k ranking method based on rank
-    aggregation", 2014.
+    The pointwise baseline of Cheng, Sun and Xie, "TopRank: a novel top-k ranking method based on
+    rank aggregation", 2014.
 
     Examples
     --------
