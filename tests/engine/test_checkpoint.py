@@ -59,7 +59,7 @@ def test_a_fit_goes_on(name: str, where: str, shards, tmp_path: Path) -> None:
     assert seen[-1].iteration >= 4
 
 
-@pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
+@pytest.mark.filterwarnings("ignore:.*validation queries are also in the training data")
 def test_the_best_so_far_is_kept_too(tmp_path: Path) -> None:
     file, valid = tmp_path / "fit.ckpt", DATA[:15]
     name = "ListNet(solver='gd(max_iter=20, rate=5)')"
@@ -130,7 +130,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, monkeypatch)
         fp.ListNet().fit(DATA, checkpoint=file)
 
 
-@pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
+@pytest.mark.filterwarnings("ignore:.*validation queries are also in the training data")
 @pytest.mark.parametrize("valid", [None, DATA[:15]])
 def test_a_descent_that_was_all_but_done_is_done(tmp_path: Path, monkeypatch, valid) -> None:
     """Killed after its last step, which must not be taken twice."""

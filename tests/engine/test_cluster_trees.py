@@ -115,7 +115,7 @@ def test_parameters_as_lightgbm_calls_them_and_a_shard_without_documents(
     [
         (TRAIN.y + 0.5, "lambdarank", "whole labels from 0 to 30"),
         (TRAIN.y + 3, "its gains", "the data hold a label"),
-        (TRAIN.y + 1e-9 * np.arange(len(TRAIN.y)), "listwise", "keeps labels in 32 bits"),
+        (TRAIN.y + 1e-9 * np.arange(len(TRAIN.y)), "listwise", "stores labels in 32 bits"),
     ],
 )
 def test_labels_that_lightgbm_cannot_learn_from(machines, y, name, said, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_worker_that_dies_ends_the_fit_with_one_clear_line(machines, cut) -> N
     machines.need(2)
     killer = threading.Thread(target=kill_in_mid_fit, args=(machines,))
     killer.start()
-    with pytest.raises(EngineError, match=r"a worker of tcp.* went away.*; fit again\."):
+    with pytest.raises(EngineError, match=r"a worker of tcp.* was lost.*; fit again\."):
         fp.ListMLE(scorer="trees(count=20000, leaves=7)").fit(cut, engine=machines.engine)
     killer.join()
 

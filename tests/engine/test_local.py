@@ -86,7 +86,7 @@ def test_models_of_shards_are_those_of_memory(exact: fp.Shards, name: str) -> No
         "FocusedBoost(k=5, rounds=12, weak='stumps(bins=8)', edge=adjusted)",
     ],
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
+@pytest.mark.filterwarnings("ignore:.*validation queries are also in the training data")
 def test_boosting_chooses_what_it_chooses_in_memory(exact: fp.Shards, name: str) -> None:
     near = fp.ranker(name).fit(EXACT, valid=EXACT[:9])
     far = fp.ranker(name).fit(exact, valid=EXACT[:9])
@@ -187,7 +187,7 @@ def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Pa
         with pytest.raises(DataError, match="in memory, not on shards"):
             fp.ranker(name).fit(shards)
     for solver in ("sgd", "n-slack"):
-        with pytest.raises(DataError, match="goes from query to query"):
+        with pytest.raises(DataError, match="visits single queries"):
             fp.RankSVM(solver=solver).fit(shards)
     with pytest.raises(DataError, match="weigh alike"):
         fp.RankNet().fit(shards, sample_weight=np.ones(80))
@@ -207,7 +207,7 @@ def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Pa
 
 
 def test_shards_are_worked_through_by_cpus_and_never_whole(shards: fp.Shards) -> None:
-    with pytest.raises(DataError, match="worked through by CPUs"):
+    with pytest.raises(DataError, match="processed on CPUs"):
         fp.RankNet(device="cuda").fit(shards)
     data = ShardedData.from_shards(shards, Local(1), None, fp.RankNet()._truth, True)
     with pytest.raises(DataError, match="TopRank trains on data in memory, not on shards"):

@@ -33,7 +33,7 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet().fit(X, Y[:5], qid=Q), "5 labels for 12 documents"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q[:5]), "qid has 5 entries for 12"),
         (lambda: fp.ListNet().fit(X, Y, qid=[None] * 12), "qid of row 0 is missing"),
-        (lambda: fp.ListNet().fit(X, Y, qid=Q, sample_weight=[1.0] * 7), "7 weights; give one a document"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q, sample_weight=[1.0] * 7), "7 weights; give one per document"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q, sample_weight=-np.ones(12)), "finite and not negative"),
         (lambda: fp.ListNet(k=0).fit(X, Y, qid=Q), "k of ListNet must be an integer of at least 1"),
         (lambda: fp.ListNet(k=2.5).fit(X, Y, qid=Q), "k of ListNet must be an integer"),
@@ -52,11 +52,11 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=X), "valid must be a Dataset"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=(X[:, :2], Y, Q)), "expecting 3 features"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
-        (lambda: fp.ListNet(normalize="minmax").fit(X, Y, qid=Q).predict(X), "give predict\\(X, qid"),
+        (lambda: fp.ListNet(normalize="minmax").fit(X, Y, qid=Q).predict(X), "call predict\\(X, qid"),
         (lambda: fp.ListNet().fit(fp.Dataset.from_arrays(X, Y, Q), Y), "labels and query ids of its own"),
         (lambda: fp.RankBoost().fit(bad(np.nan), Y, qid=Q), r"feature 2 of row 6 \(query '2'\) is nan"),
-        (lambda: fp.AdaRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "AdaRank cannot weigh a document but by copying"),
-        (lambda: fp.FocusedBoost().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "must be whole numbers, and one is 0.5"),
+        (lambda: fp.AdaRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "AdaRank weights documents by copying them"),
+        (lambda: fp.FocusedBoost().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "must be integers, and one is 0.5"),
         (lambda: fp.RankBoost().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
         (lambda: fp.AdaRank(maximize="kNDCG@3").fit(X, Y, qid=Q), "needs a truth that orders the top"),
         (lambda: fp.RankCosine(solver="gd(rate=1e300)", l2=1.0).fit(X, Y, qid=Q), "lower the rate"),
@@ -159,10 +159,10 @@ def damaged(path, change) -> str:
 def _signed(part: dict, held: dict, **changes) -> None:
     """Changed by someone who knows how to sign."""
     from firstpage.data.io.json_files import digest
-    from firstpage.rankers.model_files import HELD
+    from firstpage.rankers.model_files import FIELDS
 
     part.update(changes)
-    held["sha256"] = digest({name: held[name] for name in HELD})
+    held["sha256"] = digest({name: held[name] for name in FIELDS})
 
 
 @pytest.mark.parametrize(

@@ -495,7 +495,7 @@ def test_weights_are_copies() -> None:
     halves = fp.RankBoost(rounds=10).fit(TRAIN, sample_weight=weights / 2)
     assert np.isfinite(halves.predict(TEST)).all()
     for made in MADE[1:]:
-        with pytest.raises(DataError, match=r"must be whole numbers, and one is 0\.5"):
+        with pytest.raises(DataError, match=r"must be integers, and one is 0\.5"):
             clone(made).fit(TRAIN, sample_weight=weights / 2)
 
 

@@ -181,7 +181,7 @@ def test_hinges_know_weights_up_to_their_gap(made) -> None:
     got = clone(made).fit(TRAIN, sample_weight=copies)
     assert got.objective_ == pytest.approx(want.objective_, rel=5e-3)
     if not isinstance(made, fp.RankSVM):
-        with pytest.raises(FirstpageError, match="must be whole numbers"):
+        with pytest.raises(FirstpageError, match="must be integers"):
             clone(made).fit(TRAIN, sample_weight=copies + 0.5)
 
 

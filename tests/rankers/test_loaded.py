@@ -18,7 +18,7 @@ from firstpage.data.io.json_files import digest
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, fit_record, fitted_attributes
-from firstpage.rankers.model_files import HELD
+from firstpage.rankers.model_files import FIELDS
 from firstpage.rankers.registry import RANKERS
 from firstpage.solvers.descent import SGD, GradientDescent
 
@@ -162,7 +162,7 @@ def older(path, **changes: Any) -> None:
     """Rewrite a model file with another training record, and sign it."""
     held = json.loads(path.read_text())
     held["training"] = {k: v for k, v in {**held["training"], **changes}.items() if v is not ...}
-    held["sha256"] = digest({name: held[name] for name in HELD})
+    held["sha256"] = digest({name: held[name] for name in FIELDS})
     path.write_text(json.dumps(held))
 
 

@@ -94,7 +94,7 @@ def test_what_a_text_says_of_a_part_stands() -> None:
     made = fp.TopRank(
         k=7, measure="AP", voters="ListMLE(seed=5, ties=random, k=3) + RankSVM(C=1e+2)"
     )
-    first, second = (made._made(voter) for voter in made._voters())
+    first, second = (made._ranker(voter) for voter in made._voters())
     assert (first.seed, first.ties, first.k, first.measure) == (5, "random", 3, "AP")
     assert (second.C, second.k) == (100.0, 7)
 
@@ -102,7 +102,7 @@ def test_what_a_text_says_of_a_part_stands() -> None:
 @pytest.mark.slow
 def test_parts_that_do_not_fit_are_refused() -> None:
     fitted = fp.ListNet().fit(TRAIN)
-    with pytest.raises(DataError, match="features as they are"):
+    with pytest.raises(DataError, match="unscaled features"):
         fp.TopRank(voters=[fitted], normalize="minmax").fit(TRAIN)
     with pytest.raises(DataError, match="another ranker"):
         fp.TopRank(voters=[fp.TopRank()]).fit(TRAIN)

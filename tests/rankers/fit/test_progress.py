@@ -20,7 +20,7 @@ QID = np.repeat(np.arange(30), 10)
 Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 
 
-@pytest.mark.filterwarnings("ignore:29 of 30 validation queries are in the training data")
+@pytest.mark.filterwarnings("ignore:29 of 30 validation queries are also in the training data")
 def test_scores_that_overflow_are_never_the_best() -> None:
     bad = X.copy()
     bad[0] = 1e308

@@ -85,7 +85,7 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
 
     def _columns(self, data: Dataset | Shards) -> ColumnMatch:
-        """Match the columns of the data to the features of training; raise an error if impossible."""
+        """Match the columns of the data to the features of training, or raise an error."""
         known = getattr(self, "feature_names_in_", None)
         names = None if known is None else known.tolist()
         return match_columns(data, names, self.n_features_in_, f"this {type(self).__name__}")
