@@ -66,7 +66,7 @@ def test_the_best_so_far_is_kept_too(tmp_path: Path) -> None:
     whole = fp.ranker(name).fit(DATA, valid=valid)
     with pytest.raises(Break):
         fp.ranker(name).fit(DATA, valid=valid, checkpoint=file, progress=breaking(15))
-    with pytest.warns(FirstpageWarning, match="going on"):
+    with pytest.warns(FirstpageWarning, match="continuing from"):
         again = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
     assert (again.best_iteration_, again.best_score_) == (whole.best_iteration_, whole.best_score_)
     assert np.array_equal(again.coef_, whole.coef_)
@@ -97,7 +97,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_it_is_written_every_so_often(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", 0.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.WRITE_INTERVAL", 0.0)
     file, seen = tmp_path / "fit.ckpt", []
     fp.RankNet().fit(
         DATA, checkpoint=file, progress=lambda step: seen.append(file.exists()) and None
@@ -114,7 +114,7 @@ def test_what_a_fit_began_with_belongs_to_it(tmp_path: Path) -> None:
         ranker.set_params(rounds=8).fit(DATA, checkpoint=file, progress=breaking(4))
     with pytest.raises(DataError, match="its warm start differ"):
         fp.RankBoost(rounds=8).fit(DATA, checkpoint=file)
-    with pytest.warns(FirstpageWarning, match="going on"):
+    with pytest.warns(FirstpageWarning, match="continuing from"):
         ranker.fit(DATA, checkpoint=file)
     held = fp.RankBoost(rounds=3, warm_start=True).fit(DATA).set_params(rounds=8).fit(DATA)
     assert np.array_equal(ranker.predict(DATA), held.predict(DATA))
@@ -136,7 +136,7 @@ def test_a_descent_that_was_all_but_done_is_done(tmp_path: Path, monkeypatch, va
     """Killed after its last step, which must not be taken twice."""
     file, name = tmp_path / "fit.ckpt", "ListNet(solver='gd(max_iter=9, rate=5)')"
     whole = fp.ranker(name).fit(DATA, valid=valid)
-    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", -1.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.WRITE_INTERVAL", -1.0)
     with monkeypatch.context() as patch:
         patch.setattr("firstpage.rankers.fit.checkpoint.Checkpoint.done", lambda self: None)
         fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
@@ -151,7 +151,7 @@ def test_a_full_disk_ends_no_fit(tmp_path: Path, monkeypatch) -> None:
     def full(held, path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", -1.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.WRITE_INTERVAL", -1.0)
     monkeypatch.setattr("firstpage.rankers.fit.checkpoint.write_json", full)
     with pytest.warns(FirstpageWarning, match=r"cannot be written \(No space left") as said:
         found = fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")
@@ -181,6 +181,6 @@ def test_numbers_that_are_none_are_kept_too() -> None:
     "name", ["ListNet(scorer='trees(count=3)')", "TopRank", "RankNet(solver='sgd(max_iter=2)')"]
 )
 def test_rankers_that_leave_no_checkpoints_refuse_one(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match=r"leaves? no checkpoints"):
+    with pytest.raises(DataError, match=r"not support checkpoints"):
         fp.ranker(name).fit(DATA, checkpoint=tmp_path / "fit.ckpt")
     assert not list(tmp_path.iterdir())

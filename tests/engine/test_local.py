@@ -40,7 +40,7 @@ def test_the_objective_over_shards_is_the_objective(exact: fp.Shards, name: str)
     sharded = ShardedData.from_shards(exact, Local(1), None, ranker._truth, True)
     in_memory = InMemory(EXACT, convert=ranker._truth).without_uninformative()
     far, near = (
-        data.objective(loss, scorer, data.fitting(scorer), 0.3, LBFGS(), 1)
+        data.objective(loss, scorer, data.bind(scorer), 0.3, LBFGS(), 1)
         for data in (sharded, in_memory)
     )
     for seed in range(3):
@@ -189,7 +189,7 @@ def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Pa
     for solver in ("sgd", "n-slack"):
         with pytest.raises(DataError, match="visits single queries"):
             fp.RankSVM(solver=solver).fit(shards)
-    with pytest.raises(DataError, match="weigh alike"):
+    with pytest.raises(DataError, match="labels and query ids of their own"):
         fp.RankNet().fit(shards, sample_weight=np.ones(80))
     with pytest.raises(DataError, match="engine goes with Shards"):
         fp.RankNet().fit(DATA, engine="threads")

@@ -331,5 +331,5 @@ def test_names_ignore_case_and_hyphens() -> None:
         with pytest.raises(FirstpageError, match=words):
             fp.ranker(text)
     assert list(RANKERS) == [
-        n for n, *_ in __import__("firstpage.rankers.registry", fromlist=["x"]).about()
+        n for n, *_ in __import__("firstpage.rankers.registry", fromlist=["x"]).describe_rankers()
     ]

@@ -30,7 +30,7 @@ DEGENERATE = (
     "or the data are too noisy, for this true ranking. The weights of the least squares start are "
     "kept; try {}."
 )
-FROZEN = "gap_ and objective_ refer to the last round, in which the true rankings are fixed."
+FROZEN = "gap_ and objective_ are those of the last round: convex, with its true rankings frozen."
 TENTHS = [round(0.1 * i, 1) for i in range(1, 11)]
 
 

@@ -11,7 +11,7 @@ import pytest
 import firstpage as fp
 from firstpage.interop.export.export import TARGETS
 from firstpage.interop.export.float32 import floor32, unscaled
-from firstpage.interop.export.solr import SLACK, lowered
+from firstpage.interop.export.solr import SOLR_EPSILON, lowered
 from firstpage.rankers.model_files import model_of
 from tests.interop.export.conftest import (
     CLOSE,
@@ -79,13 +79,13 @@ def test_a_wrong_direction_would_be_seen() -> None:
 def test_solr_undoes_its_own_addition() -> None:
     rng = np.random.default_rng(0)
     positive = (10.0 ** rng.uniform(-5, 9, 20_000)).astype(np.float32).astype(np.float64)
-    assert (lowered(positive) + SLACK == positive).all()
-    assert lowered(np.zeros(1)) + SLACK == 0
+    assert (lowered(positive) + SOLR_EPSILON == positive).all()
+    assert lowered(np.zeros(1)) + SOLR_EPSILON == 0
     tiny = np.array([1e-20, -1e-20])
     assert np.isnan(lowered(tiny)).all()
     near = np.array([1e-35, -1e-35])  # LightGBM's bounds of zero
-    assert (lowered(near, 60) + SLACK >= 0).tolist() == [True, False]
-    assert (np.abs(lowered(near, 60) + SLACK) < 1e-30 * 2.0**60).all()
+    assert (lowered(near, 60) + SOLR_EPSILON >= 0).tolist() == [True, False]
+    assert (np.abs(lowered(near, 60) + SOLR_EPSILON) < 1e-30 * 2.0**60).all()
 
 
 def test_solr_stretches_features_whose_thresholds_are_tiny() -> None:
@@ -103,7 +103,7 @@ def test_solr_refuses_what_it_cannot_tell_apart() -> None:
 
     scoring = StumpsScoring.of(1, [0, 0], [-2e-30, 1e38], [1.0, 1.0])
     model = Model("RankBoost", {}, scoring, None, None, {})
-    with pytest.raises(fp.DataError, match="cannot hold both"):
+    with pytest.raises(fp.DataError, match="cannot represent both"):
         fp.export(model, "solr")
     assert fp.export(model, "elasticsearch").files
 
@@ -286,7 +286,7 @@ def test_weights_that_float32_cannot_hold_are_refused() -> None:
     for weight in (1e39, 1e-31):
         model = Model("ListNet", {}, LinearScoring(np.array([weight])), None, None, {})
         for target in ("solr", "elasticsearch"):
-            with pytest.raises(fp.DataError, match="beyond the float32 numbers of"):
+            with pytest.raises(fp.DataError, match="out of the float32 range of"):
                 fp.export(model, target)
         X = np.array([[2.0]], np.float32)
         files = fp.export(model, "vespa").files
@@ -332,7 +332,7 @@ def test_random_steps_at_any_size(seed: int) -> None:
             made = fp.export(model, target)
         except fp.DataError as error:
             assert target == "solr"
-            assert "cannot hold both" in str(error)
+            assert "cannot represent both" in str(error)
             continue
         rows = usual if target == "solr" else slice(None)
         found = engine(made.files, [f"feature_{i}" for i in (1, 2, 3)], X[rows])

@@ -38,7 +38,7 @@ def test_the_model_is_not_written_over(model: bytes, run, output: str) -> None: 
     Path("link.json").symlink_to("model.json")
     done = run("export", "model.json", "--to", "solr", "-o", output)
     assert done.returncode == 1
-    assert "is the model that is exported; write elsewhere" in done.stderr
+    assert "is the exported model itself; write elsewhere" in done.stderr
     assert Path("model.json").read_bytes() == model
     assert not Path("features.json").exists()  # nor anything else begun
 
@@ -82,7 +82,7 @@ def test_names_of_the_model_in_another_order_mean_its_columns() -> None:
     }  # fmt: skip
     store = {f["name"]: f for f in json.loads(made.files["features.json"])}
     assert (store["a"]["class"], store["c"]["class"], store["c"]["params"]) == ("A", "C", {})
-    with pytest.raises(fp.DataError, match="'b' stands at 1, and is feature 2 of the model"):
+    with pytest.raises(fp.DataError, match="'b' is at position 1, and is feature 2 of the model"):
         fp.export(a, "solr", features=["b", "x", "c"])
     assert fp.export(a, "solr", features=["x", "b", "z"]).files
     assert fp.export(linear(1.0, 2.0), "solr", features=["b", "a"]).files  # it has no names
@@ -102,14 +102,14 @@ def test_exported_features_can_be_given_again(target: str, tmp_path: Path) -> No
     ("given", "said"),
     [
         ({"a", "b"}, "must be a list of names"),
-        ([None, "b"], "a name must be a text; got None"),
-        ([True, "b"], "a name must be a text; got True"),
-        ([["a"], "b"], "a name must be a text"),
-        (["a", "a"], "'a' is there twice"),
+        ([None, "b"], "a name must be a string; got None"),
+        ([True, "b"], "a name must be a string; got True"),
+        ([["a"], "b"], "a name must be a string"),
+        (["a", "a"], "'a' occurs twice"),
         (["a", " "], "one is blank"),
         ([{"name": "a", "template": {"x": float("nan")}}, "b"], "cannot be written as JSON"),
         ([{"name": "a", "template": {1, 2}}, "b"], "cannot be written as JSON"),
-        ([{"name": "a", "template": 3}, "b"], "must have a query or a text as 'template'"),
+        ([{"name": "a", "template": 3}, "b"], "must have a query or a string as 'template'"),
         ([{"name": "a", "template": {}, "params": "x"}, "b"], "a list as 'params'"),
     ],
 )
@@ -121,16 +121,16 @@ def test_wrong_features(given: Any, said: str) -> None:
 
 @pytest.mark.parametrize("own", [{"class": 3}, {"class": "x", "params": [1]}])
 def test_wrong_features_of_solr(own: dict[str, Any]) -> None:
-    with pytest.raises(fp.DataError, match="must have a text as 'class'"):
+    with pytest.raises(fp.DataError, match="must have a string as 'class'"):
         fp.export(linear(1.0), "solr", features=[{"name": "a", **own}])
 
 
 @pytest.mark.parametrize(
     ("name", "held", "said"),
     [
-        ("f.txt", "a\nü".encode("latin-1"), r"f\.txt: is no UTF-8 text \(byte 2\)"),
-        ("f.json", b"[" * 100_000, r"f\.json:1: no JSON"),
-        ("f.json", b'[\n"a",\n', r"f\.json:3: no JSON"),
+        ("f.txt", "a\nü".encode("latin-1"), r"f\.txt: is not UTF-8 text \(byte 2\)"),
+        ("f.json", b"[" * 100_000, r"f\.json:1: not valid JSON"),
+        ("f.json", b'[\n"a",\n', r"f\.json:3: not valid JSON"),
     ],
 )
 def test_wrong_files_of_features(tmp_path: Path, name: str, held: bytes, said: str) -> None:
@@ -148,7 +148,7 @@ def test_keys_of_other_engines_are_left_out() -> None:
 
 @pytest.mark.parametrize("name", ["..", ".", "-x", "", "a/b", "a b"])
 def test_wrong_names(name: str) -> None:
-    with pytest.raises(fp.DataError, match="name must be of letters"):
+    with pytest.raises(fp.DataError, match="name must consist of letters"):
         fp.export(linear(1.0), "solr", name=name)
 
 
@@ -190,7 +190,7 @@ def test_leaves_that_float32_cannot_hold_are_refused(step: float) -> None:
     for target in TARGETS:
         if target in ("numpy", "vespa", "lightgbm", "xgboost"):
             continue
-        with pytest.raises(fp.DataError, match="is beyond float32 numbers"):
+        with pytest.raises(fp.DataError, match="is out of the float32 range"):
             fp.export(model, target)
     found = ENGINES["vespa"](fp.export(model, "vespa").files, [], np.ones((1, 2)))
     assert found.tolist() == [2 * step]

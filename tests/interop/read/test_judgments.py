@@ -23,7 +23,7 @@ def test_quepid(tmp_path: Path, run) -> None:  # noqa: F811
     file.write_text(
         'Query,DocID,Rating\n"red, shoes",d 1,3\n"red, shoes",d2,0\nhat,d1,1.5\nhat,d9,\n'
     )
-    with pytest.warns(fp.FirstpageWarning, match="1 rows without a rating are left out"):
+    with pytest.warns(fp.FirstpageWarning, match="1 rows without a rating are dropped"):
         found = fp.read_quepid(file)
     assert found.to_dict() == {"red,_shoes": {"d_1": 3.0, "d2": 0.0}, "hat": {"d1": 1.5}}
     done = run("import", "quepid", file, "-o", tmp_path / "q.qrels")
@@ -35,7 +35,7 @@ def test_quepid(tmp_path: Path, run) -> None:  # noqa: F811
     ("text", "said"),
     [
         ("query,docid\na,b\n", "q.csv:1: has no column rating"),
-        ("query,docid,rating\na,b,x\n", "q.csv:2: the rating 'x' is no number"),
+        ("query,docid,rating\na,b,x\n", "q.csv:2: the rating 'x' is not a number"),
         ("query,docid,rating\na,b,1\na,b,2\n", "q.csv:3: 'b' has another rating"),
         ("query,docid,rating\na b,b,1\na_b,c,2\n", "would both be called 'a_b'"),
         ("query,docid,rating\na,b\n", "q.csv:2: has fewer fields than the header"),
@@ -64,10 +64,10 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
         (RATED + '"a,b,1\nc,d,2\n', "q.csv:2: cannot be read as a table"),
         (RATED + '"a\nb",c,1\n"x",y,zz\n', "q.csv:4: the rating 'zz'"),
         (RATED + '"a\nb",c,1\n"x\nz",y,zz\n', "q.csv:4: the rating 'zz'"),
-        (RATED + "a,b,1_0\n", "q.csv:2: the rating '1_0' is no number"),
+        (RATED + "a,b,1_0\n", "q.csv:2: the rating '1_0' is not a number"),
         (RATED + "a,,1\n", "q.csv:2: a document id is empty"),
-        ("query,docid,rating,rating\na,b,1,2\n", "q.csv:1: the column rating is there twice"),
-        ("query,docid,rating,Rating\na,b,1,2\n", "q.csv:1: the column rating is there twice"),
+        ("query,docid,rating,rating\na,b,1,2\n", "q.csv:1: the column rating occurs twice"),
+        ("query,docid,rating,Rating\na,b,1,2\n", "q.csv:1: the column rating occurs twice"),
         (RATED.replace("\n", "\r") + "a,b,1\r", "q.csv:1: cannot be read as a table"),
     ],
 )
@@ -130,7 +130,7 @@ def test_clicks_skip_above(tmp_path: Path, run) -> None:  # noqa: F811
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("c.csv", "query,docid,position,clicked\nq,a,x,0\n", "no whole number"),
+        ("c.csv", "query,docid,position,clicked\nq,a,x,0\n", "not an integer"),
         ("c.csv", "query,docid,position,clicked\nq,a,1,maybe\n", "must be 0 or 1"),
         ("c.csv", "query,docid,position,clicked\nq,a,1,0\nq,a,2,1\n", "twice in one list"),
         ("c.csv", "query,docid,position,clicked\nq,a,1,1\n", "no click has a skipped"),
@@ -163,7 +163,7 @@ def test_positions_from_0_and_from_1(tmp_path: Path, first: int) -> None:
         ("q,a,1,0\nq,b,2,1\nq,c,2,1\n", "c.csv:4: the position 2 comes after 2"),
         ("q,a,1,0\nq,b,3,1\nq,c,2,1\n", "sort the rows of each list by position"),
         ("q,a,-1,0\n", "below 0"),
-        ("q,a,1_0,0\n", "no whole number"),
+        ("q,a,1_0,0\n", "not an integer"),
         ("q,,1,0\n", "a query or a document is empty"),
         (",a,1,0\n", "a query or a document is empty"),
     ],
@@ -187,7 +187,7 @@ def test_lists_that_begin_anywhere_are_worth_a_note(tmp_path: Path) -> None:
         ({"query": "q", "ranking": ["a", None], "clicks": ["a"]}, "must have query"),
         ({"query": "q", "ranking": ["a", ""], "clicks": ["a"]}, "none of them empty"),
         ({"query": "q\ud800", "ranking": ["a", "b"], "clicks": ["b"]}, "must have query"),
-        ({"query": "q", "ranking": [1, "1"], "clicks": [1]}, "'1' is twice in one list"),
+        ({"query": "q", "ranking": [1, "1"], "clicks": [1]}, "'1' occurs twice in one list"),
         ({"query": "q", "ranking": ["a", "b"], "clicks": ["z"]}, "'z' is clicked, and was not"),
     ],
 )

@@ -90,14 +90,14 @@ def test_what_is_exported_comes_back(kind: str, tmp_path: Path) -> None:
         ("", "no model of RankLib"),
         ("## RankNet\n1 2\n", "its first line is '## RankNet'"),
         ("## Coordinate Ascent\n1:a\n", "damaged"),
-        ("## Coordinate Ascent\n1:1 1:2\n", "there twice"),
+        ("## Coordinate Ascent\n1:1 1:2\n", "occurs twice"),
         ("## Coordinate Ascent\n", "damaged"),
         ("## Coordinate Ascent\n1:nan\n", "not finite"),
         ("## Coordinate Ascent\n99999999999:1\n", "too many"),
         ("## MART\n<ensemble>", "damaged"),
         ("## MART\n<ensemble></ensemble>", "no trees"),
         ("## MART\n<!DOCTYPE x><ensemble></ensemble>", "declarations"),
-        (ENSEMBLE.replace("<feature> 3", "<feature> 0"), "has not one feature"),
+        (ENSEMBLE.replace("<feature> 3", "<feature> 0"), "must have one feature"),
         (ENSEMBLE.replace("<output> 0.5", "<output> inf"), "not finite"),
         (ENSEMBLE.replace("<feature> 3", "<feature> 4"), "n_features is 3"),
     ],
@@ -112,12 +112,12 @@ def test_damaged_ranklib_models(tmp_path: Path, text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (ENSEMBLE[:200], r"m\.txt:\d+: damaged or cut short"),
-        (ENSEMBLE[:-20], r"m\.txt:\d+: damaged or cut short"),
+        (ENSEMBLE[:200], r"m\.txt:\d+: damaged or truncated"),
+        (ENSEMBLE[:-20], r"m\.txt:\d+: damaged or truncated"),
         (ENSEMBLE.replace(' weight="0.1"', ""), "'weight' is missing"),
         (ENSEMBLE.replace(' pos="left"', ""), "'pos' is missing"),
-        (ENSEMBLE.replace("<feature> 3", "<feature> " + "9" * 30), "has not one feature"),
-        (ENSEMBLE.replace("threshold>", "bound>"), "has not one feature"),
+        (ENSEMBLE.replace("<feature> 3", "<feature> " + "9" * 30), "must have one feature"),
+        (ENSEMBLE.replace("threshold>", "bound>"), "must have one feature"),
         ("## Coordinate Ascent\n1:0.5\n2:0.5\n", "2 lines of weights"),
         ("## Random Forests\n", "'## Random Forests'"),
         ("no header", "'no header'"),
@@ -142,5 +142,5 @@ def test_other_encodings(tmp_path: Path) -> None:
     with pytest.raises(fp.DataError, match="is UTF-16 text"):
         fp.read_ranklib(tmp_path / "b.txt")
     (tmp_path / "c.txt").write_bytes(b"## MART \xff")
-    with pytest.raises(fp.DataError, match=r"is no UTF-8 text \(byte 8\)"):
+    with pytest.raises(fp.DataError, match=r"is not UTF-8 text \(byte 8\)"):
         fp.read_ranklib(tmp_path / "c.txt")
