@@ -226,7 +226,7 @@ def test_many_trees_are_worth_a_note() -> None:
     count = 201
     scoring = StumpsScoring.of(count, range(count), np.zeros(count), np.ones(count))
     model = Model("RankBoost", {}, scoring, None, None, {})
-    with pytest.warns(fp.FirstpageWarning, match="201 trees are added up in float32 there"):
+    with pytest.warns(fp.FirstpageWarning, match="the target sums 201 trees in float32"):
         made = fp.export(model, "ranklib")
     X = np.ones((1, count), np.float32)
     assert ENGINES["ranklib"](made.files, [], X).tolist() == [201.0]

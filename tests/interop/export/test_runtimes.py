@@ -155,7 +155,7 @@ def test_native_files(tmp_path: Path) -> None:
     assert found.astype(float).tolist() == predict(ranker("xgboost"), X).tolist()
     assert json.loads((tmp_path / "x" / "columns.json").read_text()) == NAMES
     for kind, target in (("lightgbm", "xgboost"), ("stumps", "lightgbm"), ("linear", "xgboost")):
-        with pytest.raises(fp.DataError, match=f"{target} takes what"):
+        with pytest.raises(fp.DataError, match=f"{target} accepts trees"):
             fp.export(ranker(kind), target)
     with pytest.raises(fp.DataError, match="scales features"):
         fp.export(ranker("lightgbm", "global minmax"), "lightgbm")

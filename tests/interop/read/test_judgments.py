@@ -138,7 +138,7 @@ def test_clicks_skip_above(tmp_path: Path, run) -> None:  # noqa: F811
         (
             "c.jsonl",
             '{"query": "q", "ranking": ["a"], "clicks": ["b"]}\n',
-            "'b' is clicked, and was not",
+            "'b' was clicked but not",
         ),
         ("c.jsonl", "{\n{", "c.jsonl:1: this is no JSON"),
     ],
@@ -185,10 +185,10 @@ def test_lists_that_begin_anywhere_are_worth_a_note(tmp_path: Path) -> None:
     [
         ({"query": None, "ranking": ["a", "b"], "clicks": ["b"]}, "must have query"),
         ({"query": "q", "ranking": ["a", None], "clicks": ["a"]}, "must have query"),
-        ({"query": "q", "ranking": ["a", ""], "clicks": ["a"]}, "none of them empty"),
+        ({"query": "q", "ranking": ["a", ""], "clicks": ["a"]}, "no id may be empty"),
         ({"query": "q\ud800", "ranking": ["a", "b"], "clicks": ["b"]}, "must have query"),
         ({"query": "q", "ranking": [1, "1"], "clicks": [1]}, "'1' occurs twice in one list"),
-        ({"query": "q", "ranking": ["a", "b"], "clicks": ["z"]}, "'z' is clicked, and was not"),
+        ({"query": "q", "ranking": ["a", "b"], "clicks": ["z"]}, "'z' was clicked but not"),
     ],
 )
 def test_clicks_in_lines(tmp_path: Path, row: dict[str, Any], said: str) -> None:

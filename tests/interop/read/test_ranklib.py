@@ -87,7 +87,7 @@ def test_what_is_exported_comes_back(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no model of RankLib"),
+        ("", "is not a RankLib model"),
         ("## RankNet\n1 2\n", "its first line is '## RankNet'"),
         ("## Coordinate Ascent\n1:a\n", "damaged"),
         ("## Coordinate Ascent\n1:1 1:2\n", "occurs twice"),
