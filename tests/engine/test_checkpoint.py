@@ -140,7 +140,7 @@ def test_a_descent_that_was_all_but_done_is_done(tmp_path: Path, monkeypatch, va
     with monkeypatch.context() as patch:
         patch.setattr("firstpage.rankers.fit.checkpoint.Checkpoint.done", lambda self: None)
         fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
-    with pytest.warns(FirstpageWarning, match="where 9 iterations"):
+    with pytest.warns(FirstpageWarning, match="after 9 iterations"):
         again = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
     assert np.array_equal(again.coef_, whole.coef_)
     assert (again.n_iter_, again.objective_) == (whole.n_iter_, whole.objective_)

@@ -137,7 +137,7 @@ def test_queries_that_say_nothing_weigh_nothing(tmp_path: Path) -> None:
     assert far.objective_ == pytest.approx(near.objective_, rel=1e-9)
     flat = EXACT.with_labels(np.ones(EXACT.n_docs))
     none = fp.write_shards(flat, tmp_path / "t", rows=250)
-    with pytest.warns(FirstpageWarning, match="all scores are alike"):
+    with pytest.warns(FirstpageWarning, match="all scores are equal"):
         fp.RankNet().fit(none)
 
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_done_with_shards_is_said(shards: fp.Shards, tmp_path: Pa
     for solver in ("sgd", "n-slack"):
         with pytest.raises(DataError, match="visits single queries"):
             fp.RankSVM(solver=solver).fit(shards)
-    with pytest.raises(DataError, match="labels and query ids of their own"):
+    with pytest.raises(DataError, match="their own labels and query ids"):
         fp.RankNet().fit(shards, sample_weight=np.ones(80))
     with pytest.raises(DataError, match="engine goes with Shards"):
         fp.RankNet().fit(DATA, engine="threads")

@@ -132,7 +132,7 @@ def test_a_format_takes_the_kinds_that_a_scoring_has(kind: str) -> None:
         if set(target.kinds) & set(scoring.export_kinds):
             assert fp.export(model, name).files
             continue
-        with pytest.raises(fp.DataError, match=r"export|takes") as error:
+        with pytest.raises(fp.DataError, match=r"export|accepts") as error:
             fp.export(model, name)
         assert "\n" not in str(error.value)
 

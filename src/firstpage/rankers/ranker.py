@@ -531,6 +531,7 @@ class Ranker(ValidatingEstimator):
     # --- helpers
 
     def _check_parameters(self) -> None:
+        """Raise an error for an invalid parameter."""
         for name in ("k", "patience", "threads"):
             if getattr(self, name) is not None:
                 check_number(self, name, 1, integer=True)
@@ -544,15 +545,18 @@ class Ranker(ValidatingEstimator):
         parse_measure(self.measure)
 
     def _normalizer(self) -> Transform | None:
+        """Return the scaling that `normalize` names, not fitted."""
         if self.normalize in (None, "none"):
             return None
         name, per = lookup(str(self.normalize), NORMALIZERS, "normalization")
         return TRANSFORMS[name](per)  # type: ignore[return-value]
 
     def _scaled(self, data: Dataset) -> Dataset:
+        """Return the data with features scaled as in training."""
         return self.transform_.apply(data) if hasattr(self, "transform_") else data
 
     def _row_order(self, X: object, data: Dataset) -> Ints | None:
+        """Return the original numbers of grouped rows; None if the order did not change."""
         return None if isinstance(X, Dataset) else data.row_order
 
     def _store(self, result: FitResult, training: TrainingData) -> None:

@@ -1,4 +1,4 @@
-"""Progress of a fit, and the best model so far."""
+"""Progress reports of a fit, and the best model so far."""
 
 from __future__ import annotations
 

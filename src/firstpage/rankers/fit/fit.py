@@ -189,7 +189,7 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
             raise
         interrupted, booster, count = True, boosters[0], len(watcher.history)
     if not constant and not trees.splits(booster):
-        warnings.warn(f"all scores are alike: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
+        warnings.warn(f"all scores are equal: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
     best_count = watcher.best.iteration if watcher.best is not None and watcher.keep else count
     model = trees.scoring(booster, best_count, request.training.n_features)
     value = watcher.history[-1].loss

@@ -21,7 +21,7 @@ from firstpage.solvers.solver import AnySolver
 from firstpage.types import Floats
 
 NOTHING_LEARNED = (
-    "all scores are alike: no query of the training data has preferences that this ranker uses, or "
+    "all scores are equal: no query of the training data has preferences that this ranker uses, or "
     "no feature distinguishes its documents."
 )
 

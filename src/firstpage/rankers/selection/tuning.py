@@ -39,6 +39,15 @@ class Trial:
         The number of iterations of the fit.
     seconds : float
         The duration of the trial.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays([[1.0], [2.0]], [0, 1], [1, 1])
+    >>> valid = fp.Dataset.from_arrays([[3.0], [1.0]], [1, 0], [2, 2])
+    >>> trial = fp.tune(fp.ListNet(), data, valid, grid={"l2": [0.1]}).trials[0]
+    >>> trial.parameters, trial.score
+    ({'l2': 0.1}, 1.0)
     """
 
     parameters: Parameters
@@ -65,6 +74,15 @@ class Tuned:
         The name of the measure.
     interrupted : bool
         Whether Ctrl-C ended the search.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays([[1.0], [2.0]], [0, 1], [1, 1])
+    >>> valid = fp.Dataset.from_arrays([[3.0], [1.0]], [1, 0], [2, 2])
+    >>> tuned = fp.tune(fp.ListNet(), data, valid, grid={"l2": [0.1, 1.0]})
+    >>> len(tuned.trials), tuned.best.l2
+    (2, 0.1)
     """
 
     best: Ranker

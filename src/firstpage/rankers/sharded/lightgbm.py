@@ -197,12 +197,13 @@ class ClusterGrowth:
         return float("nan")
 
     def grow(self, grown: Grown) -> tuple[Booster, int]:
+        """Return the booster and its number of trees."""
         engine = DaskEngine(self.training.client)
-        with refusals("lightgbm"), _losses(engine), engine.client.as_current():
-            booster = self._grown(engine)
+        with refusals("lightgbm"), _engine_errors(engine), engine.client.as_current():
+            booster = self._booster(engine)
         return booster, _validate(booster, self.options.valid, grown, self.options.threads)
 
-    def _grown(self, engine: DaskEngine) -> Booster:
+    def _booster(self, engine: DaskEngine) -> Booster:
         """Return the booster of all shards."""
         lightgbm, trees = lightgbm_or_error(), self.trees
         parameters = {
@@ -226,7 +227,7 @@ class ClusterGrowth:
 
 
 @contextmanager
-def _losses(engine: DaskEngine) -> Iterator[None]:
+def _engine_errors(engine: DaskEngine) -> Iterator[None]:
     """Translate the errors of lost workers into EngineError."""
     try:
         yield

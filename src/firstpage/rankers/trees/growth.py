@@ -105,6 +105,7 @@ class TreeObjective:
         weight: object = None,
         group: Ints | None = None,
     ) -> tuple[Floats, Floats]:
+        """Return the gradient and the curvature, one value per document."""
         if hasattr(second, "get_label"):
             labels, weight, offsets = second.get_label(), second.get_weight(), offsets_of(second)
             scores = first
@@ -199,12 +200,14 @@ class LossGrowth:
     options: GrowthOptions
 
     def grow(self, grown: Grown) -> tuple[Booster, int]:
+        """Return the booster and its number of trees."""
         options = self.options
         return self.trees.grow(
             self.X, self.gradients, options.valid, grown, options.seed, options.threads
         )
 
     def loss(self) -> float:
+        """Return the mean training loss after the last tree."""
         return self.gradients.mean_loss()
 
 
@@ -260,6 +263,7 @@ class LambdaRankGrowth:
     options: GrowthOptions
 
     def grow(self, grown: Grown) -> tuple[Booster, int]:
+        """Return the booster and its number of trees."""
         lightgbm, data, options = lightgbm_or_error(), self.data, self.options
         params = {
             **self.trees.parameters(options.seed, options.threads),
