@@ -113,7 +113,7 @@ def test_parameters_as_lightgbm_calls_them_and_a_shard_without_documents(
 @pytest.mark.parametrize(
     ("y", "name", "said"),
     [
-        (TRAIN.y + 0.5, "lambdarank", "whole labels from 0 to 30"),
+        (TRAIN.y + 0.5, "lambdarank", "integer labels from 0 to 30"),
         (TRAIN.y + 3, "its gains", "the data hold a label"),
         (TRAIN.y + 1e-9 * np.arange(len(TRAIN.y)), "listwise", "stores labels in 32 bits"),
     ],

@@ -223,7 +223,7 @@ def test_real_labels_work_except_in_lambdarank() -> None:
     real = TRAIN.with_labels(TRAIN.y + np.random.default_rng(0).random(TRAIN.n_docs) / 3)
     for unfitted in UNFITTED:
         if isinstance(unfitted, fp.LambdaMART):
-            with pytest.raises(FirstpageError, match="whole labels from 0 to 30"):
+            with pytest.raises(FirstpageError, match="integer labels from 0 to 30"):
                 clone(unfitted).fit(real)
         elif unfitted.k is None and (
             getattr(unfitted, "delta", "").startswith("P") or isinstance(unfitted, fp.SVMMAP)

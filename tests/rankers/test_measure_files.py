@@ -38,8 +38,8 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 )
 def test_default_gains_in_any_form_equal_those_of_lightgbm(here: Path, gain) -> None:
     usual = fp.LambdaMART(scorer=TREES).fit(TRAIN)
-    unfitted = fp.LambdaMART(gain=gain, scorer=TREES)
-    ours = clone(unfitted).fit(TRAIN)
+    ranker = fp.LambdaMART(gain=gain, scorer=TREES)
+    ours = clone(ranker).fit(TRAIN)
     assert np.array_equal(ours.predict(TEST), usual.predict(TEST))
     assert ours.training_["label_gain"] == pytest.approx([0, 1, 3, 7])
     assert "label_gain" not in usual.training_
@@ -56,20 +56,20 @@ def test_gains_change_the_model_of_lightgbm() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("gain", [[0, 1, 3, 7], np.arange(4.0), STEEP, "steep.json"], ids=str)
 def test_models_store_their_gains(here: Path, gain) -> None:
-    unfitted = fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
-    assert unfitted.get_params()["gain"] is gain
-    unfitted.save("model.json")
+    ranker = fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
+    assert ranker.get_params()["gain"] is gain
+    ranker.save("model.json")
     Path("steep.json").unlink()
     again = fp.load("model.json")
-    assert np.array_equal(again.predict(TEST), unfitted.predict(TEST))
-    assert again.training_ == json.loads(json.dumps(unfitted.training_))
+    assert np.array_equal(again.predict(TEST), ranker.predict(TEST))
+    assert again.training_ == json.loads(json.dumps(ranker.training_))
     if isinstance(gain, str):
         assert again.gain == gain
         with pytest.raises(DataError, match=r"steep.json: no such file"):
             again.fit(TRAIN)
     else:
         refitted = clone(again).fit(TRAIN)
-        assert np.array_equal(refitted.predict(TEST), unfitted.predict(TEST))
+        assert np.array_equal(refitted.predict(TEST), ranker.predict(TEST))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_invalid_gains_are_rejected(here: Path, gain, message: str) -> None:
 @pytest.mark.slow
 def test_gains_of_labels_above_30() -> None:
     high = TRAIN.with_labels(TRAIN.y + 40)
-    with pytest.raises(DataError, match="whole labels from 0 to 30"):
+    with pytest.raises(DataError, match="integer labels from 0 to 30"):
         fp.LambdaMART(scorer=TREES).fit(high)
     result = fp.LambdaMART(gain=np.arange(50.0), scorer=TREES).fit(high)
     assert result.score(TEST) > 0.5
@@ -109,25 +109,25 @@ def test_gains_of_labels_above_30() -> None:
 @pytest.mark.slow
 def test_early_stopping_and_score_with_a_measure_file(here: Path) -> None:
     measure = "NDCG(steep.json, form=weights)@2"
-    unfitted = fp.ListMLE(measure=measure, scorer=TREES).fit(TRAIN, valid=VALID)
-    got = fp.evaluate(unfitted.predict(VALID), VALID, measures=measure)[measure]
-    assert unfitted.best_score_ == pytest.approx(got)
-    assert unfitted.best_score_ == pytest.approx(max(step.measure for step in unfitted.history_))
-    assert unfitted.training_["measure"] == measure
-    unfitted.save("model.json")
+    ranker = fp.ListMLE(measure=measure, scorer=TREES).fit(TRAIN, valid=VALID)
+    got = fp.evaluate(ranker.predict(VALID), VALID, measures=measure)[measure]
+    assert ranker.best_score_ == pytest.approx(got)
+    assert ranker.best_score_ == pytest.approx(max(step.measure for step in ranker.history_))
+    assert ranker.training_["measure"] == measure
+    ranker.save("model.json")
     Path("steep.json").unlink()
-    assert np.array_equal(fp.load("model.json").predict(TEST), unfitted.predict(TEST))
+    assert np.array_equal(fp.load("model.json").predict(TEST), ranker.predict(TEST))
     with pytest.raises(FirstpageError, match="no such file"):
         fp.load("model.json").score(TEST)
 
 
 def test_a_utility_as_the_measure_of_a_ranker(here: Path) -> None:
-    unfitted = fp.ListNet(measure=STEEP).fit(TRAIN, valid=VALID)
-    unfitted.save("model.json")
+    ranker = fp.ListNet(measure=STEEP).fit(TRAIN, valid=VALID)
+    ranker.save("model.json")
     again = fp.load("model.json")
-    assert again.score(TEST) == pytest.approx(unfitted.score(TEST))
+    assert again.score(TEST) == pytest.approx(ranker.score(TEST))
     assert again.score(TEST) == pytest.approx(
-        fp.evaluate(unfitted.predict(TEST), TEST, measures=STEEP).values.mean()
+        fp.evaluate(ranker.predict(TEST), TEST, measures=STEEP).values.mean()
     )
 
 
@@ -151,8 +151,8 @@ def test_tuning_and_cross_validation_with_a_measure_file(here: Path) -> None:
     assert tuned.measure == "NDCG(steep.json)@2"
     assert [t.parameters["delta"] for t in tuned.trials] == ["NDCG@3", "NDCG(steep.json)@3"]
     fp.write_folds(DATA, "letor", 3)
-    asked = ["NDCG@10", "NDCG(usual.json)@10", fp.measure("NDCG@10", of=USUAL), STEEP]
-    result = fp.cross_validate(fp.ListNet(), fp.read_folds("letor"), asked)
+    measures = ["NDCG@10", "NDCG(usual.json)@10", fp.measure("NDCG@10", of=USUAL), STEEP]
+    result = fp.cross_validate(fp.ListNet(), fp.read_folds("letor"), measures)
     (values,) = result.values.values()
     assert result.measures[:2] == ("NDCG@10", "NDCG(usual.json)@10")
     assert len(result.measures) == 4
@@ -162,24 +162,24 @@ def test_tuning_and_cross_validation_with_a_measure_file(here: Path) -> None:
 
 def test_metrics_of_lightgbm_and_xgboost_with_a_measure_file(here: Path) -> None:
     USUAL.save("my usual.json")
-    unfitted = fp.metric("NDCG(my usual.json)@10")
+    metric = fp.metric("NDCG(my usual.json)@10")
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
-    name, value, up = unfitted(TRAIN.y, data)
+    name, value, up = metric(TRAIN.y, data)
     assert (name, up) == ("NDCG(my usual.json)@10", True)
-    matrix, kept = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid), {}
+    matrix, history = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid), {}
     xgboost.train(
-        {"verbosity": 0}, matrix, 2, custom_metric=unfitted, evals=[(matrix, "all")],
-        evals_result=kept, verbose_eval=False,
+        {"verbosity": 0}, matrix, 2, custom_metric=metric, evals=[(matrix, "all")],
+        evals_result=history, verbose_eval=False,
     )  # fmt: skip
-    assert len(kept["all"]["NDCG(my_usual.json)@10"]) == 2  # it parts its lines at blanks
-    assert 0.5 < kept["all"]["NDCG(my_usual.json)@10"][0] <= value == pytest.approx(1.0)
+    assert len(history["all"]["NDCG(my_usual.json)@10"]) == 2  # XGBoost separates fields by blanks
+    assert 0.5 < history["all"]["NDCG(my_usual.json)@10"][0] <= value == pytest.approx(1.0)
 
 
 def test_increasing_discounts_cause_one_warning(here: Path) -> None:
     fp.Utility.of([0, 1, 2, 3], [0.5, 1, 0.2]).save("rising.json")
-    with pytest.warns(FirstpageWarning, match="its discounts rise") as told:
+    with pytest.warns(FirstpageWarning, match="its discounts rise") as warned:
         fp.TopMargin(delta="NDCG(rising.json)").fit(TRAIN)
-    assert len([w for w in told if "discounts rise" in str(w.message)]) == 1
+    assert len([w for w in warned if "discounts rise" in str(w.message)]) == 1
 
 
 def test_weights_of_an_aggregation_by_a_utility() -> None:

@@ -19,29 +19,29 @@ TRAIN, VALID, TEST = DATA[:30], DATA[30:45], DATA[45:]
 @pytest.mark.slow
 def test_toprank_equals_the_cascade_of_the_paper() -> None:
     """Its components fitted alone, their measures as weights, and the aggregated runs."""
-    unfitted = fp.TopRank(depth=10, credit="paper").fit(TRAIN, valid=VALID)
+    ranker = fp.TopRank(depth=10, credit="paper").fit(TRAIN, valid=VALID)
     first = fp.TopSlack().fit(TRAIN)
     voters = [fp.Regression().fit(TRAIN), fp.RankSVM().fit(TRAIN), fp.ListNet().fit(TRAIN)]
     means = [fp.evaluate(v.predict(VALID), VALID, measures="NDCG@10")["NDCG@10"] for v in voters]
     weights = np.array(means) / sum(means)
-    assert [weight for _, weight in unfitted.training_["voters"]] == pytest.approx(weights.tolist())
+    assert [weight for _, weight in ranker.training_["voters"]] == pytest.approx(weights.tolist())
     ballots = Ballots.of_scores(
         np.stack([v.predict(TEST) for v in voters]), TEST.offsets, first.predict(TEST), depth=10
     )
     expected = fp.aggregate(ballots, "skr(credit=paper)", weights=weights.tolist()).scores
-    assert unfitted.predict(TEST).tolist() == expected.tolist()
+    assert ranker.predict(TEST).tolist() == expected.tolist()
     for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
         below = np.argsort(-first.predict(TEST)[lo:hi], kind="stable")[10:]
-        scores = unfitted.predict(TEST)[lo:hi]
+        scores = ranker.predict(TEST)[lo:hi]
         assert scores[below].tolist() == list(range(len(below), 0, -1))  # as TopSlack has them
 
 
 def test_fitted_components_are_used_unchanged() -> None:
     first, voter = fp.ListMLE(k=5).fit(TRAIN), fp.RankNet(normalize="standard").fit(TRAIN)
     before = voter.predict(TEST)
-    unfitted = fp.TopRank(first=first, voters=[voter], weights="alike").fit(TRAIN[:3])
+    ranker = fp.TopRank(first=first, voters=[voter], weights="alike").fit(TRAIN[:3])
     assert voter.predict(TEST).tolist() == before.tolist()
-    order = unfitted.rank(TEST)
+    order = ranker.rank(TEST)
     for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
         half = -(-(hi - lo) // 2)  # one voter decides alone, as far as it has credit
         assert order[lo : lo + half].tolist() == voter.rank(TEST)[lo : lo + half].tolist()
@@ -51,15 +51,15 @@ def test_fitted_components_are_used_unchanged() -> None:
 
 def test_documents_below_the_depth_keep_their_order() -> None:
     first = fp.RankSVM().fit(TRAIN)
-    unfitted = fp.TopRank(first=first, voters=["ListNet"], depth=1).fit(TRAIN)
-    assert unfitted.rank(TEST).tolist() == first.rank(TEST).tolist()
+    ranker = fp.TopRank(first=first, voters=["ListNet"], depth=1).fit(TRAIN)
+    assert ranker.rank(TEST).tolist() == first.rank(TEST).tolist()
 
 
 def test_toprank_and_its_voters_are_parsed_from_text(tmp_path) -> None:
-    unfitted = fp.ranker("TopRank(depth=20, voters=RankNet + ListMLE(k=5), first=RankSVM)")
-    unfitted.fit(TRAIN)
-    assert [voter.name for voter in unfitted.model_.voters] == ["RankNet()", "ListMLE(k=5)"]
-    unfitted.save(tmp_path / "m.json")
+    ranker = fp.ranker("TopRank(depth=20, voters=RankNet + ListMLE(k=5), first=RankSVM)")
+    ranker.fit(TRAIN)
+    assert [voter.name for voter in ranker.model_.voters] == ["RankNet()", "ListMLE(k=5)"]
+    ranker.save(tmp_path / "m.json")
     result = fp.explain(tmp_path / "m.json")
     assert result.kind == "weight of the vote"
     assert result.values.tolist() == [0.5, 0.5]
@@ -91,10 +91,10 @@ def test_components_with_other_features_are_rejected() -> None:
 
 
 def test_explicit_parameters_of_components_are_kept() -> None:
-    unfitted = fp.TopRank(
+    ranker = fp.TopRank(
         k=7, measure="AP", voters="ListMLE(seed=5, ties=random, k=3) + RankSVM(C=1e+2)"
     )
-    first, second = (unfitted._ranker(voter) for voter in unfitted._voters())
+    first, second = (ranker._ranker(voter) for voter in ranker._voters())
     assert (first.seed, first.ties, first.k, first.measure) == (5, "random", 3, "AP")
     assert (second.C, second.k) == (100.0, 7)
 
@@ -139,11 +139,9 @@ def test_progress_can_stop_and_an_interrupt_leaves_no_model(monkeypatch) -> None
 
 @pytest.mark.slow
 def test_frozen_components_are_stored_by_name(tmp_path) -> None:
-    unfitted = fp.TopRank(
-        voters=[FrozenEstimator(fp.RankNet(k=5).fit(TRAIN)), "RankNet", "RankNet"]
-    )
-    unfitted.fit(TRAIN).save(tmp_path / "m.json")
+    ranker = fp.TopRank(voters=[FrozenEstimator(fp.RankNet(k=5).fit(TRAIN)), "RankNet", "RankNet"])
+    ranker.fit(TRAIN).save(tmp_path / "m.json")
     again = fp.load(tmp_path / "m.json")
     assert again.voters == ["RankNet(k=5)", "RankNet", "RankNet"]
     assert len(again.training_["voters"]) == 3
-    assert clone(again).fit(TRAIN).predict(TEST).tolist() == unfitted.predict(TEST).tolist()
+    assert clone(again).fit(TRAIN).predict(TEST).tolist() == ranker.predict(TEST).tolist()
