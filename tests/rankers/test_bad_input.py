@@ -156,12 +156,12 @@ def damaged(path, change) -> str:
     return str(path)
 
 
-def _signed(part: dict, contents: dict, **changes) -> None:
+def _signed(section: dict, contents: dict, **changes) -> None:
     """Change the contents and update the checksum."""
     from firstpage.data.io.json_files import digest
     from firstpage.rankers.model_files import FIELDS
 
-    part.update(changes)
+    section.update(changes)
     contents["sha256"] = digest({name: contents[name] for name in FIELDS})
 
 

@@ -21,7 +21,7 @@ from firstpage.solvers.boosting.pools import Judge
 from firstpage.solvers.boosting.statistics import ListTerm, PairTerm
 from firstpage.solvers.boosting.weak_rankers import Features, Stumps, midpoints, thresholds_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")  # where nothing can be
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")  # in degenerate cases
 
 RECIPE = fp.Synthetic(queries=50, docs="uniform(1, 25)", features=15, grades=3, noise=1.0, seed=2)
 DATA = RECIPE.dataset()
@@ -33,7 +33,7 @@ TOP = SMALL.with_labels(SMALL.truth.top_k(3))
 UNFITTED = [fp.RankBoost(rounds=40), fp.AdaRank(rounds=40), fp.FocusedBoost(4, rounds=40)]
 
 
-# --- the whole algorithm, pair by pair
+# --- the algorithm with explicit pairs
 
 
 def ndcg(scores, labels, k: int) -> float:
@@ -41,10 +41,10 @@ def ndcg(scores, labels, k: int) -> float:
     scores, gains = np.asarray(scores), 2.0 ** np.asarray(labels) - 1
     mean = np.array([gains[scores == s].mean() for s in scores])
     order = np.argsort(-scores, kind="stable")
-    discount = [1 / log2(place + 2) for place in range(len(scores))][:k]
-    got = sum(d * g for d, g in zip(discount, mean[order], strict=False))
+    discount = [1 / log2(rank + 2) for rank in range(len(scores))][:k]
+    dcg = sum(d * g for d, g in zip(discount, mean[order], strict=False))
     best = sum(d * g for d, g in zip(discount, np.sort(gains)[::-1], strict=False))
-    return got / best
+    return dcg / best
 
 
 def weak_rankers(X: np.ndarray, kind: str) -> list[np.ndarray]:
@@ -59,7 +59,7 @@ def weak_rankers(X: np.ndarray, kind: str) -> list[np.ndarray]:
     return result + [-h for h in result]
 
 
-class Plain:
+class ExplicitBoosting:
     """The algorithm with explicit pairs, on a top-k truth."""
 
     def __init__(self, data, k: int, beta: float, kind: str, edge: str = "printed") -> None:
@@ -111,7 +111,7 @@ class Plain:
             self.take(best, 0.5 * log((1 + r[best]) / (1 - r[best])))
 
     def ours(self, rounds: int, halvings: int) -> None:
-        """Steps in vain are halved, then set aside until all others were tried."""
+        """Halve steps without effect, then set them aside until all others were tried."""
         count, aside = len(self.hs) // 2, set()
         while len(self.chosen) < rounds:
             r, before = self.edges(), self.loss(self.F)
@@ -121,8 +121,8 @@ class Plain:
                 if not any(self._helps(h, r[h], before, halvings) for h in range(len(self.hs))):
                     return
                 continue
-            most = max(r[h] for h in free)
-            best = next(h for h in free if r[h] >= most - 1e-9)
+            largest = max(r[h] for h in free)
+            best = next(h for h in free if r[h] >= largest - 1e-9)
             step = self._helps(best, r[best], before, halvings)
             if step:
                 self.take(best, step)
@@ -151,7 +151,7 @@ def test_rounds_equal_those_of_the_explicit_algorithm(
     kind, beta: float, edge: str, halvings
 ) -> None:
     rounds = 12
-    expected = Plain(TOP, 3, beta, kind, edge)
+    expected = ExplicitBoosting(TOP, 3, beta, kind, edge)
     expected.papers(rounds) if halvings is None else expected.ours(rounds, halvings)
     ranker = fp.FocusedBoost(
         3, beta, weak=kind, edge=edge, rounds=rounds, halvings=halvings, stall=None
@@ -159,12 +159,12 @@ def test_rounds_equal_those_of_the_explicit_algorithm(
     losses: list = []
     ranker.fit(TOP, progress=lambda step: losses.append(step.loss))
     assert ranker.n_iter_ == len(expected.chosen) > 1
-    again = Plain(TOP, 3, beta, kind, edge)
-    steps = [(again.take(*one), again.loss(again.F), again.F)[1:] for one in expected.chosen]
+    again = ExplicitBoosting(TOP, 3, beta, kind, edge)
+    steps = [(again.take(*step), again.loss(again.F), again.F)[1:] for step in expected.chosen]
     assert losses == pytest.approx([loss for loss, _ in steps], rel=1e-6)
-    # Without validation data the least loss is kept; and a feature's zero is nowhere.
-    kept, got = steps[int(np.argmin(losses))][1], ranker.predict(TOP)
-    assert got - got[0] == pytest.approx(kept - kept[0], rel=1e-6, abs=1e-6)
+    # Without validation data the round of least loss is kept; scores may differ by a constant.
+    best_scores, scores = steps[int(np.argmin(losses))][1], ranker.predict(TOP)
+    assert scores - scores[0] == pytest.approx(best_scores - best_scores[0], rel=1e-6, abs=1e-6)
 
 
 def test_edges_with_query_weights_are_derivatives_of_the_loss() -> None:
@@ -181,17 +181,17 @@ def test_edges_with_query_weights_are_derivatives_of_the_loss() -> None:
 
 def test_weights_of_correctly_ordered_pairs_decrease() -> None:
     truth = fp.Truth.of([1, 0, 1, 0], [1, 1, 2, 2])
-    part = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
-    part.look(np.zeros(4))
-    assert part.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
-    assert part.loss == 1
-    part.look(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair right, the second wrong
-    right = exp(-1) / (exp(-1) + exp(1))
-    assert part.potential == pytest.approx([right, -right, 1 - right, right - 1])
-    assert part.loss == pytest.approx((exp(-1) + exp(1)) / 2)
+    term = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
+    term.look(np.zeros(4))
+    assert term.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
+    assert term.loss == 1
+    term.look(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair is correct, the second wrong
+    correct = exp(-1) / (exp(-1) + exp(1))
+    assert term.potential == pytest.approx([correct, -correct, 1 - correct, correct - 1])
+    assert term.loss == pytest.approx((exp(-1) + exp(1)) / 2)
 
 
-# --- the ends of FocusedBoost
+# --- limits of FocusedBoost
 
 
 @pytest.mark.slow
@@ -201,14 +201,14 @@ def test_weights_of_correctly_ordered_pairs_decrease() -> None:
 @pytest.mark.parametrize("valid", [None, TEST])
 def test_focused_boost_with_beta_0_or_1_is_rankboost_or_adarank(weak, ties, k, valid) -> None:
     common = {"weak": weak, "ties": ties, "rounds": 25}
-    for beta, part in [
+    for beta, single in [
         (0, fp.RankBoost(k, pairs="cross", **common)),
         (1, fp.AdaRank(k, on="top", **common)),
     ]:
         mixed = fp.FocusedBoost(k, beta, **common).fit(TRAIN, valid=valid)
-        assert mixed.model_.to_dict() == part.fit(TRAIN, valid=valid).model_.to_dict()
-        assert mixed.n_iter_ == part.n_iter_
-        assert [s.loss for s in mixed.history_] == [s.loss for s in part.history_]
+        assert mixed.model_.to_dict() == single.fit(TRAIN, valid=valid).model_.to_dict()
+        assert mixed.n_iter_ == single.n_iter_
+        assert [s.loss for s in mixed.history_] == [s.loss for s in single.history_]
     if k == 4:
         middle = fp.FocusedBoost(k, 0.5, **common).fit(TRAIN)
         for beta in (0, 1):
@@ -216,7 +216,7 @@ def test_focused_boost_with_beta_0_or_1_is_rankboost_or_adarank(weak, ties, k, v
             assert middle.model_.to_dict() != ends.model_.to_dict()
 
 
-def top_part(adjusted: bool, X) -> tuple[ListTerm, object]:
+def top_term(adjusted: bool, X) -> tuple[ListTerm, object]:
     """Return the list term of the tops of SMALL, with features as weak rankers."""
     judge = Judge(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
     pool = Features().pool(X, np.ones(len(X)))
@@ -227,31 +227,31 @@ def test_adjusted_edge_is_0_for_a_weak_ranker_that_does_not_order_the_top() -> N
     """It separates the top from the rest, which counts for pairs and not for lists."""
     X = np.column_stack([TOP.y > 0, TOP.y, TOP.X[:, 0]]).astype(np.float64)
     for adjusted in (False, True):
-        part, pool = top_part(adjusted, X)
-        part.look(np.zeros(TOP.n_docs))
-        (apart, best, _), (upside_down, worst, _) = part.edges(pool)
+        term, pool = top_term(adjusted, X)
+        term.look(np.zeros(TOP.n_docs))
+        (separating, best, _), (upside_down, worst, _) = term.edges(pool)
         assert best == pytest.approx(1)
-        assert apart == upside_down
+        assert separating == upside_down
         if adjusted:
-            assert apart == pytest.approx(0, abs=1e-7)
+            assert separating == pytest.approx(0, abs=1e-7)
             assert worst < 0
         else:
-            assert apart > 0.6
+            assert separating > 0.6
             assert worst > 0
 
 
 def test_both_losses_range_from_1_to_0_with_the_adjusted_edge() -> None:
-    part, _ = top_part(True, TOP.X)
-    part.look(np.zeros(TOP.n_docs))
-    assert part.loss == pytest.approx(1)
-    part.look(TOP.y.astype(np.float64))
-    assert part.loss == pytest.approx(0)
-    printed, _ = top_part(False, TOP.X)
+    term, _ = top_term(True, TOP.X)
+    term.look(np.zeros(TOP.n_docs))
+    assert term.loss == pytest.approx(1)
+    term.look(TOP.y.astype(np.float64))
+    assert term.loss == pytest.approx(0)
+    printed, _ = top_term(False, TOP.X)
     printed.look(np.zeros(TOP.n_docs))
     assert printed.loss < 0.5
-    for one in (part, printed):  # weights follow what is measured, adjusted or not
-        one.look(np.asarray(TOP.X[:, 0], np.float64))
-    assert part._weights.tolist() == printed._weights.tolist()
+    for each in (term, printed):  # the weights depend on the measure, adjusted or not
+        each.look(np.asarray(TOP.X[:, 0], np.float64))
+    assert term._weights.tolist() == printed._weights.tolist()
 
 
 def test_adjusted_steps_follow_from_the_adjusted_edge() -> None:
@@ -265,7 +265,7 @@ def test_adjusted_steps_follow_from_the_adjusted_edge() -> None:
         fp.FocusedBoost(3, 0, edge=edge, rounds=9).fit(TOP).model_.to_dict()
         for edge in ("printed", "adjusted")
     ]
-    assert same[0] == same[1]  # beta = 0 has no list part
+    assert same[0] == same[1]  # beta = 0 has no list term
 
 
 def test_the_edge_parameter_is_stored_and_parsed(tmp_path) -> None:
@@ -283,14 +283,14 @@ def test_a_top_of_one_document_has_no_list_loss() -> None:
     """With k = 1 the edges of the list term are 0, and it has no loss."""
     assert fp.AdaRank(1, on="top").fit(TRAIN).n_iter_ == 0
     half = fp.FocusedBoost(1, 0.5, rounds=1, weak="features").fit(TRAIN)
-    whole = fp.RankBoost(1, pairs="cross", rounds=1, weak="features").fit(TRAIN)
+    full = fp.RankBoost(1, pairs="cross", rounds=1, weak="features").fit(TRAIN)
     assert half.objective_ < 0.5
     assert np.count_nonzero(half.coef_) == 1
-    assert np.flatnonzero(half.coef_) == np.flatnonzero(whole.coef_)
-    assert 0 < abs(half.coef_.sum()) < abs(whole.coef_.sum())  # half the edge, a shorter step
+    assert np.flatnonzero(half.coef_) == np.flatnonzero(full.coef_)
+    assert 0 < abs(half.coef_.sum()) < abs(full.coef_.sum())  # half the edge, a shorter step
 
 
-# --- what weak rankers measure alone
+# --- values of single weak rankers
 
 
 @pytest.mark.parametrize("measure", ["NDCG@3", "NDCG", "NDCG(gain=linear)@5", "AP", "P@4", "ERR"])
@@ -301,16 +301,16 @@ def test_values_of_weak_rankers_equal_those_of_the_measures(measure, kind, on) -
     judge = Judge(fp.measure(measure), SMALL.truth, rows if on == "top" else None)
     pool = kind.pool(SMALL.X, np.ones(SMALL.n_docs))
     table = pool.judged(judge)
-    part = fp.Dataset.from_arrays(SMALL.X[rows], SMALL.y[rows], SMALL.qid[rows])
-    kept = np.isin(
-        SMALL.queries.to_array(), part.queries.to_array()
-    )  # some have nothing in the top
-    assert kept.sum() == len(part)
+    subset = fp.Dataset.from_arrays(SMALL.X[rows], SMALL.y[rows], SMALL.qid[rows])
+    measured = np.isin(
+        SMALL.queries.to_array(), subset.queries.to_array()
+    )  # some have no document in the top
+    assert measured.sum() == len(subset)
     assert table.shape == (2, pool.count, len(SMALL))
     for s, number in itertools.product((0, 1), range(pool.count)):
-        scores = (1, -1)[s] * pool.values(number, part.X)
-        expected = fp.evaluate(scores, part, measures=measure).per_query(measure)
-        assert table[s, number, kept] == pytest.approx(expected, abs=1e-6)
+        scores = (1, -1)[s] * pool.values(number, subset.X)
+        expected = fp.evaluate(scores, subset, measures=measure).per_query(measure)
+        assert table[s, number, measured] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -320,9 +320,9 @@ def test_values_of_weak_rankers_equal_those_of_the_measures(measure, kind, on) -
     st.integers(1, 12),
 )  # fmt: skip
 def test_partial_sorting_measures_as_full_sorting(lists, cutoff: int) -> None:
-    scores = np.array([s for one in lists for s, _ in one], float)
-    labels = np.array([y for one in lists for _, y in one], float)
-    qid = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
+    scores = np.array([s for documents in lists for s, _ in documents], float)
+    labels = np.array([y for documents in lists for _, y in documents], float)
+    qid = np.repeat(np.arange(len(lists)), [len(documents) for documents in lists])
     judge = Judge(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
     data = fp.Dataset.from_arrays(np.zeros((len(labels), 1)), labels, qid)
     expected = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
@@ -352,7 +352,7 @@ def test_thresholds_are_midpoints_of_values_or_quantiles() -> None:
     assert len(cuts[1]) == 9
     assert np.bincount(np.searchsorted(cuts[1], many)).tolist() == [50] * 10
     assert len(cuts[2]) == 0
-    # The zeros fill a bin; what is left shares the other nine.
+    # The zeros fill one bin; the other values fill the other nine.
     sizes = np.bincount(np.searchsorted(cuts[3], zeros))
     assert len(sizes) == 10
     assert sizes[0] == (zeros == 0).sum()
@@ -403,7 +403,7 @@ def test_threads_do_not_change_a_bit(monkeypatch) -> None:
     assert all(model == models[0] for model in models)
 
 
-# --- when it stops
+# --- stopping
 
 
 def test_training_loss_decreases_every_round_with_halvings() -> None:
@@ -428,7 +428,7 @@ def test_rejected_steps_leave_the_state_unchanged() -> None:
     assert state.take(best, 0.5, halvings=0) > 0
     scores, loss, edges = state.scores.copy(), state.loss, state.edges()
     refused = [h for h in range(pool.count) if state.take(h, -0.99, halvings=1) == 0]
-    assert best in refused  # the best feature upside down
+    assert best in refused  # the best feature, reversed
     fresh = _State(pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy())
     again = _State(pool, state.parts, scores.copy())
     again.edges()
@@ -448,12 +448,12 @@ def test_setting_weak_rankers_aside_avoids_repeating_one() -> None:
     assert np.count_nonzero(stuck.coef_) == 1
     assert freed.coef_[1] > 0
     assert freed.score(X, y, qid=qid) > stuck.score(X, y, qid=qid) + 0.02
-    assert freed.n_iter_ < 30  # nothing more to gain
+    assert freed.n_iter_ < 30  # no further improvement
 
 
 def test_tol_stops_rankboost() -> None:
-    whole = fp.RankBoost(rounds=60).fit(TRAIN)
-    losses = np.array([1.0, *(s.loss for s in whole.history_)])
+    full = fp.RankBoost(rounds=60).fit(TRAIN)
+    losses = np.array([1.0, *(s.loss for s in full.history_)])
     falls = -np.diff(losses) / losses[:-1]
     for tol in (0.05, 0.02):
         some = fp.RankBoost(rounds=60, tol=tol).fit(TRAIN)
@@ -463,7 +463,7 @@ def test_tol_stops_rankboost() -> None:
 
 def test_stall_stops_boosting_without_improvement() -> None:
     X, y, qid = np.array([[0.0], [1.0], [1.0], [0.0]]), [0, 1, 0, 1], [1, 1, 2, 2]
-    assert fp.RankBoost().fit(X, y, qid=qid).n_iter_ == 0  # as often right as wrong
+    assert fp.RankBoost().fit(X, y, qid=qid).n_iter_ == 0  # as often correct as wrong
     patient, hasty = (fp.AdaRank(rounds=300, stall=s).fit(TRAIN) for s in (None, 1))
     assert hasty.n_iter_ < patient.n_iter_ < 300
     assert hasty.objective_ > patient.objective_
@@ -476,14 +476,14 @@ def test_a_perfect_weak_ranker_ends_boosting() -> None:
         ranker = clone(unfitted).fit(X, y, qid=qid)
         assert ranker.n_iter_ == 1
         assert ranker.score(X, y, qid=qid) == 1
-    # Two stumps that are right in turn make a loss that falls for ever, and yet it ends.
+    # With two alternating stumps the loss would decrease without end; boosting stops anyway.
     y = [0, 0, 1, 1, 0, 0, 0, 1]
     ranker = fp.RankBoost(rounds=1000).fit(X, y, qid=qid)
     assert 1 < ranker.n_iter_ < 200
     assert ranker.score(X, y, qid=qid) == 1
 
 
-# --- as the family does it
+# --- properties of all rankers
 
 
 def test_document_weights_act_as_copies() -> None:
@@ -548,14 +548,14 @@ def test_validation_and_interrupts_keep_the_best_round(unfitted) -> None:
 
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
 def test_warm_start_continues(unfitted, tmp_path) -> None:
-    whole = clone(unfitted).set_params(rounds=8).fit(TRAIN)
+    full = clone(unfitted).set_params(rounds=8).fit(TRAIN)
     first = clone(unfitted).set_params(rounds=4, warm_start=True, stall=None).fit(TRAIN)
     first.save(tmp_path / "m.json")
     for ranker in (first, fp.load(tmp_path / "m.json")):
         ranker.fit(TRAIN)
-        assert ranker.objective_ < whole.history_[3].loss
-        if not isinstance(unfitted, fp.AdaRank):  # which begins with nothing set aside
-            assert ranker.predict(TEST) == pytest.approx(whole.predict(TEST))
+        assert ranker.objective_ < full.history_[3].loss
+        if not isinstance(unfitted, fp.AdaRank):  # it starts with no weak ranker set aside
+            assert ranker.predict(TEST) == pytest.approx(full.predict(TEST))
     with pytest.raises(DataError, match="warm_start"):
         first.set_params(weak="features" if unfitted.weak == "stumps" else "stumps").fit(TRAIN)
 
@@ -591,8 +591,8 @@ def test_units_of_features_do_not_matter() -> None:
     for unfitted in UNFITTED:
         expected = clone(unfitted).fit(TRAIN).predict(TEST)
         scaled = clone(unfitted).fit(TRAIN.X * factors + 5, TRAIN.y, qid=TRAIN.qid)
-        got = scaled.predict(TEST.X * factors + 5)
-        assert got - got[0] == pytest.approx(expected - expected[0], rel=1e-4, abs=1e-4)
+        dcg = scaled.predict(TEST.X * factors + 5)
+        assert dcg - dcg[0] == pytest.approx(expected - expected[0], rel=1e-4, abs=1e-4)
 
 
 def test_names_of_boosting_rankers() -> None:
@@ -676,9 +676,9 @@ def test_boosting_without_effect_causes_a_warning() -> None:
 def test_too_large_tables_are_rejected() -> None:
     import firstpage.solvers.boosting.pools as pools
 
-    most, pools.MOST_BYTES = pools.MOST_BYTES, 1000
+    largest, pools.MOST_BYTES = pools.MOST_BYTES, 1000
     try:
         with pytest.raises(DataError, match="take fewer"):
             fp.FocusedBoost(k=3).fit(TRAINING)
     finally:
-        pools.MOST_BYTES = most
+        pools.MOST_BYTES = largest

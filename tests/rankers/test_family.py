@@ -21,7 +21,7 @@ from firstpage.rankers.registry import RANKERS
 
 SMOOTH = [fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet]
 HINGES = [fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack]
-INEXACT = {  # as with scikit-learn's own: a solver that ends at a gap is not the same to 1e-7
+INEXACT = {  # solvers that stop at a gap are not reproducible to 1e-7, as in scikit-learn
     f"check_sample_weight_equivalence_on_{kind}_data": "ends within 0.1 % of the optimum"
     for kind in ("dense", "sparse")
 }
@@ -144,10 +144,10 @@ def test_arrays_frames_and_any_row_order_give_the_same_model(unfitted) -> None:
     ):
         return  # the order of rows breaks ties (also LightGBM's), and that of queries the epochs
     if isinstance(unfitted, fp.TopRank):
-        return  # votes on what its parts found, up to their gaps
+        return  # its components agree only within their gaps
     if isinstance(unfitted, tuple(HINGES)) and "trees" not in str(unfitted.scorer):
         assert mixed.objective_ == pytest.approx(by_frame.objective_, rel=2e-3)
-        return  # anything within the gap is as good
+        return  # all solutions within the gap are equally good
     assert got == pytest.approx(expected[test_order], rel=1e-3, abs=1e-4)
 
 
@@ -287,7 +287,7 @@ def test_validation_stops_training_and_keeps_the_best() -> None:
     trees.fit(TRAIN, valid=(TEST.X, TEST.y, TEST.qid))
     assert trees.score(TEST) == pytest.approx(trees.best_score_)
     assert trees.n_iter_ < 60
-    whole = fp.ListNet().fit(TRAIN, valid=TEST)  # L-BFGS goes on to the optimum
+    whole = fp.ListNet().fit(TRAIN, valid=TEST)  # L-BFGS runs to the optimum
     assert whole.best_iteration_ is None
     assert whole.coef_.tolist() == fp.ListNet().fit(TRAIN).coef_.tolist()
 

@@ -44,24 +44,24 @@ UNFITTED = [
 ]  # fmt: skip
 
 
-def plain(value: Any) -> Any:
+def bits_of(value: Any) -> Any:
     """Return a fitted attribute as strings and lists that show every bit of a float."""
     if isinstance(value, np.ndarray):
-        return str(value.dtype), value.shape, plain(value.tolist())
+        return str(value.dtype), value.shape, bits_of(value.tolist())
     if hasattr(value, "to_dict"):
-        return type(value).__name__, plain(value.to_dict())
+        return type(value).__name__, bits_of(value.to_dict())
     if is_dataclass(value):
-        return type(value).__name__, plain(astuple(value))
+        return type(value).__name__, bits_of(astuple(value))
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: bits_of(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [bits_of(inner) for inner in value]
     return type(value).__name__, repr(value)
 
 
 def fitted(ranker: Any) -> dict[str, Any]:
     names = [n for n in dir(ranker) if n.endswith("_") and not n.startswith("_")]
-    return {name: plain(getattr(ranker, name)) for name in names}
+    return {name: bits_of(getattr(ranker, name)) for name in names}
 
 
 def check_survives(ranker: Any, path: Any) -> Any:
@@ -151,12 +151,12 @@ def test_nan_and_infinities_survive_json() -> None:
         contents = json.loads(json.dumps(record, allow_nan=False))
         assert contents == record
         read = fitted_attributes(contents)
-        assert plain(read["history_"]) == plain(steps)
-        assert plain(read["gap_"]) == plain(math.nan if gap is None else gap)
+        assert bits_of(read["history_"]) == bits_of(steps)
+        assert bits_of(read["gap_"]) == bits_of(math.nan if gap is None else gap)
         assert (read["objective_"], read["best_score_"]) == (-math.inf, -math.inf)
         assert read["converged_"] is True
     record = fit_record(0, math.nan, False, False, None, [], None)
-    assert record["objective"] is None  # as ever
+    assert record["objective"] is None  # as in earlier versions
     assert math.isnan(fitted_attributes(record)["objective_"])
 
 
@@ -173,7 +173,7 @@ def older(path, **changes: Any) -> None:
 def test_missing_attributes_of_older_files_cause_clear_errors(tmp_path) -> None:
     ranker, path = fp.ListNet().fit(TRAIN), tmp_path / "m.json"
     ranker.save(path)
-    older(path, improved=..., gap=...)  # before both were written
+    older(path, improved=..., gap=...)  # of a version that wrote neither
     old = fp.load(path)
     assert (old.n_iter_, old.objective_) == (ranker.n_iter_, ranker.objective_)
     for name in ("history_", "gap_"):

@@ -11,8 +11,8 @@ import pytest
 
 from tests.patience import PATIENCE
 
-# CPU seconds of other threads than the one that calls: what a busy machine does to the clock on
-# the wall does not show in them.
+# CPU seconds of threads other than the calling one, which do not depend on the load of the
+# machine.
 NOTHING = 0.001  # seconds
 MEASURE = """
 import json, sys, time, warnings

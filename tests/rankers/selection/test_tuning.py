@@ -172,7 +172,7 @@ def test_a_diverging_rate_does_not_affect_other_trials() -> None:
     data = fp.Dataset.from_arrays(1000 * X, Y, QID)
     with np.errstate(all="ignore"):
         result = fp.tune(fp.Regression(solver="gd"), data, data)
-        assert len(result.trials) == 5  # the best iteration before it went wrong is kept
+        assert len(result.trials) == 5  # the best iteration before it diverged is kept
         far = fp.Dataset.from_arrays(1e200 * X, Y, QID)
         with pytest.raises(DataError, match="lower the rate"):
             fp.tune(fp.Regression(solver="gd"), far, far)
