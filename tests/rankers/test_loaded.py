@@ -111,7 +111,7 @@ def test_attributes_after_special_fits_survive_save_and_load(tmp_path) -> None:
     with pytest.warns(FirstpageWarning, match="interrupted"):
         broken = fp.RankNet().fit(TRAIN, progress=stop, checkpoint=tmp_path / "c.json")
     assert check_survives(broken, tmp_path / "m.json").interrupted_
-    with pytest.warns(FirstpageWarning, match="going on"):
+    with pytest.warns(FirstpageWarning, match="continuing from"):
         whole = fp.RankNet().fit(TRAIN, checkpoint=tmp_path / "c.json")
     check_survives(whole, tmp_path / "m.json")
 

@@ -230,7 +230,7 @@ def test_errors_of_the_numpy_scorer_are_clear(tmp_path: Path) -> None:
         assert message in done.stderr
     names: dict[str, Any] = {"__name__": "m"}
     exec((tmp_path / "m.py").read_text(), names)
-    with pytest.raises(ValueError, match="one entry a row"):
+    with pytest.raises(ValueError, match="one entry per row"):
         names["score"](np.ones((3, 2)), [1, 2])
 
 
