@@ -157,12 +157,12 @@ def test_one_worker_learns_what_one_machine_does(name, machines, cut, one_query_
 
 @pytest.mark.parametrize("name", ["lambdarank", "listwise"])
 def test_on_one_machine_trees_grow_in_memory(name, cut) -> None:
-    with pytest.raises(DataError, match=r"over shards trees are grown by LightGBM on a Dask"):
+    with pytest.raises(DataError, match=r"over shards, trees are grown by LightGBM on a Dask"):
         fp.ranker(RANKERS[name]).fit(cut)
 
 
 def test_what_lightgbm_cannot_do_on_a_cluster_is_said(machines, cut, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="or by XGBoost, they grow in memory"):
+    with pytest.raises(DataError, match="or with XGBoost, they grow in memory"):
         fp.ListMLE(scorer="trees(library='xgboost')").fit(cut, engine=machines.engine)
     with pytest.raises(DataError, match="trees do not support checkpoints"):
         fp.ranker(RANKERS["listwise"]).fit(
